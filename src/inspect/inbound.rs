@@ -149,7 +149,7 @@ impl Inbound<'_> {
             let text = Text::new(string);
             let inner = value.span().start + 1..value.span().end.saturating_sub(1);
             let follows = role == Role::Value && surface::reads_on(surface, path);
-            if follows {
+            if follows && !judge.rules.rules().is_empty() {
                 joined.add(text.raw(), inner.clone());
             }
             if self.seen.is_some() {

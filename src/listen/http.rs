@@ -168,7 +168,8 @@ pub(super) async fn endpoint(
                 // A stream may be open for hours.
                 CallKind::Listen | CallKind::Close => (headers::copied(headers::travelling(headers)), None),
             };
-            (Call { ask, headers, context }, message)
+            // Boxed: each future that it is handed to would make room for it.
+            (Box::new(Call { ask, headers, context }), message)
         }
         Err((error, message)) => {
             front.gate.tell_failed(&context, &error);

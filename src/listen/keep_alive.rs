@@ -38,7 +38,7 @@ pub(super) fn commented(
 
 /// Carries a call and gives its reply, a failed one too. A call over stdio or HTTP+SSE that is silent for long gets an event
 /// stream: the gate itself makes the HTTP of that reply, so nothing of the server's is lost by it.
-pub(super) async fn carry(front: &Arc<Frontend>, call: Call) -> Reply {
+pub(super) async fn carry(front: &Arc<Frontend>, call: Box<Call>) -> Reply {
     let silence = front.gate.limits().keep_alive;
     if silence.is_zero() || front.gate.speaks_http(&call.context.upstream) || !may_open(&call) {
         return carried(front, call).await;
@@ -48,7 +48,7 @@ pub(super) async fn carry(front: &Arc<Frontend>, call: Call) -> Reply {
 }
 
 /// Carries a call whose reply becomes an event stream after `silence`.
-async fn carry_on_stream(front: Arc<Frontend>, call: Call, silence: Duration) -> Reply {
+async fn carry_on_stream(front: Arc<Frontend>, call: Box<Call>, silence: Duration) -> Reply {
     let mut carried = Box::pin(async move { carried(&front, call).await });
     if let Ok(reply) = tokio::time::timeout(silence, &mut carried).await {
         return reply;
@@ -65,7 +65,7 @@ async fn carry_on_stream(front: Arc<Frontend>, call: Call, silence: Duration) ->
     Reply { status: StatusCode::OK, headers: HeaderMap::new(), framing: Framing::Events, frames }
 }
 
-async fn carried(front: &Frontend, call: Call) -> Reply {
+async fn carried(front: &Frontend, call: Box<Call>) -> Reply {
     let message = if let CallKind::Send(message) = &call.ask { Some(message.clone()) } else { None };
     let context = call.context.clone();
     match front.gate.carry(call).await {

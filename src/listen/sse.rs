@@ -72,7 +72,7 @@ impl Channel {
     }
 
     /// A call by whoever opened the stream, with what it may use `as_of` a request.
-    fn call(&self, ask: CallKind, mut headers: HeaderMap, as_of: &Identity) -> Option<Call> {
+    fn call(&self, ask: CallKind, mut headers: HeaderMap, as_of: &Identity) -> Option<Box<Call>> {
         let session = self.session().clone();
         if let Some(session) = &session {
             headers.insert(header::SESSION, HeaderValue::from_str(session.expose()).ok()?);
@@ -85,7 +85,7 @@ impl Channel {
             wire: AgentWire::new(AgentTransport::Http, None),
             ..Context::new(agent, upstream, Era::Legacy)
         };
-        Some(Call { ask, headers, context })
+        Some(Box::new(Call { ask, headers, context }))
     }
 }
 

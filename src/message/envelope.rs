@@ -17,8 +17,13 @@ pub struct Message(Arc<Parsed>);
 
 struct Parsed {
     json: Json,
-    envelopes: Vec<Envelope>,
-    batch: bool,
+    envelopes: Envelopes,
+}
+
+/// The messages of a body.
+enum Envelopes {
+    Single([Envelope; 1]),
+    Batch(Vec<Envelope>),
 }
 
 /// What a message is.
@@ -79,16 +84,19 @@ impl Message {
     pub fn parse(bytes: Bytes, limits: &ReadLimits) -> Result<Self, ParseError> {
         let json = Json::parse(bytes, limits)?;
         let root = json.root();
-        let batch = root.kind() == ValueKind::Array;
+        if root.kind() != ValueKind::Array {
+            let envelopes = Envelopes::Single([envelope(root)?]);
+            return Ok(Self(Arc::new(Parsed { json, envelopes })));
+        }
         let limit = limits.batch_items;
-        if batch && root.elements().nth(limit).is_some() {
+        if root.elements().nth(limit).is_some() {
             return Err(ParseError::TooManyItems { limit });
         }
-        let envelopes = if batch { root.elements().map(envelope).collect::<Result<Vec<_>, _>>()? } else { vec![envelope(root)?] };
+        let envelopes = root.elements().map(envelope).collect::<Result<Vec<_>, _>>()?;
         if envelopes.is_empty() {
             return Err(ParseError::NotRpc("an empty batch"));
         }
-        Ok(Self(Arc::new(Parsed { json, envelopes, batch })))
+        Ok(Self(Arc::new(Parsed { json, envelopes: Envelopes::Batch(envelopes) })))
     }
 
     /// The bytes as they came.
@@ -103,17 +111,23 @@ impl Message {
 
     /// Whether the body is an array (legal in MCP 2025-03-26 only).
     pub fn is_batch(&self) -> bool {
-        self.0.batch
+        matches!(self.0.envelopes, Envelopes::Batch(_))
     }
 
     /// The messages in it: one, or those of a batch.
     pub fn envelopes(&self) -> &[Envelope] {
-        &self.0.envelopes
+        match &self.0.envelopes {
+            Envelopes::Single(envelope) => envelope,
+            Envelopes::Batch(envelopes) => envelopes,
+        }
     }
 
     /// The message, if it is not a batch.
     pub fn single(&self) -> Option<&Envelope> {
-        if self.0.batch { None } else { self.0.envelopes.first() }
+        match &self.0.envelopes {
+            Envelopes::Single([envelope]) => Some(envelope),
+            Envelopes::Batch(_) => None,
+        }
     }
 
     /// The object that is this message.

@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -18,8 +17,7 @@ use super::{ParseError, ReadLimits};
 #[derive(Clone)]
 pub struct Json {
     text: ByteString,
-    // Not `Arc<[Node]>`: making it would copy all nodes.
-    nodes: Arc<Vec<Node>>,
+    nodes: Vec<Node>,
 }
 
 /// What a value is.
@@ -87,6 +85,9 @@ pub struct Value<'j> {
     at: u32,
 }
 
+/// Room for nodes that is not worth an allocation to give back.
+const SPARE_NODES: usize = 64;
+
 impl Json {
     /// Reads a JSON text strictly.
     ///
@@ -99,10 +100,10 @@ impl Json {
         // Checked here once: every string handed out later is a slice of this text.
         let text = ByteString::try_from(bytes).map_err(|error| ParseError::NotUtf8 { at: error.valid_up_to() })?;
         let mut nodes = Scanner::new(&text, limits).scan()?;
-        if nodes.capacity() > nodes.len() + nodes.len() / 4 {
+        if nodes.capacity() > nodes.len() + nodes.len() / 4 + SPARE_NODES {
             nodes.shrink_to_fit();
         }
-        Ok(Self { text, nodes: Arc::new(nodes) })
+        Ok(Self { text, nodes })
     }
 
     /// The bytes as they came.

@@ -18,7 +18,7 @@ impl<'b> Scanner<'b> {
     /// Stands before the first byte of a text that is UTF-8.
     pub(super) fn new(text: &'b str, limits: &'b ReadLimits) -> Self {
         // Envelopes have a value for about sixteen bytes; the content of large messages has fewer.
-        let nodes = Vec::with_capacity((text.len() / 16).clamp(4, 256).min(limits.values_per_message));
+        let nodes = Vec::with_capacity((text.len() / 16).clamp(24, 256).min(limits.values_per_message));
         Self { bytes: text.as_bytes(), at: 0, nodes, strings: 0, limits }
     }
 }

@@ -197,11 +197,11 @@ impl AgentWire {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenRequest {
     /// Its id as written.
-    pub id: Box<str>,
+    pub id: Arc<str>,
     /// Its method.
-    pub method: Box<str>,
+    pub method: Arc<str>,
     /// The tool, prompt or resource it names.
-    pub tool: Option<Box<str>>,
+    pub tool: Option<Arc<str>>,
     /// Whether it asks for a later page of a list.
     pub continues: bool,
     /// What the arguments of a call name.

@@ -178,8 +178,8 @@ fn target(params: Option<Value<'_>>) -> CallTarget {
             }
             target = CallTarget::File;
         }
-        let name = name.to_ascii_lowercase().replace(['_', '-'], "");
-        if PATHS.contains(&&*name) {
+        let letters = || name.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase());
+        if PATHS.iter().any(|path| letters().eq(path.bytes())) {
             target = CallTarget::File;
         }
     }

@@ -37,7 +37,7 @@ enum Stage {
 
 struct PendingCall {
     gate: Arc<Gate>,
-    call: Call,
+    call: Box<Call>,
     route: Route,
     message: Message,
     asked: Box<OpenQuestion>,
@@ -82,7 +82,13 @@ impl Gate {
     }
 
     /// The reply that begins with the question, and goes on with the server's once the answer is yes.
-    pub(super) fn ask_on_stream(self: &Arc<Self>, call: Call, route: Route, asked: Box<OpenQuestion>, permit: Permit) -> Reply {
+    pub(super) fn ask_on_stream(
+        self: &Arc<Self>,
+        call: Box<Call>,
+        route: Route,
+        asked: Box<OpenQuestion>,
+        permit: Permit,
+    ) -> Reply {
         let CallKind::Send(message) = call.ask.clone() else { return answer::empty(StatusCode::ACCEPTED) };
         // Only clients until 2025-11-25 take questions from a server.
         let put = call.context.era == Era::Modern;

@@ -18,7 +18,7 @@ impl Gate {
     ///
     /// # Errors
     /// Whatever keeps it from a reply, which is recorded already; `answer::failed` turns it into one.
-    pub async fn carry(self: &Arc<Self>, mut call: Call) -> Result<Reply, CallError> {
+    pub async fn carry(self: &Arc<Self>, mut call: Box<Call>) -> Result<Reply, CallError> {
         call.context.trace = self.recorder.trace_of(&call);
         let context = call.context.clone();
         let carried = match &call.ask {
@@ -32,7 +32,7 @@ impl Gate {
     }
 
     /// POST: a message of the agent's.
-    async fn carry_message(self: &Arc<Self>, mut call: Call, message: Message) -> Result<Reply, CallError> {
+    async fn carry_message(self: &Arc<Self>, mut call: Box<Call>, message: Message) -> Result<Reply, CallError> {
         let upstream = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
         let barred = self.barred(&message, &call.context, &upstream)?;
         agree(&call, &message, &upstream, barred.is_none())?;
@@ -65,7 +65,7 @@ impl Gate {
     }
 
     /// GET: the session's stream. DELETE: its end.
-    async fn carry_stream(self: &Arc<Self>, mut call: Call) -> Result<Reply, CallError> {
+    async fn carry_stream(self: &Arc<Self>, mut call: Box<Call>) -> Result<Reply, CallError> {
         let upstream = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
         let route = self.route(upstream, &mut call.context)?;
         let places = route.session.take_places(call.listens(), &route.upstream.places)?;
@@ -82,7 +82,7 @@ impl Gate {
     /// Sends what may go on, and judges what comes back. `approved` is what a person was asked about it.
     pub(super) async fn send(
         self: &Arc<Self>,
-        mut call: Call,
+        mut call: Box<Call>,
         route: Route,
         permit: Permit,
         approved: Option<Box<ApprovalRequest>>,

@@ -182,14 +182,14 @@ impl LineSession {
         Message::parse(body, &self.gate.limits().read)
     }
 
-    fn call(&self, message: Message, line_end: Bytes) -> Call {
+    fn call(&self, message: Message, line_end: Bytes) -> Box<Call> {
         let mut context = self.context(&message);
         context.wire.line_end = Some(line_end);
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let revision = self.agreed_on().and_then(|revision| HeaderValue::from_str(&revision).ok());
         revision.and_then(|revision| headers.insert(header::VERSION, revision));
-        Call { ask: CallKind::Send(message), headers, context }
+        Box::new(Call { ask: CallKind::Send(message), headers, context })
     }
 
     /// Who sent a message, to whom.
@@ -213,7 +213,7 @@ impl LineSession {
     /// The call to which a message of the server's belongs that answers none: one that only listens.
     fn unasked(&self, message: &Message) -> OpenCall {
         let call = Call { ask: CallKind::Listen, headers: HeaderMap::new(), context: self.context(message) };
-        OpenCall::new(call, self.route.clone(), Permit::default(), None)
+        OpenCall::new(Box::new(call), self.route.clone(), Permit::default(), None)
     }
 
     /// Notes what the two sides have agreed on, if a message says so.

@@ -23,7 +23,7 @@ pub(super) struct OpenCalls {
 /// A request without an answer.
 struct OpenRequest {
     /// Its id as written.
-    id: Box<str>,
+    id: Arc<str>,
     call: Arc<OpenCall>,
     /// Whether the agent took it back: an answer that is on its way already still counts.
     cancelled: bool,
@@ -84,7 +84,7 @@ impl OpenCalls {
     }
 
     /// The only request that waits for an answer, with its id; it is open no more.
-    pub(super) fn single(&self) -> Option<(Box<str>, Arc<OpenCall>)> {
+    pub(super) fn single(&self) -> Option<(Arc<str>, Arc<OpenCall>)> {
         let mut open = self.open();
         let mut waits = (0..).zip(open.iter()).filter(|(_, open)| !open.cancelled).map(|(at, _)| at);
         let at = waits.next().filter(|_| waits.next().is_none())?;

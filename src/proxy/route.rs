@@ -22,7 +22,7 @@ pub(super) struct Route {
 
 /// A call that was sent, until its reply has ended.
 pub(super) struct OpenCall {
-    pub(super) call: Call,
+    pub(super) call: Box<Call>,
     pub(super) route: Route,
     pub(super) started: Instant,
     /// What a person was asked about the call, if one was.
@@ -36,7 +36,7 @@ pub(super) struct OpenCall {
 }
 
 impl OpenCall {
-    pub(super) fn new(call: Call, route: Route, permit: Permit, approved: Option<Box<ApprovalRequest>>) -> Self {
+    pub(super) fn new(call: Box<Call>, route: Route, permit: Permit, approved: Option<Box<ApprovalRequest>>) -> Self {
         let listens = Listening::of(&call);
         let (tail, permit) = (Mutex::default(), Mutex::new(permit));
         Self { call, route, started: Instant::now(), approved, listens, tail, permit }

@@ -127,7 +127,7 @@ impl Session {
         let take = |places: &Arc<Semaphore>, limit| places.clone().try_acquire_owned().map_err(|_| CallError::Limit(limit));
         let agent = take(&self.agent.places, "calls_per_agent")?;
         let upstream = take(of_upstream, "calls_per_upstream")?;
-        Ok(Permit { places: vec![agent, upstream], _carried: None })
+        Ok(Permit { _places: Some([agent, upstream]), ..Permit::default() })
     }
 
     /// Records that a call is carried, or that a stream is open, until the result is dropped.
@@ -263,16 +263,16 @@ impl State {
 /// The places of a call, given back when it is dropped.
 #[derive(Default)]
 pub(super) struct Permit {
-    /// Among the calls of its agent, its upstream and its tool.
-    places: Vec<OwnedSemaphorePermit>,
+    /// Among the calls of its agent and of its upstream.
+    _places: Option<[OwnedSemaphorePermit; 2]>,
+    _of_tool: Vec<OwnedSemaphorePermit>,
     _carried: Option<InFlightGuard>,
 }
 
 impl Permit {
     /// The same, with places among the calls of a tool, and presence.
-    pub(super) fn with(mut self, of_tool: Vec<OwnedSemaphorePermit>, carried: InFlightGuard) -> Self {
-        self.places.extend(of_tool);
-        Self { _carried: Some(carried), ..self }
+    pub(super) fn with(self, of_tool: Vec<OwnedSemaphorePermit>, carried: InFlightGuard) -> Self {
+        Self { _of_tool: of_tool, _carried: Some(carried), ..self }
     }
 }
 

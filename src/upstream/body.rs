@@ -92,7 +92,8 @@ async fn gather(
     }
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
-    while let Some(piece) = timer.within(gap, piece(&mut body)).await? {
+    loop {
+        let Some(piece) = timer.within(gap, pin!(piece(&mut body))).await? else { break };
         if first.len() + rest.len() + piece.len() > limits.message_bytes {
             return Err(too_large());
         }
@@ -134,15 +135,15 @@ impl<'s> Timer<'s> {
         self.end = Some(Instant::now() + time);
     }
 
-    /// What `future` gives, unless it takes longer than `time`.
+    /// What `future` gives, unless it takes longer than `time`. It is pinned by the caller: taken by value it would take its
+    /// room twice.
     pub(super) async fn within<T>(
         &mut self,
         time: Duration,
-        future: impl Future<Output = Result<T, CallError>>,
+        mut future: Pin<&mut impl Future<Output = Result<T, CallError>>>,
     ) -> Result<T, CallError> {
         let until = Instant::now() + time;
         self.sleep.as_mut().reset(self.end.map_or(until, |end| end.min(until)));
-        let mut future = pin!(future);
         std::future::poll_fn(|context| match future.as_mut().poll(context) {
             Poll::Ready(done) => Poll::Ready(done),
             Poll::Pending => self.sleep.as_mut().poll(context).map(|()| Err(CallError::Silent(time))),

@@ -2,6 +2,7 @@
 //! headers travel.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,7 +87,7 @@ impl Client {
         timer: &mut Timer<'_>,
     ) -> Result<Response<ResponseBody>, CallError> {
         match &self.login {
-            None => timer.within(time, self.send(request)).await,
+            None => timer.within(time, pin!(self.send(request))).await,
             // Boxed: calls without a login need no room for it.
             Some(login) => Box::pin(self.send_with_login(login, context, request, time)).await,
         }

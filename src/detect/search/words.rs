@@ -16,8 +16,10 @@ const HASH_BITS: u32 = 18;
 const SPREAD: u32 = 0x9e37_79b9;
 /// 2^32 divided by the square root of three: unrelated to the first.
 const LONG_SPREAD: u32 = 0x93cd_3a2d;
-/// Entries are found by so many of the bits of their hash.
-const BUCKET_BITS: u32 = 16;
+/// Entries are found by so many of the bits of their hash: by as many as give four buckets to an entry, within these limits.
+const LEAST_BUCKET_BITS: u32 = 8;
+const MOST_BUCKET_BITS: u32 = 16;
+const BUCKETS_PER_ENTRY: usize = 4;
 /// Positions that are searched before their words are compared.
 const BLOCK: usize = 256;
 /// Length of words that have no run of four bytes.
@@ -68,6 +70,7 @@ pub(super) struct Words {
     entries: Vec<Entry>,
     /// Where the entries of each bucket begin, and where the last end.
     buckets: Vec<u32>,
+    bucket_bits: u32,
     /// Words of three bytes, sorted.
     short: Vec<([u8; SHORT_BYTES], u32)>,
     short_bits: Box<ShortBits>,
@@ -106,6 +109,7 @@ impl Words {
             all: Filter::new(),
             entries: Vec::new(),
             buckets: Vec::new(),
+            bucket_bits: MOST_BUCKET_BITS,
             short: Vec::new(),
             short_bits: Box::new([0; 64]),
             pairs: Vec::new(),
@@ -140,6 +144,8 @@ impl Words {
             }
             made.entries.push(Entry::new(word, index, at));
         }
+        made.bytes.shrink_to_fit();
+        made.starts.shrink_to_fit();
         made.short.sort_unstable();
         made.order();
         made
@@ -147,11 +153,13 @@ impl Words {
 
     /// Puts the entries in the order of their buckets.
     fn order(&mut self) {
+        let bits = (self.entries.len() * BUCKETS_PER_ENTRY).next_power_of_two().ilog2();
+        self.bucket_bits = bits.clamp(LEAST_BUCKET_BITS, MOST_BUCKET_BITS);
         let bucket = |entry: &Entry| {
             let word = self.starts.get(entry.word as usize).map_or(0, |start| *start as usize) + usize::from(entry.gram);
-            self.bytes.get(word..).and_then(<[u8]>::first_chunk).map_or(0, |gram| bucket_of(hash(*gram)))
+            self.bytes.get(word..).and_then(<[u8]>::first_chunk).map_or(0, |gram| self.bucket_of(hash(*gram)))
         };
-        let mut ends = vec![0_u32; (1 << BUCKET_BITS) + 1];
+        let mut ends = vec![0_u32; (1 << self.bucket_bits) + 1];
         for entry in &self.entries {
             ends.get_mut(bucket(entry)).into_iter().for_each(|count| *count += 1);
         }
@@ -237,9 +245,13 @@ impl Words {
     }
 
     fn entries(&self, hash: usize) -> &[Entry] {
-        let bucket = bucket_of(hash);
+        let bucket = self.bucket_of(hash);
         let bounds = self.buckets.get(bucket).zip(self.buckets.get(bucket + 1));
         bounds.and_then(|(start, end)| self.entries.get(*start as usize..*end as usize)).unwrap_or_default()
+    }
+
+    fn bucket_of(&self, hash: usize) -> usize {
+        hash >> (HASH_BITS - self.bucket_bits)
     }
 
     fn word(&self, index: u32) -> &[u8] {
@@ -282,10 +294,6 @@ fn hash(gram: [u8; GRAM_BYTES]) -> usize {
 #[inline]
 fn long_hash(gram: [u8; GRAM_BYTES], next: u8) -> usize {
     ((u32::from_le_bytes(gram).wrapping_mul(SPREAD) ^ u32::from(next)).wrapping_mul(LONG_SPREAD) >> (32 - HASH_BITS)) as usize
-}
-
-fn bucket_of(hash: usize) -> usize {
-    hash >> (HASH_BITS - BUCKET_BITS)
 }
 
 fn short_hash([a, b, c]: [u8; SHORT_BYTES]) -> usize {

@@ -81,6 +81,9 @@ impl Held<'_> {
     /// What the policy does about a call, the gravest class of the change, and the tool; `None` if it is judged like any other.
     /// What its server says of itself counts for every tool.
     fn call(&self, message: &Message, envelope: &Envelope) -> Option<(ChangeAction, ChangeClass, Box<str>)> {
+        if self.pins.held() == 0 {
+            return None;
+        }
         let params = message.body(envelope).filter(|_| envelope.method() == Some("tools/call"))?;
         let tool: Box<str> = params.get("name")?.str()?.into();
         let servers = METHODS.map(|method| Key { kind: Kind::Server, name: method.into() });

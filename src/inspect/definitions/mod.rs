@@ -115,6 +115,8 @@ pub struct Pins {
     complete: Vec<Kind>,
     /// Bytes of the definitions of each kind.
     bytes: [usize; 5],
+    /// How many wait for approval.
+    waiting: usize,
 }
 
 impl Pins {
@@ -137,15 +139,23 @@ impl Pins {
     /// Puts one in its place.
     pub fn insert(&mut self, key: Key, pin: Pin) {
         let (kind, added) = (key.kind, pin.bytes());
-        let removed = self.pins.insert(key, pin).map_or(0, |old| old.bytes());
+        self.waiting += usize::from(pin.held.is_some());
+        let removed = self.pins.insert(key, pin).map_or(0, |old| self.uncount(&old));
         self.count(kind, added, removed);
     }
 
     /// Forgets one.
     pub fn remove(&mut self, key: &Key) -> Option<Pin> {
         let gone = self.pins.remove(key)?;
-        self.count(key.kind, 0, gone.bytes());
+        let removed = self.uncount(&gone);
+        self.count(key.kind, 0, removed);
         Some(gone)
+    }
+
+    /// Takes a pin out of those that wait, and gives its bytes.
+    fn uncount(&mut self, gone: &Pin) -> usize {
+        self.waiting -= usize::from(gone.held.is_some());
+        gone.bytes()
     }
 
     fn count(&mut self, kind: Kind, added: usize, removed: usize) {
@@ -181,7 +191,7 @@ impl Pins {
 
     /// How many wait for approval.
     pub fn held(&self) -> usize {
-        self.pins.values().filter(|pin| pin.held.is_some()).count()
+        self.waiting
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a verified token says.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::message::{Json, Value, ValueKind};
 use crate::oauth::Scopes;
@@ -11,7 +12,7 @@ const MOST_VALUES: usize = 500;
 /// What a token says whose signature, issuer, audience and times are in order.
 #[derive(Clone)]
 pub struct Claims {
-    pub(super) json: Json,
+    pub(super) json: Arc<Json>,
     pub(super) expires_unix: u64,
 }
 

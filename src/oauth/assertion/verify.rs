@@ -1,5 +1,6 @@
 //! JWTs that others show: RFC 7519, RFC 8725 (best practice) and RFC 9068 (access tokens).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
@@ -64,7 +65,7 @@ pub enum JwtError {
 
 /// The claims of a token that one of an issuer's keys has signed. Nothing else of them has been checked yet.
 #[derive(Clone)]
-pub struct SignedClaims(Json);
+pub struct SignedClaims(Arc<Json>);
 
 impl SignedClaims {
     /// Verifies the form and the signature of a token, which never change while the keys are the same.
@@ -75,7 +76,7 @@ impl SignedClaims {
         let parts = Parts::read(token)?;
         parts.check_header()?;
         parts.check_signature(keys)?;
-        Ok(Self(parts.claims))
+        Ok(Self(Arc::new(parts.claims)))
     }
 
     /// Checks what depends on the time and on the gate: the token is by `issuer` (exactly), for one of `audiences`, and valid
