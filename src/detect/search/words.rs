@@ -27,8 +27,12 @@ const SHORT_BYTES: usize = 3;
 const PAIR_BYTES: usize = 2;
 /// A run with bytes beyond ASCII is preferred by so many bits: texts without them pass it by.
 const BEYOND_ASCII: f64 = 16.0;
+/// A run that other words have already is preferred by so many bits: it costs a comparison, but no further place in texts.
+const SHARED: f64 = 2.0;
 /// So many words with the same run make it as bad as one twice as common.
-const CROWD: f64 = 8.0;
+const CROWD: f64 = 32.0;
+/// A run at the end of a word, which any byte can follow, is as bad as one more common by so many bits.
+const ENDS: f64 = 4.0;
 
 /// One bit for each hash.
 type Bits = [u64; (1 << HASH_BITS) / 64];
@@ -115,9 +119,15 @@ impl Words {
             pairs: Vec::new(),
         };
         let mut crowds = vec![0_u16; 1 << HASH_BITS];
-        for (index, word) in words.into_iter().enumerate() {
+        let words: Vec<&[u8]> = words.into_iter().collect();
+        for word in &words {
             made.bytes.extend_from_slice(word);
             made.starts.push(u32::try_from(made.bytes.len()).unwrap_or(u32::MAX));
+        }
+        // Short words first: longer ones have more runs to choose among, and share theirs.
+        let mut order: Vec<(usize, &[u8])> = words.into_iter().enumerate().collect();
+        order.sort_by_key(|(_, word)| word.len());
+        for (index, word) in order {
             if word.len() == PAIR_BYTES {
                 made.pairs.push((Finder::new(word).into_owned(), index));
                 continue;
@@ -127,14 +137,14 @@ impl Words {
                 made.add_short(short, index);
                 continue;
             }
-            let score = |(_, gram): &(usize, [u8; GRAM_BYTES])| {
+            let score = |(at, gram): &(usize, [u8; GRAM_BYTES])| {
                 let beyond = if gram.is_ascii() { 0.0 } else { BEYOND_ASCII };
                 let crowd = crowds.get(hash(*gram)).copied().unwrap_or_default();
-                f64::from(grams::rarity(*gram)) + beyond - (f64::from(crowd) / CROWD)
+                let shared = if crowd > 0 { SHARED } else { 0.0 };
+                let ends = if at + GRAM_BYTES == word.len() { ENDS } else { 0.0 };
+                f64::from(grams::rarity(*gram)) + beyond + shared - (f64::from(crowd) / CROWD) - ends
             };
-            // A byte that follows within the word makes the run five bytes long.
-            let followed = word.get(..word.len() - 1).filter(|part| part.len() >= GRAM_BYTES).unwrap_or(word);
-            let best = grams_of(followed).enumerate().max_by(|a, b| score(a).total_cmp(&score(b)));
+            let best = grams_of(word).enumerate().max_by(|a, b| score(a).total_cmp(&score(b)));
             let Some((at, gram)) = best else { continue };
             let next = word.get(at + GRAM_BYTES).copied();
             crowds.get_mut(hash(gram)).into_iter().for_each(|crowd| *crowd = crowd.saturating_add(1));
