@@ -17,6 +17,8 @@ const DEPTH: usize = 8;
 const BYTES: usize = 64 << 10;
 /// What regexes themselves mean by `\b{…}`.
 const BOUNDARIES: [&str; 4] = ["start", "end", "start-half", "end-half"];
+/// Takes the place of a regex that cannot be expanded: its fault is reported once, and the file is refused.
+const STAND_IN: &str = "unexpanded";
 /// Kinds whose `any` holds regexes.
 const KINDS: [&str; 2] = ["pattern", "signal"];
 
@@ -116,11 +118,11 @@ impl Fragments<'_> {
     fn expand_all(&mut self, regexes: Option<&mut Spanned<DeValue<'_>>>) {
         for regex in items(regexes) {
             let span = regex.span();
-            if let DeValue::String(source) = regex.get_mut()
-                && let Some(expanded) = self.expanded(source, &span, 0)
-                && expanded != **source
-            {
-                *source = Cow::Owned(expanded);
+            let DeValue::String(source) = regex.get_mut() else { continue };
+            match self.expanded(source, &span, 0) {
+                Some(expanded) if expanded != **source => *source = Cow::Owned(expanded),
+                Some(_) => {}
+                None => *source = Cow::Borrowed(STAND_IN),
             }
         }
     }
@@ -128,14 +130,15 @@ impl Fragments<'_> {
     /// A regex with the fragments that it names in their places. `None` if it cannot be had, which is noted.
     fn expanded(&mut self, source: &str, span: &Range<usize>, depth: usize) -> Option<String> {
         let mut expanded = String::new();
+        let mut is_whole = true;
         let mut from = 0;
         for reference in references(source) {
             let name = source.get(reference.start + 1..reference.end - 1)?;
-            let fragment = self.fragment(name, span, depth)?;
             expanded.push_str(source.get(from..reference.start)?);
-            expanded.push_str("(?:");
-            expanded.push_str(&fragment);
-            expanded.push(')');
+            match self.fragment(name, span, depth) {
+                Some(fragment) => expanded.extend(["(?:", &fragment, ")"]),
+                None => is_whole = false,
+            }
             from = reference.end;
             if expanded.len() > BYTES {
                 let message = format!("the regex is longer than {BYTES} bytes with its fragments");
@@ -144,7 +147,7 @@ impl Fragments<'_> {
             }
         }
         expanded.push_str(source.get(from..)?);
-        Some(expanded)
+        is_whole.then_some(expanded)
     }
 
     fn fragment(&mut self, name: &str, span: &Range<usize>, depth: usize) -> Option<String> {
@@ -300,7 +303,7 @@ mod tests {
     fn mistakes_are_noted() {
         let of = |define: &str, regex: &str| expanded(define, regex).unwrap_err().join("; ");
         assert_eq!(of("a = 'x'", "{a}{b}"), "no fragment `b` is defined");
-        assert_eq!(of("a = 'x'", "{a}{A}"), "no fragment `A` is defined");
+        assert_eq!(of("a = 'x'", "{a}{A}{c}"), "no fragment `A` is defined; no fragment `c` is defined");
         assert_eq!(of("a = 'x'", "b"), "nothing refers to the fragment `a`");
         assert_eq!(of("a = '{b}'\nb = '{a}'", "{a}"), "the fragment `a` refers to itself");
         assert_eq!(of("a = '{a}'", "{a}"), "the fragment `a` refers to itself");
