@@ -14,7 +14,7 @@ pub fn suggest(word: &str, known: &[&str]) -> String {
 }
 
 /// Levenshtein distance, for words short enough that its square does not matter.
-fn distance(a: &str, b: &str) -> usize {
+pub(super) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().take(64).enumerate() {
