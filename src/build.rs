@@ -5,7 +5,8 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use toml::{Table, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 /// The part of the crate that says what is searched for in place of a regex.
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "the rest of these modules is for the gateway")]
@@ -32,9 +33,15 @@ mod detect {
     }
 }
 
+/// The part that expands the named fragments of rule files.
+mod rules {
+    pub(crate) mod fragments;
+}
+
 use detect::prepared::{Use, Writer, hash};
 use detect::search;
 use detect::secret::begin::Begin;
+use rules::fragments;
 
 /// Keys of regexes that are searched for by their literals.
 const BY_LITERALS: [&str; 2] = ["any", "raw"];
@@ -43,15 +50,20 @@ const BY_LITERALS: [&str; 2] = ["any", "raw"];
 type Prepared = BTreeMap<u64, Vec<u8>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    for input in ["rules", "src/build.rs", "src/detect/prepared", "src/detect/search", "src/detect/secret"] {
+    for input in
+        ["rules", "src/build.rs", "src/detect/prepared", "src/detect/search", "src/detect/secret", "src/rules/fragments.rs"]
+    {
         println!("cargo::rerun-if-changed={input}");
     }
     let mut prepared = Prepared::new();
     for file in rule_files(Path::new("rules"))? {
-        let rules: Table = fs::read_to_string(&file)?.parse()?;
-        for rule in rules.get("rule").and_then(Value::as_array).into_iter().flatten() {
-            add("find", rule.get("find"), &mut prepared);
-            add("unless", rule.get("unless"), &mut prepared);
+        let text = fs::read_to_string(&file)?;
+        let mut rules = DeTable::parse(&text)?;
+        // A mistake is reported when the file is loaded.
+        fragments::expand(rules.get_mut(), &text);
+        for rule in rules.get_ref().get("rule").and_then(|rules| rules.get_ref().as_array()).into_iter().flatten() {
+            add("find", rule.get_ref().get("find"), &mut prepared);
+            add("unless", rule.get_ref().get("unless"), &mut prepared);
         }
     }
     let out = env::var_os("OUT_DIR").ok_or("no OUT_DIR")?;
@@ -73,12 +85,12 @@ fn rule_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
 }
 
 /// Adds each string below `key` that is a regex.
-fn add(key: &str, value: Option<&Value>, prepared: &mut Prepared) {
-    match value {
-        Some(Value::String(source)) => add_regex(source, BY_LITERALS.contains(&key), prepared),
-        Some(Value::Array(values)) => values.iter().for_each(|value| add(key, Some(value), prepared)),
-        Some(Value::Table(shapes)) if key == "shapes" => shapes.values().for_each(|shape| add_shape(shape, prepared)),
-        Some(Value::Table(table)) => table.iter().for_each(|(key, value)| add(key, Some(value), prepared)),
+fn add(key: &str, value: Option<&Spanned<DeValue<'_>>>, prepared: &mut Prepared) {
+    match value.map(Spanned::get_ref) {
+        Some(DeValue::String(source)) => add_regex(source, BY_LITERALS.contains(&key), prepared),
+        Some(DeValue::Array(values)) => values.iter().for_each(|value| add(key, Some(value), prepared)),
+        Some(DeValue::Table(shapes)) if key == "shapes" => shapes.values().for_each(|shape| add_shape(shape.get_ref(), prepared)),
+        Some(DeValue::Table(table)) => table.iter().for_each(|(key, value)| add(key.get_ref(), Some(value), prepared)),
         _ => {}
     }
 }
@@ -97,8 +109,8 @@ fn add_regex(source: &str, by_literals: bool, prepared: &mut Prepared) {
 }
 
 /// Adds the shape of a secret: `NAME = 'REGEX'` or `NAME = { shape = 'REGEX', … }`.
-fn add_shape(shape: &Value, prepared: &mut Prepared) {
-    let Some(source) = shape.as_str().or_else(|| shape.get("shape")?.as_str()) else { return };
+fn add_shape(shape: &DeValue<'_>, prepared: &mut Prepared) {
+    let Some(source) = shape.as_str().or_else(|| shape.get("shape")?.get_ref().as_str()) else { return };
     let used = if shape.get("near").is_some() { Use::Value } else { Use::Shape };
     if let Ok(begin) = Begin::new(source, used) {
         let mut record = Writer::default();

@@ -6,6 +6,7 @@
 mod date;
 mod json;
 mod replace;
+mod suggest;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -15,6 +16,7 @@ use std::rc::Rc;
 
 pub use date::Day;
 pub use replace::replace;
+pub use suggest::suggest;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -116,9 +118,22 @@ impl Source<'_> {
 /// # Errors
 /// All faults: a syntax fault alone, or everything that `read` noted.
 pub fn read<T>(file: &str, text: &str, read: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Vec<Fault>> {
+    read_edited(file, text, |_, _| {}, read)
+}
+
+/// The same with the parsed file edited by `edit`, which notes what is wrong: where (in bytes), what, and what to do.
+///
+/// # Errors
+/// As [`read`], with the faults that `edit` noted.
+pub fn read_edited<T>(
+    file: &str,
+    text: &str,
+    edit: impl FnOnce(&mut DeTable<'_>, &mut dyn FnMut(&Range<usize>, String, String)),
+    read: impl FnOnce(&Table<'_>) -> Option<T>,
+) -> Result<T, Vec<Fault>> {
     let lines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1).collect();
     let source = Source { file: file.into(), text, lines, faults: RefCell::default() };
-    let root = match DeTable::parse(text) {
+    let mut root = match DeTable::parse(text) {
         Ok(root) => root,
         Err(error) => {
             let at = error.span().map_or(0, |span| span.start);
@@ -126,6 +141,7 @@ pub fn read<T>(file: &str, text: &str, read: impl FnOnce(&Table<'_>) -> Option<T
         }
     };
     let span = root.span();
+    edit(root.get_mut(), &mut |span, message, hint| source.fault(span, message, Some(hint)));
     let made = {
         let table = Table { source: &source, table: root.get_ref(), span, used: RefCell::default() };
         read(&table)
@@ -358,38 +374,6 @@ fn kind(value: &DeValue<'_>) -> &'static str {
         DeValue::Array(_) => "a list",
         DeValue::Table(_) => "a table",
     }
-}
-
-/// A hint for a word that is not among the known ones: the nearest, or all of them.
-pub fn suggest(word: &str, known: &[&str]) -> String {
-    let near = known.iter().map(|name| (distance(word, name), *name)).min();
-    match near {
-        Some((far, name)) if far <= 1 + name.len() / 4 => format!("did you mean `{name}`?"),
-        _ => {
-            let mut known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-            known.sort();
-            format!("known: {}", known.join(", "))
-        }
-    }
-}
-
-/// Levenshtein distance, for words short enough that its square does not matter.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (y, cell) in b.iter().zip(row.iter_mut().skip(1)) {
-            let best = (diagonal + usize::from(x != *y)).min(left + 1).min(*cell + 1);
-            diagonal = std::mem::replace(cell, best);
-            left = best;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+use super::suggest::distance;
 use super::*;
 
 #[test]

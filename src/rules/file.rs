@@ -1,12 +1,15 @@
 //! One rule file: TOML to rules, every fault told with its place.
 
+use std::ops::Range;
 use std::sync::Arc;
+
+use toml::de::DeTable;
 
 use crate::detect::pattern::Regex;
 use crate::document::{self, Fault, Located, Table};
 use crate::message::Direction;
 
-use super::{Action, Case, Find, Only, Rule, RuleId, Severity};
+use super::{Action, Case, Find, Only, Rule, RuleId, Severity, fragments};
 
 /// The newest format of rule files that this version reads.
 const FORMAT: u64 = 1;
@@ -18,7 +21,11 @@ const ID_CHARACTERS: usize = 64;
 /// # Errors
 /// Every fault of the file.
 pub(super) fn read(name: &str, text: &str, builtin: bool) -> Result<Vec<Rule>, Vec<Fault>> {
-    document::read(name, text, |root| {
+    let edit = |root: &mut DeTable<'_>, note: &mut dyn FnMut(&Range<usize>, String, String)| {
+        fragments::expand(root, text).into_iter().for_each(|mistake| note(&mistake.span, mistake.message, mistake.hint));
+    };
+    document::read_edited(name, text, edit, |root| {
+        root.know("define");
         if !root.has("format") {
             root.missing("format", "write `format = 1`");
         }

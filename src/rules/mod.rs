@@ -2,6 +2,7 @@
 
 mod builtin;
 mod file;
+mod fragments;
 mod kinds;
 mod library;
 mod only;

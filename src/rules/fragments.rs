@@ -1,0 +1,338 @@
+//! Named fragments of regexes: a rule file's `[define]`, and `{name}` in its regexes.
+//!
+//! A word class that several regexes share is written once. Each `{name}` becomes the fragment in a group, `(?:…)`, before
+//! any regex is read: what is compiled, searched for and digested is the expanded regex. The build script expands the
+//! built-in files with the same code. A quantifier (`{0,3}`) never begins with a letter, so it is never taken for a name.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Fragments within fragments, at most.
+const DEPTH: usize = 8;
+/// Longest expanded regex, in bytes.
+const BYTES: usize = 64 << 10;
+/// What regexes themselves mean by `\b{…}`.
+const BOUNDARIES: [&str; 4] = ["start", "end", "start-half", "end-half"];
+/// Takes the place of a regex that cannot be expanded: its fault is reported once, and the file is refused.
+const STAND_IN: &str = "unexpanded";
+/// Kinds whose `any` holds regexes.
+const KINDS: [&str; 2] = ["pattern", "signal"];
+
+/// What is wrong with a fragment or with a reference to one.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Mistake {
+    /// Where in the file, in bytes.
+    pub(crate) span: Range<usize>,
+    pub(crate) message: String,
+    pub(crate) hint: String,
+}
+
+/// Expands the references in the regexes of a rule file. `text` is the file.
+pub(crate) fn expand(root: &mut DeTable<'_>, text: &str) -> Vec<Mistake> {
+    let mut fragments = Fragments { named: BTreeMap::new(), text, mistakes: Vec::new() };
+    fragments.read(root.get("define"));
+    for rule in items(root.get_mut("rule")) {
+        let Some(rule) = table(rule) else { continue };
+        fragments.expand_all(rule.get_mut("unless"));
+        let Some(find) = rule.get_mut("find").and_then(table) else { continue };
+        for kind in KINDS {
+            fragments.expand_all(find.get_mut(kind).and_then(table).and_then(|kind| kind.get_mut("any")));
+        }
+    }
+    fragments.note_unused();
+    fragments.mistakes
+}
+
+struct Fragments<'t> {
+    named: BTreeMap<String, Fragment>,
+    text: &'t str,
+    mistakes: Vec<Mistake>,
+}
+
+struct Fragment {
+    source: String,
+    span: Range<usize>,
+    state: State,
+    is_used: bool,
+}
+
+#[derive(Clone)]
+enum State {
+    New,
+    /// Being expanded: a reference to it from here is a cycle.
+    Open,
+    Expanded(String),
+    /// Reported already.
+    Faulty,
+}
+
+impl Fragments<'_> {
+    fn read(&mut self, define: Option<&Spanned<DeValue<'_>>>) {
+        let Some(define) = define else { return };
+        let DeValue::Table(table) = define.get_ref() else {
+            return self.note(define.span(), "`define` must be a table", "write `[define]`, and below it `name = '''…'''`");
+        };
+        for (name, value) in table {
+            let DeValue::String(source) = value.get_ref() else {
+                self.note(value.span(), format!("the fragment `{}` must be a string", name.get_ref()), "a regex in '''…'''");
+                continue;
+            };
+            if !is_name(name.get_ref()) {
+                let hint = "a name is lower-case letters and digits joined by hyphens, begins with a letter, and is not \
+                            `start`, `end`, `start-half` or `end-half`";
+                self.note(name.span(), format!("`{}` cannot be the name of a fragment", name.get_ref()), hint);
+                continue;
+            }
+            let fragment = Fragment { source: source.to_string(), span: value.span(), state: State::New, is_used: false };
+            self.named.insert(name.get_ref().to_string(), fragment);
+        }
+        let names: Vec<String> = self.named.keys().cloned().collect();
+        names.iter().for_each(|name| self.resolve(name, 1));
+    }
+
+    /// Expands a fragment, once.
+    fn resolve(&mut self, name: &str, depth: usize) {
+        let Some(fragment) = self.named.get_mut(name).filter(|fragment| matches!(fragment.state, State::New)) else { return };
+        fragment.state = State::Open;
+        let (source, span) = (fragment.source.clone(), fragment.span.clone());
+        let expanded = self.expanded(&source, &span, depth).filter(|regex| self.is_regex(name, regex, &span));
+        if let Some(fragment) = self.named.get_mut(name) {
+            fragment.state = expanded.map_or(State::Faulty, State::Expanded);
+        }
+    }
+
+    /// In a group of its own a fragment must not close a group that it has not opened.
+    fn is_regex(&mut self, name: &str, regex: &str, span: &Range<usize>) -> bool {
+        let wrong = regex_syntax::ast::parse::Parser::new().parse(regex).err().map(|error| error.kind().to_string());
+        let wrong = wrong.or_else(|| regex.is_empty().then(|| "it is empty".to_owned()));
+        if let Some(wrong) = &wrong {
+            self.note(span.clone(), format!("the fragment `{name}` is not a regex: {wrong}"), "it must be a regex of its own");
+        }
+        wrong.is_none()
+    }
+
+    fn expand_all(&mut self, regexes: Option<&mut Spanned<DeValue<'_>>>) {
+        for regex in items(regexes) {
+            let span = regex.span();
+            let DeValue::String(source) = regex.get_mut() else { continue };
+            match self.expanded(source, &span, 0) {
+                Some(expanded) if expanded != **source => *source = Cow::Owned(expanded),
+                Some(_) => {}
+                None => *source = Cow::Borrowed(STAND_IN),
+            }
+        }
+    }
+
+    /// A regex with the fragments that it names in their places. `None` if it cannot be had, which is noted.
+    fn expanded(&mut self, source: &str, span: &Range<usize>, depth: usize) -> Option<String> {
+        let mut expanded = String::new();
+        let mut is_whole = true;
+        let mut from = 0;
+        for reference in references(source) {
+            let name = source.get(reference.start + 1..reference.end - 1)?;
+            expanded.push_str(source.get(from..reference.start)?);
+            match self.fragment(name, span, depth) {
+                Some(fragment) => expanded.extend(["(?:", &fragment, ")"]),
+                None => is_whole = false,
+            }
+            from = reference.end;
+            if expanded.len() > BYTES {
+                let message = format!("the regex is longer than {BYTES} bytes with its fragments");
+                self.note(self.place(name, span), message, "write several regexes");
+                return None;
+            }
+        }
+        expanded.push_str(source.get(from..)?);
+        is_whole.then_some(expanded)
+    }
+
+    fn fragment(&mut self, name: &str, span: &Range<usize>, depth: usize) -> Option<String> {
+        let place = self.place(name, span);
+        if depth > DEPTH {
+            self.note(place, format!("fragments are nested more than {DEPTH} deep"), "write out the innermost");
+            return None;
+        }
+        self.resolve(name, depth + 1);
+        let Some(fragment) = self.named.get_mut(name) else {
+            let known: Vec<String> = self.named.keys().map(|name| format!("`{name}`")).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let hint = format!("fragments of this file: {known}; a brace that is meant is written `\\{{`");
+            self.note(place, format!("no fragment `{name}` is defined"), &hint);
+            return None;
+        };
+        fragment.is_used = true;
+        match fragment.state.clone() {
+            State::Expanded(text) => Some(text),
+            State::New | State::Faulty => None,
+            State::Open => {
+                self.note(place, format!("the fragment `{name}` refers to itself"), "a fragment must not lead back to itself");
+                None
+            }
+        }
+    }
+
+    fn note_unused(&mut self) {
+        let unused: Vec<_> = self.named.iter().filter(|(_, fragment)| !fragment.is_used).collect();
+        let unused: Vec<_> = unused.into_iter().map(|(name, fragment)| (name.clone(), fragment.span.clone())).collect();
+        for (name, span) in unused {
+            self.note(span, format!("nothing refers to the fragment `{name}`"), "write `{name}` in a regex, or delete it");
+        }
+    }
+
+    /// Where a name is used within the string at `span`.
+    fn place(&self, name: &str, span: &Range<usize>) -> Range<usize> {
+        let within = self.text.get(span.clone()).and_then(|text| text.find(&format!("{{{name}}}"))).unwrap_or_default();
+        span.start + within..span.end
+    }
+
+    fn note(&mut self, span: Range<usize>, message: impl Into<String>, hint: &str) {
+        self.mistakes.push(Mistake { span, message: message.into(), hint: hint.to_owned() });
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.split('-').all(is_word) && !BOUNDARIES.contains(&name)
+}
+
+fn table<'v, 'i>(value: &'v mut Spanned<DeValue<'i>>) -> Option<&'v mut DeTable<'i>> {
+    match value.get_mut() {
+        DeValue::Table(table) => Some(table),
+        _ => None,
+    }
+}
+
+fn items<'v, 'i>(value: Option<&'v mut Spanned<DeValue<'i>>>) -> impl Iterator<Item = &'v mut Spanned<DeValue<'i>>> {
+    match value.map(Spanned::get_mut) {
+        Some(DeValue::Array(items)) => items.iter_mut(),
+        _ => [].iter_mut(),
+    }
+}
+
+/// Where a regex refers to fragments, braces included: not in a class, not behind a backslash, not in `\p{…}` and the like.
+fn references(source: &str) -> Vec<Range<usize>> {
+    let bytes = source.as_bytes();
+    let mut found = Vec::new();
+    let mut classes = 0_usize;
+    let mut at = 0;
+    while let Some(b) = bytes.get(at) {
+        match b {
+            b'\\' => at = after_escape(source, at),
+            b'[' => {
+                classes += 1;
+                at += 1;
+                at += usize::from(bytes.get(at) == Some(&b'^'));
+                // First in a class, it is a character.
+                at += usize::from(bytes.get(at) == Some(&b']'));
+            }
+            b']' => {
+                classes = classes.saturating_sub(1);
+                at += 1;
+            }
+            b'{' if classes == 0 && bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic) => {
+                let end = in_braces(source, at).map_or(source.len(), |name| at + 2 + name.len());
+                if end < source.len() || source.ends_with('}') {
+                    found.push(at..end);
+                }
+                at = end;
+            }
+            _ => at += 1,
+        }
+    }
+    found
+}
+
+/// The place after an escape that begins at `at`.
+fn after_escape(source: &str, at: usize) -> usize {
+    let after = at + 2;
+    let Some(braced) = in_braces(source, after) else { return after };
+    match source.as_bytes().get(at + 1) {
+        Some(b'p' | b'P' | b'x' | b'u' | b'U') => after + 2 + braced.len(),
+        Some(b'b' | b'B') if BOUNDARIES.contains(&braced) => after + 2 + braced.len(),
+        _ => after,
+    }
+}
+
+/// What stands in braces that open at `at`.
+fn in_braces(source: &str, at: usize) -> Option<&str> {
+    source.get(at..)?.strip_prefix('{')?.split_once('}').map(|(inside, _)| inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(define: &str, regex: &str) -> Result<String, Vec<String>> {
+        let file = format!("[define]\n{define}\n[[rule]]\nfind.signal = {{ any = ['''{regex}'''] }}\n");
+        let mut root = DeTable::parse(&file).unwrap();
+        let mistakes = expand(root.get_mut(), &file);
+        if !mistakes.is_empty() {
+            return Err(mistakes.into_iter().map(|mistake| mistake.message).collect());
+        }
+        let rule = root.get_ref().get("rule").unwrap().get_ref().as_array().unwrap().first().unwrap().get_ref();
+        let any = rule.get("find").and_then(|find| find.get_ref().get("signal")).and_then(|kind| kind.get_ref().get("any"));
+        Ok(any.unwrap().get_ref().as_array().unwrap().first().unwrap().get_ref().as_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn a_name_becomes_a_group() {
+        let define = "verb = '''drop|leave'''\nall = '''{verb}\\s+{object}'''\nobject = \"rules?\"";
+        assert_eq!(expanded(define, r"\b{all}+").as_deref(), Ok(r"\b(?:(?:drop|leave)\s+(?:rules?))+"));
+        assert_eq!(expanded("verb = 'a'", r"{verb}\s{verb}{2}").as_deref(), Ok(r"(?:a)\s(?:a){2}"));
+        assert_eq!(expanded("verb = 'a'", r"\\{verb}é").as_deref(), Ok(r"\\(?:a)é"));
+    }
+
+    #[test]
+    fn what_regexes_mean_by_braces_stays() {
+        for own in [r"a{3}", r"a{0,3}", r"a{2,}?", r"\{verb\}", r"\{verb}", r"[{verb}]", r"[^]{verb}]", r"[a[{b}]{c}]"] {
+            assert_eq!(expanded("verb = 'x'", &format!("{own}{{verb}}")), Ok(format!("{own}(?:x)")), "{own}");
+        }
+        for own in [r"\p{Greek}", r"\x{1F}", r"\u{e9}", r"\b{start}", r"\b{end-half}", r"\PN"] {
+            assert_eq!(expanded("verb = 'x'", &format!("{own}{{verb}}")), Ok(format!("{own}(?:x)")), "{own}");
+        }
+        let alone = |regex: &str| expanded("verb = 'x'", &format!("{{verb}}{regex}"));
+        assert_eq!(alone("{verb").as_deref(), Ok("(?:x){verb"));
+        assert_eq!(alone("{,3}").as_deref(), Ok("(?:x){,3}"));
+    }
+
+    #[test]
+    fn mistakes_are_noted() {
+        let of = |define: &str, regex: &str| expanded(define, regex).unwrap_err().join("; ");
+        assert_eq!(of("a = 'x'", "{a}{b}"), "no fragment `b` is defined");
+        assert_eq!(of("a = 'x'", "{a}{A}{c}"), "no fragment `A` is defined; no fragment `c` is defined");
+        assert_eq!(of("a = 'x'", "b"), "nothing refers to the fragment `a`");
+        assert_eq!(of("a = '{b}'\nb = '{a}'", "{a}"), "the fragment `a` refers to itself");
+        assert_eq!(of("a = '{a}'", "{a}"), "the fragment `a` refers to itself");
+        assert_eq!(of("a = 'x)|(y'", "({a})"), "the fragment `a` is not a regex: unopened group");
+        assert_eq!(of("a = ''", "{a}b"), "the fragment `a` is not a regex: it is empty");
+        assert_eq!(of("a = 1", "b"), "the fragment `a` must be a string");
+        for name in ["a_b", "A", "1a", "a--b", "end"] {
+            assert!(of(&format!("{name} = 'x'"), "b").contains("cannot be the name"), "{name}");
+        }
+    }
+
+    #[test]
+    fn depth_and_length_are_bounded() {
+        let chain = |links: usize| {
+            let link = |n: usize| if n == 0 { "a0 = 'x'\n".to_owned() } else { format!("a{n} = '{{a{}}}'\n", n - 1) };
+            expanded(&(0..links).map(link).collect::<String>(), &format!("{{a{}}}", links - 1))
+        };
+        assert!(chain(DEPTH).is_ok());
+        let doubled = |links: usize| {
+            let link = |n: usize| {
+                if n == 0 {
+                    format!("a0 = '{}'\n", "x".repeat(1000))
+                } else {
+                    format!("a{n} = '{}'\n", format!("{{a{}}}", n - 1).repeat(8))
+                }
+            };
+            expanded(&(0..links).map(link).collect::<String>(), &format!("{{a{}}}", links - 1))
+        };
+        assert!(doubled(2).is_ok());
+        assert_eq!(doubled(6).unwrap_err(), [format!("the regex is longer than {BYTES} bytes with its fragments")]);
+    }
+}
