@@ -149,17 +149,8 @@ fn after(headers: &HeaderMap) -> Option<Duration> {
     if let Ok(seconds) = told.parse() {
         return Some(Duration::from_secs(seconds));
     }
-    let at = httpdate(told)?;
+    let at = httpdate::parse_http_date(told).ok()?;
     Some(at.duration_since(SystemTime::now()).unwrap_or_default())
-}
-
-/// A date as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
-fn httpdate(text: &str) -> Option<SystemTime> {
-    let mut words = text.split_once(", ")?.1.split(' ');
-    let (day, month, year, time) = (words.next()?, words.next()?, words.next()?, words.next()?);
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let month = MONTHS.iter().position(|name| *name == month)? + 1;
-    humantime::parse_rfc3339(&format!("{year}-{month:02}-{day}T{time}Z")).ok()
 }
 
 fn tls(config: &OtlpConfig) -> Result<ClientConfig, String> {
