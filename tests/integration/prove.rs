@@ -71,7 +71,7 @@ fn what_is_missed_is_told_with_its_reason() {
         "`[policy.default.override]` says `\"url-internal\" = { enabled = false }`",
         "`run-download` only logs",
         &format!("`delete-tree` found it; a `[[policy.default.suppress]]` lets it pass until {until}"),
-        "other · policy lax · observe: what is found is recorded, and passes",
+        "other · policy lax · observe: findings are recorded, and messages pass",
         "only observed; enforced, it would be caught by `override-instructions`",
         "`delete-tree` is in force and does not look there (`[policy.lax]` has `text`)",
     ] {
@@ -178,7 +178,7 @@ fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
     // What is no token is told for what it is.
     fs::write(place.0.path().join("cert.pem"), "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n").unwrap();
     let (code, _, err) = place.prove(&["--token-file", place.0.path().join("cert.pem").to_str().unwrap()]);
-    assert!(code == 2 && err.contains("cert.pem` holds no token"), "{err}");
+    assert!(code == 2 && err.contains("cert.pem` contains no token"), "{err}");
     // Another token opens nothing.
     fs::write(place.0.path().join("other.token"), "not-the-token-of-the-gate").unwrap();
     let url = format!("http://127.0.0.1:{}", gate.port);

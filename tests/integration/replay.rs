@@ -58,7 +58,7 @@ fn what_tested_nothing_is_no_success() {
     let (code, _, err) = replay(&["--since", "1s"]);
     assert!(code == 2 && err.contains("nothing was tested") && err.contains("--since"), "{err}");
     let log = bench.path("a.jsonl");
-    for (text, why) in [("", "holds no judged message"), ("no line\n", "1 lines cannot be read")] {
+    for (text, why) in [("", "contains no judged message"), ("no line\n", "1 lines cannot be read")] {
         std::fs::write(&log, text).unwrap();
         let (code, _, err) = replay(&[]);
         assert!(code == 2 && err.contains("nothing was tested") && err.contains(why), "{err}");
