@@ -118,8 +118,6 @@ fn untested(report: &Report, args: &Args) -> Option<String> {
 
 fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), String> {
     let config = review_args::config(&args.config).map_err(fault_text)?;
-    let current = review_args::judges(&config, &args.policy).map_err(fault_text)?;
-    let candidate = candidate(args, &config, err)?;
     let since = args.since;
     let mut log = Log::open(&review_args::log(args.log.as_deref(), &config)?).map_err(|error| error.to_string())?;
     if let Some(since) = since {
@@ -130,6 +128,9 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
     let (start, mut shown_at, shows) = (Instant::now(), Instant::now(), io::stderr().is_terminal());
     let stores = review_args::stores(&config)?;
     let mut evidence = EvidenceReader::of(&stores)?;
+    // Loading rules runs their test cases: arguments and the log are checked before.
+    let current = review_args::judges(&config, &args.policy).map_err(fault_text)?;
+    let candidate = candidate(args, &config, err)?;
     let mut replay = Replay::new(&current, &candidate);
     for (n, entry) in log.entries().enumerate() {
         let Ok(entry) = entry else {

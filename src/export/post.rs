@@ -72,7 +72,7 @@ impl Collector {
     /// What is wrong with the config, in words for its user.
     pub(super) fn new(config: &OtlpConfig) -> Result<Self, String> {
         let base = config.endpoint.trim_end_matches('/').to_owned();
-        format!("{base}/v1/logs").parse::<Uri>().map_err(|error| format!("`endpoint` is no URL that can be called: {error}"))?;
+        format!("{base}/v1/logs").parse::<Uri>().map_err(|error| format!("`endpoint` is not a valid URL: {error}"))?;
         let mut headers = HeaderMap::new();
         for (name, value) in &config.headers {
             let name = HeaderName::try_from(name.as_str()).map_err(|_| format!("`{name}` is no header name"))?;

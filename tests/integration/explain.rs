@@ -94,7 +94,7 @@ fn what_explain_proposes_lets_that_call_pass_and_no_other() {
     let id = lines[0]["audit"].as_str().unwrap();
     let (code, told, err) = bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl"]);
     assert_eq!((code, err.as_str()), (0, ""));
-    for part in ["verdict: block", "fork-bomb", BOMB, "argument `command`", "catches", "the agent was told", "the message passes"]
+    for part in ["verdict: block", "fork-bomb", BOMB, "argument `command`", "catches", "sent to the agent", "the message passes"]
     {
         assert!(told.contains(part), "no `{part}` in:\n{told}");
     }
@@ -338,7 +338,7 @@ fn a_call_that_was_refused_unjudged_is_explained_by_the_one_before() {
     let (id, earlier) = (again["audit"].as_str().unwrap(), lines.last().unwrap()["audit"].as_str().unwrap());
     let (code, told, err) = bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl"]);
     assert_eq!(code, 0, "{err}");
-    for part in [id, earlier, "refused just like earlier ones", "run_command", again["rule"].as_str().unwrap()] {
+    for part in [id, earlier, "refused as a repeat of earlier ones", "run_command", again["rule"].as_str().unwrap()] {
         assert!(told.contains(part), "no `{part}` in:\n{told}");
     }
     let (_, json, _) = bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl", "--json"]);

@@ -59,10 +59,7 @@ fn one_command_writes_one_table_for_a_passage_that_several_rules_matched_at_two_
     assert_eq!((code, err.as_str()), (0, ""), "{told}");
     let after = std::fs::read_to_string(bench.path("gate.toml")).unwrap();
     let added = after.strip_prefix(&before).unwrap();
-    assert!(
-        told.contains(added.trim()) && told.contains("`lychgate wrap` applies it when `sh` is started the next time"),
-        "{told}"
-    );
+    assert!(told.contains(added.trim()) && told.contains("`lychgate wrap` applies it at the next start of `sh`"), "{told}");
     assert_eq!(added.matches("[[policy.default.suppress]]").count(), 1, "{added}");
     for part in [
         "rules = [\"",
@@ -100,7 +97,7 @@ fn what_cannot_be_suppressed_narrowly_is_refused_with_the_reason() {
     for (id, more, why) in [
         (ids[2], &["--reason", "r"][..], "`--wide` adds it anyway"),
         (ids[1], &["--reason", "r"], "nothing to suppress"),
-        (ids[0], &["--reason", "r", "--finding", "9"], "there is no finding 9"),
+        (ids[0], &["--reason", "r", "--finding", "9"], "no finding 9"),
         (ids[0], &["--reason", " "], "who decided it"),
         (ids[0], &["--reason", "r", "--until", "2020-01-01"], "is over"),
         (ids[0], &["--reason", "r", "--until", "2099-01-01"], "more than 366 days ahead"),

@@ -76,7 +76,7 @@ fn a_line_of_an_unknown_shape_is_refused() {
         (
             JudgeDirection::Outbound,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","input":{"command":"rm -rf /"}}}"#,
-            "`params.input` is not known",
+            "unknown `params.input`",
         ),
         (
             JudgeDirection::Outbound,

@@ -37,7 +37,7 @@ fn what_the_gate_needs_to_start_is_told_at_the_end() {
     let text = r#"{"mcpServers":{"w":{"url":"https://w/mcp","headers":{"Authorization":"Bearer ${env:W_TOKEN}","X":"${W_X}"}},"v":{"url":"https://v/mcp"}}}"#;
     machine.write(".cursor/mcp.json", text);
     let output = machine.install(Client::Cursor);
-    assert_eq!(output.err.matches("these variables are set where it runs: W_TOKEN, W_X\n").count(), 1, "{}", output.err);
+    assert_eq!(output.err.matches("must be set in its environment: W_TOKEN, W_X\n").count(), 1, "{}", output.err);
     // The gate is needed by whoever is led to it, also where its config has the server already.
     machine.write(".gemini/settings.json", r#"{"mcpServers":{"v":{"httpUrl":"https://v/mcp"}}}"#);
     let output = machine.install(Client::GeminiCli);

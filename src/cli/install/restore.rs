@@ -88,7 +88,7 @@ impl InstallContext<'_> {
         self.forget(&step.place, if forget { step.text.as_deref() } else { None }, records)?;
         let done = match &step.text {
             _ if forget => "left unchanged; backup removed",
-            Some(_) => "put back",
+            Some(_) => "restored",
             None => "no longer exists and is not restored; its additions to the gate's config are removed",
         };
         writeln!(self.err, "{path}: {done}")

@@ -229,9 +229,9 @@ fn what_was_changed_since_can_be_forgotten() {
     for _ in 0..2 {
         let output = machine.uninstall(None);
         assert_eq!((output.code, output.err.contains("a` of"), output.err.contains("b` of")), (1, true, false), "{}", output.err);
-        let kept = output.err.split("as it was: ").nth(1).unwrap().lines().next().unwrap();
+        let kept = output.err.split("backup: ").nth(1).unwrap().lines().next().unwrap();
         assert_eq!(fs::read_to_string(kept).unwrap(), text);
-        assert!(output.err.contains("uninstall --forget --file /") && !output.err.contains(": put back"), "{}", output.err);
+        assert!(output.err.contains("uninstall --forget --file /") && !output.err.contains(": restored"), "{}", output.err);
     }
     let left = fs::read_to_string(&file).unwrap();
     assert!(left.contains("https://b/mcp") && left.contains("8800/mcp/a"), "{left}");
