@@ -303,7 +303,7 @@ impl<'s> Table<'s> {
         match u64::from_str_radix(integer.as_str(), integer.radix()) {
             Ok(number) if range.contains(&number) => Some(number),
             _ => {
-                self.source.fault(&value.span(), format!("`{key}` must lie between {} and {}", range.start(), range.end()), None);
+                self.source.fault(&value.span(), format!("`{key}` must be between {} and {}", range.start(), range.end()), None);
                 None
             }
         }

@@ -32,23 +32,21 @@ pub(super) struct AdminClient {
 impl AdminClient {
     /// Where to ask, and the token to show.
     pub(super) fn target(&self) -> Result<(SocketAddr, String), Exit> {
-        let told = |text: String| Exit::Code(2, text);
+        let usage = |text: String| Exit::Code(2, text);
         let (address, approval) = match (self.admin, &self.token_file) {
             (Some(address), Some(_)) => (Some(address), config::ApprovalConfig::default()),
             (admin, _) => {
-                let read = self.config.find().and_then(|file| config::load_admin(&file));
-                let (there, approval) =
-                    read.map_err(|faults| told(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
+                let (there, approval) = self.config.find().and_then(|file| config::load_admin(&file))?;
                 (admin.or(there.address), approval)
             }
         };
         let hint = "add one: `[admin]` with `address = \"127.0.0.1:8801\"`";
-        let address = address.ok_or_else(|| told(format!("the config sets no admin port\n  hint: {hint}")))?;
+        let address = address.ok_or_else(|| usage(format!("the config sets no admin port\n  hint: {hint}")))?;
         let file = self.token_file.clone().or_else(|| approval.token_file(address.port()));
-        let file = file.ok_or_else(|| told("no token file\n  hint: name it with `--token-file FILE`".into()))?;
+        let file = file.ok_or_else(|| usage("no token file\n  hint: pass `--token-file FILE`".into()))?;
         let token = std::fs::read_to_string(&file).map_err(|error| {
             let hint = "run this as the gateway's user, while it is running";
-            told(format!("cannot read the token in `{}`: {error}\n  hint: {hint}", file.display()))
+            usage(format!("cannot read the token in `{}`: {error}\n  hint: {hint}", file.display()))
         })?;
         Ok((reachable(address), token.trim().to_owned()))
     }
@@ -86,7 +84,7 @@ pub(super) fn reloads(address: SocketAddr) -> Option<Reloads> {
     answer.contains(&series).then_some(made)
 }
 
-/// Asks the gate; gives what it says if it is content.
+/// Sends a request to the gate; returns the body of a successful response.
 pub(super) fn ask(address: SocketAddr, token: &str, method: &str, path: &str, body: &str) -> Result<Json, Exit> {
     let unreachable = |error: io::Error| {
         let hint = "is the gateway running, with the admin port set in the config?";

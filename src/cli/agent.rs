@@ -23,7 +23,7 @@ use crate::document::Fault;
 const PREFIX: &str = "lychgate_";
 /// How much chance is in a token, in bytes.
 const CHANCE: usize = 32;
-/// Letters at the end that tell a token from one that was copied wrongly.
+/// Length of the checksum of a token.
 const CHECK: usize = 6;
 /// How long another process may hold the file.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -74,12 +74,12 @@ enum Verb {
 
 /// Carries it out; 0 if that went well, 1 if there was nothing to take back, 2 if the file cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let told = args.file().and_then(|file| match &args.verb {
+    let outcome = args.file().and_then(|file| match &args.verb {
         Verb::Add { name } => add(&file, name),
         Verb::List { json } => read(&file).map(|all| (0, listed(&all, *json), String::new())),
         Verb::Revoke { name, token } => revoke(&file, name, token.as_deref()),
     });
-    match told {
+    match outcome {
         Ok((code, data, aside)) => {
             out.write_all(data.as_bytes())?;
             err.write_all(aside.as_bytes())?;
@@ -102,7 +102,7 @@ impl Args {
         }
         let config = self.config.find()?;
         config::load_agents(&config)?.file.ok_or_else(|| {
-            let hint = "write `[agents]` and `file = \"agents.toml\"` into it, or name a file with `--file`";
+            let hint = "add `[agents]` with `file = \"agents.toml\"` to it, or pass `--file FILE`";
             let name = config.display().to_string();
             vec![Fault::of_file(name, "the config names no agents file", Some(hint))]
         })
@@ -111,7 +111,7 @@ impl Args {
 
 fn add(file: &Path, name: &str) -> Result<Output, Vec<Fault>> {
     if !is_name(name) {
-        let hint = "a name is 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`";
+        let hint = "a name has 1 to 64 of the characters `a` to `z`, `0` to `9`, `_` and `-`";
         return Err(vec![Fault::of_file("NAME", format!("invalid agent name `{}`", name.escape_debug()), Some(hint))]);
     }
     let token = make().map_err(|error| fault(file, &error))?;
@@ -139,16 +139,16 @@ fn revoke(file: &Path, name: &str, id: Option<&str>) -> Result<Output, Vec<Fault
 
 fn listed(all: &[AgentToken], as_json: bool) -> String {
     if as_json {
-        let told: Vec<_> =
+        let agents: Vec<_> =
             all.iter().map(|token| serde_json::json!({ "agent": token.agent, "id": token.id(), "made": token.made })).collect();
-        return format!("{}\n", serde_json::Value::from(told));
+        return format!("{}\n", serde_json::Value::from(agents));
     }
     let mut lines: Vec<String> = all.iter().map(|token| format!("{}  {}  {}\n", token.agent, token.id(), token.made)).collect();
     lines.sort();
     lines.concat()
 }
 
-/// A new token: its prefix, chance, and what shows that it was copied as it is.
+/// A new token: prefix, random part and checksum.
 fn make() -> io::Result<String> {
     let mut chance = [0; CHANCE];
     SystemRandom::new().fill(&mut chance).map_err(|_| io::Error::other("the system's random number generator failed"))?;
@@ -186,7 +186,7 @@ fn change(file: &Path, change: impl FnOnce(&mut Vec<AgentToken>)) -> Result<(), 
     private(file, text.as_bytes()).map_err(|error| fault(file, &error))
 }
 
-/// The folder is what is locked: the file itself is another after each change.
+/// Locks the folder, since the file itself is replaced by each change.
 fn hold(file: &Path) -> io::Result<File> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
@@ -277,8 +277,8 @@ mod tests {
     fn what_is_wrong_is_said() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("gate.toml"), "").unwrap();
-        let (code, _, told) = says(folder.path(), "add ci");
-        assert!(code == 2 && told.contains("[agents]"), "{told}");
+        let (code, _, output) = says(folder.path(), "add ci");
+        assert!(code == 2 && output.contains("[agents]"), "{output}");
         fs::write(folder.path().join("gate.toml"), "[agents]\nfile = \"agents.toml\"\n").unwrap();
         assert!(says(folder.path(), "add Not/a/name").2.contains("invalid agent name"));
         fs::write(folder.path().join("agents.toml"), "[[token]]\nagent = 1\n").unwrap();

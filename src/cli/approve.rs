@@ -77,7 +77,7 @@ impl Args {
             return self.list(&listed, out);
         };
         if self.question == "list" || !self.question.bytes().all(|b| b.is_ascii_alphanumeric()) {
-            return Err(Exit::Code(2, "name the request to answer, as shown by `lychgate approve list`".into()));
+            return Err(Exit::Code(2, "pass the id of a request, as listed by `lychgate approve list`".into()));
         }
         let by = std::env::var("USER").unwrap_or_default();
         let body = match answer {
@@ -85,8 +85,8 @@ impl Args {
             None => format!(r#"{{"decision":"deny","by":{}}}"#, quote(&by)),
         };
         ask(address, &token, "POST", &format!("/approvals/{}", self.question), &body)?;
-        let told = answer.map_or("refused".to_owned(), |scope| format!("approved ({})", scope.name()));
-        writeln!(out, "{}: {told}", self.question)?;
+        let decision_text = answer.map_or("refused".to_owned(), |scope| format!("approved ({})", scope.name()));
+        writeln!(out, "{}: {decision_text}", self.question)?;
         Ok(0)
     }
 

@@ -35,7 +35,7 @@ enum Verb {
     Rekey,
 }
 
-/// Carries it out; 0 if all is well, 1 if a login is owed or cannot be opened, 2 if the vault cannot be used.
+/// Runs the verb; 0 if all is well, 1 if a login is required or cannot be decrypted, 2 if the vault cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let config = match args.config.find().and_then(|file| config::load_oauth(&file)) {
         Ok(config) => config,

@@ -35,7 +35,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> ExitCode {
     match check(args) {
         // A reader that is gone needs no answer.
-        Ok(told) => match writeln!(io::stdout(), "{told}") {
+        Ok(report) => match writeln!(io::stdout(), "{report}") {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::from(2),
         },
@@ -72,20 +72,20 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
     if !faults.is_empty() {
         return Err(faults);
     }
-    let mut told = format!("{}: {}", file.display(), counts(&config, &policies));
+    let mut report = format!("{}: {}", file.display(), counts(&config, &policies));
     for what in replacements(&config)? {
-        told.push_str(&format!("\n{what}\n  hint: give it a different id if both rules should apply"));
+        report.push_str(&format!("\n{what}\n  hint: give it a different id if both rules should apply"));
     }
     for what in app::expired(&policies, SystemTime::now()) {
-        told.push_str(&format!("\n{what}\n  hint: review it: remove it, or set a new `until`"));
+        report.push_str(&format!("\n{what}\n  hint: review it: remove it, or set a new `until`"));
     }
     for what in of_no_upstream(&config) {
-        told.push_str(&format!("\nwarning: {what}"));
+        report.push_str(&format!("\nwarning: {what}"));
     }
     for what in app::unencrypted(&config) {
-        told.push_str(&format!("\nwarning: {what}"));
+        report.push_str(&format!("\nwarning: {what}"));
     }
-    Ok(told)
+    Ok(report)
 }
 
 /// The rules of the config's own folders that replace built-in ones, in sentences.
@@ -129,7 +129,7 @@ fn counts(config: &Config, policies: &Policies) -> String {
         .collect::<BTreeSet<_>>()
         .into_iter()
         .collect();
-    let mut told = [
+    let mut report = [
         number(config.upstreams.len(), "upstream"),
         number(config.agents.len(), "agent"),
         number(config.policies.len(), "polic"),
@@ -139,16 +139,16 @@ fn counts(config: &Config, policies: &Policies) -> String {
     .join(", ");
     let guarded: usize = config.policies.values().map(|policy| policy.own.guarded.len()).sum();
     if guarded > 0 {
-        told.push_str(&format!(", {}", number(guarded, "guarded secret")));
+        report.push_str(&format!(", {}", number(guarded, "guarded secret")));
     }
     let suppressions = app::suppressions(policies).len();
     if suppressions > 0 {
-        told.push_str(&format!(", {}", number(suppressions, "suppression")));
+        report.push_str(&format!(", {}", number(suppressions, "suppression")));
     }
     if !observing.is_empty() {
-        told.push_str(&format!("; observed, not enforced: {}", observing.join(", ")));
+        report.push_str(&format!("; observed, not enforced: {}", observing.join(", ")));
     }
-    told
+    report
 }
 
 /// A number of things, in the singular or plural (`polic` becomes `policy` or `policies`).
@@ -170,19 +170,19 @@ mod tests {
         let path = folder.path().join("gate.toml");
         std::fs::write(&path, text).unwrap();
         let shown = |text: String| text.replace(&format!("{}/", folder.path().display()), "");
-        let told = check(&Args { config: ConfigArg::of(path) });
-        told.map(shown).map_err(|faults| shown(faults.iter().map(|fault| format!("{fault}\n")).collect()))
+        let report = check(&Args { config: ConfigArg::of(path) });
+        report.map(shown).map_err(|faults| shown(faults.iter().map(|fault| format!("{fault}\n")).collect()))
     }
 
     #[test]
     fn a_sound_config_is_counted() {
-        let told = checked(
+        let report = checked(
             "[policy.watch]\nmode = \"observe\"\n[upstream.a]\nhttp = { url = \"https://example.org\" }\n\
              [upstream.b]\nstdio = { command = [\"server\"] }\npolicy = \"watch\"\n",
         )
         .unwrap();
-        assert!(told.starts_with("gate.toml: 2 upstreams, 0 agents, 2 policies, "), "{told}");
-        assert!(told.ends_with(" inbound rules; observed, not enforced: `b`"), "{told}");
+        assert!(report.starts_with("gate.toml: 2 upstreams, 0 agents, 2 policies, "), "{report}");
+        assert!(report.ends_with(" inbound rules; observed, not enforced: `b`"), "{report}");
     }
 
     #[test]
@@ -200,52 +200,52 @@ mod tests {
             "[policy.default]\nrules = [\"builtin\", \"{folder}\"]\n[upstream.a]\nhttp = {{ url = \"https://example.org\" }}\n"
         );
         std::fs::write(rules.path().join("mine.toml"), rule("no-cannons")).unwrap();
-        let told = checked(&config).unwrap();
-        assert_eq!(told.lines().count(), 1, "{told}");
+        let report = checked(&config).unwrap();
+        assert_eq!(report.lines().count(), 1, "{report}");
         std::fs::write(rules.path().join("mine.toml"), rule("fork-bomb")).unwrap();
-        let told = checked(&config).unwrap();
-        assert!(told.contains(&format!("\n{folder}/mine.toml:3: rule `fork-bomb` replaces the built-in rule")), "{told}");
-        assert!(told.contains("(rules/outbound/") && told.contains("a different id"), "{told}");
+        let report = checked(&config).unwrap();
+        assert!(report.contains(&format!("\n{folder}/mine.toml:3: rule `fork-bomb` replaces the built-in rule")), "{report}");
+        assert!(report.contains("(rules/outbound/") && report.contains("a different id"), "{report}");
     }
 
     #[test]
     fn an_upstream_without_encryption_is_warned_of() {
-        let told = |url: &str| checked(&format!("[upstream.a]\nhttp = {{ url = \"{url}\" }}\n")).unwrap();
-        let warned = told("http://mcp.example.org/mcp");
+        let report = |url: &str| checked(&format!("[upstream.a]\nhttp = {{ url = \"{url}\" }}\n")).unwrap();
+        let warned = report("http://mcp.example.org/mcp");
         assert!(warned.contains("\nwarning: `upstream.a` sends to `http://mcp.example.org` without encryption"), "{warned}");
         for url in ["https://mcp.example.org/mcp", "http://127.0.0.1:3000/mcp"] {
-            assert!(!told(url).contains("warning"), "{url}");
+            assert!(!report(url).contains("warning"), "{url}");
         }
     }
 
     #[test]
     fn a_suppression_for_a_name_that_no_upstream_has_is_warned_of() {
-        let told = |upstream: &str| {
+        let report = |upstream: &str| {
             checked(&format!(
                 "[upstream.docs]\nhttp = {{ url = \"https://example.org\" }}\n[[policy.default.suppress]]\nrule = \"fork-bomb\"\n\
                  upstream = \"{upstream}\"\nreason = \"r\"\nuntil = 2026-12-01\n"
             ))
             .unwrap()
         };
-        let warned = told("doc");
+        let warned = report("doc");
         assert!(warned.contains("\nwarning: gate.toml:3:1: no `[upstream.doc]` exists"), "{warned}");
         assert!(warned.contains("`lychgate wrap --name doc`") && warned.contains("did you mean `docs`?"), "{warned}");
-        assert!(!told("docs").contains("warning"));
+        assert!(!report("docs").contains("warning"));
     }
 
     #[test]
     fn faults_of_rules_are_told_as_those_of_the_file() {
         let upstream = "[upstream.a]\nhttp = { url = \"https://example.org\" }\n";
-        let told =
+        let report =
             checked(&format!("[policy.default.override]\n\"no-such-rule\" = {{ enabled = false }}\n{upstream}")).unwrap_err();
-        assert!(told.contains("no-such-rule"), "{told}");
-        let told = checked(
+        assert!(report.contains("no-such-rule"), "{report}");
+        let report = checked(
             "[listen]\ntls = { cert = \"gate.toml\", key = \"gate.toml\" }\n\
              [upstream.a]\nhttp = { url = \"https://example.org\", ca = \"gate.toml\" }\n",
         );
-        let told = told.unwrap_err();
-        assert!(told.contains("listen.tls") && told.matches("gate.toml").count() >= 2, "no certificate in these: {told}");
-        let told = checked(&format!("colour = 1\n{upstream}")).unwrap_err();
-        assert!(told.contains("gate.toml:1:1: unknown key `colour`"), "{told}");
+        let report = report.unwrap_err();
+        assert!(report.contains("listen.tls") && report.matches("gate.toml").count() >= 2, "no certificate in these: {report}");
+        let report = checked(&format!("colour = 1\n{upstream}")).unwrap_err();
+        assert!(report.contains("gate.toml:1:1: unknown key `colour`"), "{report}");
     }
 }

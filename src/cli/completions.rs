@@ -29,7 +29,7 @@ pub(super) struct ManArgs {
     folder: Option<PathBuf>,
 }
 
-/// What the main page says beyond the verbs, in roff (man(7)).
+/// Further sections of the main page, in roff (man(7)).
 const SECTIONS: &str = r#".SH EXAMPLES
 .TP
 \fBlychgate demo\fR
@@ -88,7 +88,7 @@ pub(super) fn man(args: &ManArgs, command: Command, out: &mut dyn Write, err: &m
     match written {
         Ok(()) => Ok(0),
         Err(error) => {
-            writeln!(err, "`{}`: {error}\n  hint: name a writable folder", folder.display())?;
+            writeln!(err, "`{}`: {error}\n  hint: pass a writable folder", folder.display())?;
             Ok(2)
         }
     }

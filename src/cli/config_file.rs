@@ -121,7 +121,7 @@ impl Search {
             }
         }
         let message = format!("no config file found; searched {}", looked_at.join(", "));
-        let hint = format!("create one with `lychgate init`, or name one with `--config FILE` or `{VARIABLE}`");
+        let hint = format!("create one with `lychgate init`, or pass one with `--config FILE` or `{VARIABLE}`");
         Err(Fault::of_file("config", message, Some(&hint)))
     }
 }

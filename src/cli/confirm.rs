@@ -15,7 +15,7 @@ pub(super) fn require_terminal(yes: bool, act: &str) -> Result<(), Exit> {
     Err(Exit::Code(2, format!("error: not a terminal; pass --yes to {act}")))
 }
 
-/// Asks on the terminal; anything but a yes is a no, and so is everything where there is no terminal.
+/// Asks on the terminal; anything but `y` is a no, and without a terminal the answer is no.
 ///
 /// # Errors
 /// The question cannot be written or the answer cannot be read.

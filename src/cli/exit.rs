@@ -1,19 +1,32 @@
-//! What ends a verb before it is done.
+//! Errors that end a verb: an exit code with its message.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// What went wrong.
+use crate::document::Fault;
+
+/// Why a verb ends.
 pub(super) enum Exit {
-    /// Nothing can be written here.
+    /// The output cannot be written.
     Io(io::Error),
-    /// The exit code, and why.
+    /// An exit code and its message.
     Code(u8, String),
 }
 
 /// An error with exit code 2.
 pub(super) fn error(text: impl Display) -> Exit {
     Exit::Code(2, format!("error: {text}"))
+}
+
+/// Faults of a config or of rules as one text, a fault per paragraph.
+pub(super) fn fault_text(faults: impl AsRef<[Fault]>) -> String {
+    faults.as_ref().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+impl From<Vec<Fault>> for Exit {
+    fn from(faults: Vec<Fault>) -> Self {
+        Self::Code(2, fault_text(faults))
+    }
 }
 
 impl From<io::Error> for Exit {
@@ -23,10 +36,10 @@ impl From<io::Error> for Exit {
 }
 
 impl Exit {
-    /// Says why, and gives the exit code.
+    /// Prints the message and returns the exit code.
     ///
     /// # Errors
-    /// It cannot be said, or nothing could be written before.
+    /// The output cannot be written.
     pub(super) fn report(self, err: &mut dyn Write) -> io::Result<u8> {
         match self {
             Self::Io(error) => Err(error),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::config_file::{ConfigArg, WrapConfig};
+use super::exit::fault_text;
 use super::progress::patiently;
 use super::review_args;
 use crate::review::explain::{Explanation, Repeated, explain, may_be_earlier, repeated};
@@ -84,7 +85,7 @@ pub(super) enum One {
     Again(Box<Repeated>),
 }
 
-/// Explains; 0 if the message is found, 2 if there is none of that id, or something cannot be read.
+/// Explains; 0 if the message is found, 2 if the id is unknown or something cannot be read.
 ///
 /// # Errors
 /// What cannot be written.
@@ -120,8 +121,8 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 /// The lines with that id, explained.
 pub(super) fn explained(args: &Query) -> Result<Vec<One>, String> {
     let named = AuditIds::read(&args.audit)?;
-    let config = review_args::config(&args.config).map_err(|faults| review_args::told(&faults))?;
-    let judges = review_args::judges(&config, &args.policy).map_err(|faults| review_args::told(&faults))?;
+    let config = review_args::config(&args.config).map_err(fault_text)?;
+    let judges = review_args::judges(&config, &args.policy).map_err(fault_text)?;
     let log = review_args::log(args.log.as_deref(), &config)?;
     let stores = review_args::stores(&config)?;
     let log = Log::open(&log).map_err(|error| error.to_string())?;
@@ -138,7 +139,7 @@ pub(super) fn explained(args: &Query) -> Result<Vec<One>, String> {
         }
         let whole = review_args::kept(&stores, id)?;
         let one = explain(&entry, whole.as_ref(), &judges);
-        let one = one.map_err(|missing| format!("{}\n  hint: name the config with `--config FILE`", missing.words()))?;
+        let one = one.map_err(|missing| format!("{}\n  hint: pass the config with `--config FILE`", missing.words()))?;
         all.push(One::Judged(Box::new(one)));
     }
     Ok(all)

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::config_file::{ConfigArg, user_file};
 use super::confirm::{self, confirm, require_terminal};
-use super::exit::{Exit, error};
+use super::exit::{Exit, error, fault_text};
 use super::install::files::put;
 use super::install::{ADDRESS, new_config, quoted};
-use super::review_args;
 use super::run::claude_command;
 use crate::config::{self, is_name};
 use crate::seal::state_folder;
@@ -82,8 +81,8 @@ impl Args {
         let upstreams = self.upstreams(err)?;
         let text = config_text(&state, &upstreams);
         config::load_edited(&path, &text)
-            .map_err(|faults| error(format!("the config would not be valid:\n{}", review_args::told(&faults))))?;
-        writeln!(out, "This goes into `{}`:\n\n{text}", path.display())?;
+            .map_err(|faults| error(format!("the config would not be valid:\n{}", fault_text(&faults))))?;
+        writeln!(out, "To be added to `{}`:\n\n{text}", path.display())?;
         out.flush()?;
         require_terminal(self.yes, "write it")?;
         if !self.yes && !confirm("Write this? [y/N] ", err)? {
@@ -92,7 +91,7 @@ impl Args {
         }
         self.require_free(&path)?;
         put(&path, text.as_bytes(), None).map_err(|failed| {
-            error(format!("the config cannot be written: {failed}\n  hint: name another file with --config FILE"))
+            error(format!("the config cannot be written: {failed}\n  hint: pass another file with --config FILE"))
         })?;
         let found = ConfigArg::default().find_if_any().and_then(|found| std::path::absolute(found).ok());
         let option = if found.as_ref() == Some(&path) { String::new() } else { format!(" --config {}", path.display()) };
@@ -125,7 +124,7 @@ impl Args {
         if upstreams.is_empty() {
             if !io::stdin().is_terminal() {
                 let hint = "pass `--yes` with `--upstream NAME=URL` or `--stdio NAME -- COMMAND ARGUMENTS`";
-                return Err(error(format!("not a terminal, and no upstream is named\n  hint: {hint}")));
+                return Err(error(format!("not a terminal, and no upstream is configured\n  hint: {hint}")));
             }
             upstreams.push(ask_upstream(&mut |question| confirm::ask(question, ANSWER_BYTES, err))?);
         }
@@ -146,7 +145,7 @@ impl Args {
 }
 
 fn upstream_name(name: &str) -> Result<String, String> {
-    let rule = "a name has 1 to 64 characters of a-z, 0-9, `-` and `_`";
+    let rule = "a name has 1 to 64 of the characters a-z, 0-9, `-` and `_`";
     if is_name(name) { Ok(name.to_owned()) } else { Err(rule.to_owned()) }
 }
 

@@ -13,6 +13,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::config_file::ConfigArg;
+use super::exit::fault_text;
 use crate::config::{self, PolicyConfig};
 use crate::detect::Ground;
 use crate::detect::path::{Links, Roots};
@@ -52,7 +53,7 @@ enum JudgeDirection {
     Outbound,
 }
 
-/// Judges; 0 if everything passes as it is, 1 if something does not, 2 if it cannot be judged.
+/// Judges; 0 if everything passes unmodified, 1 if something does not, 2 if it cannot be judged.
 #[allow(clippy::print_stderr, reason = "a verb tells its errors there")]
 pub(super) fn run(args: &Args) -> ExitCode {
     match judge(args, &mut BufWriter::new(io::stdout().lock())) {
@@ -74,16 +75,16 @@ struct Judge {
 }
 
 fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
-    let told = |faults: Vec<crate::document::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    let config = args.config.find_if_any().as_deref().map(config::load_policies).transpose().map_err(told)?.unwrap_or_default();
+    let config =
+        args.config.find_if_any().as_deref().map(config::load_policies).transpose().map_err(fault_text)?.unwrap_or_default();
     let default = PolicyConfig::default();
     let policy = match config.policies.get(&args.policy) {
         Some(policy) => policy,
         None if args.policy == "default" => &default,
         None => return Err(format!("the config has no policy `{}`", args.policy)),
     };
-    let library = Library::load(policy.builtin, &policy.rules).map_err(told)?;
-    let judging = Policy::new(&args.policy, policy, &library).map_err(told)?;
+    let library = Library::load(policy.builtin, &policy.rules).map_err(fault_text)?;
+    let judging = Policy::new(&args.policy, policy, &library).map_err(fault_text)?;
     let bench = Judge {
         policy: args.upstream.as_deref().map_or_else(|| judging.clone(), |upstream| judging.at(upstream)),
         limits: config.limits.read.clone(),
@@ -119,7 +120,7 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
     Ok(clean)
 }
 
-/// The lines of a file, none longer than the limit `message_bytes`.
+/// The lines of a file, none exceeds the limit `message_bytes`.
 struct Lines {
     read: BufReader<Box<dyn Read>>,
     limit: usize,
@@ -132,7 +133,7 @@ impl Lines {
         let most = self.limit.saturating_mul(6);
         self.read.by_ref().take(most as u64 + 1).read_until(b'\n', &mut line)?;
         if line.len() > most {
-            return Err(io::Error::other("longer than the limit `message_bytes`"));
+            return Err(io::Error::other("exceeds the limit `message_bytes`"));
         }
         Ok((!line.is_empty()).then(|| line.into()))
     }
@@ -145,14 +146,14 @@ impl Lines {
 }
 
 impl Judge {
-    /// Judges one message and tells people of it.
+    /// Judges one message and prints a report.
     fn message(&self, bytes: Bytes, out: &mut impl Write) -> Result<bool, String> {
         let message = Message::parse(bytes, &self.limits).map_err(|error| error.to_string())?;
         let inspection =
             self.policy.inspect(self.direction, &message, &self.context, AuditId::make(), &InspectContext::default());
-        let mut told = format!("verdict: {}\n", inspection.verdict.name());
+        let mut report = format!("verdict: {}\n", inspection.verdict.name());
         for finding in &inspection.findings {
-            told.push_str(&format!(
+            report.push_str(&format!(
                 "  {} {} ({}) at {}: {}\n    reading {}, {} bytes, sha256 {}\n",
                 finding.action.name(),
                 finding.rule,
@@ -165,8 +166,8 @@ impl Judge {
             ));
             if let Some(suppressed) = &finding.suppressed {
                 let by = &suppressed.by;
-                told.push_str(&format!(
-                    "    suppressed until {} (else `{}`): {}\n",
+                report.push_str(&format!(
+                    "    suppressed until {} (otherwise `{}`): {}\n",
                     by.until.written,
                     suppressed.action.name(),
                     by.reason
@@ -174,36 +175,41 @@ impl Judge {
             }
             if let Some(Detail::Wording(strongest)) = &finding.detail {
                 let strongest: Vec<_> = strongest.iter().map(|(words, points)| format!("`{words}` {points}")).collect();
-                told.push_str(&format!("    weighs most: {}\n", strongest.join(", ")));
+                report.push_str(&format!("    strongest signals: {}\n", strongest.join(", ")));
             }
         }
         let Coverage { strings, bytes, readings, uninspected, .. } = &inspection.coverage;
-        told.push_str(&format!("coverage: {}: {strings} strings, {bytes} bytes\n", inspection.coverage.name()));
+        report.push_str(&format!("coverage: {}: {strings} strings, {bytes} bytes\n", inspection.coverage.name()));
         if !readings.is_empty() {
             let names: Vec<&str> = readings.iter().copied().collect();
-            told.push_str(&format!("  read besides as it came: {}\n", names.join(", ")));
+            report.push_str(&format!("  also read unmodified: {}\n", names.join(", ")));
         }
         for part in uninspected {
-            told.push_str(&format!("  not looked at: {} ({}, {} bytes)\n", part.at, part.reason.name(), part.bytes));
+            report.push_str(&format!("  not inspected: {} ({}, {} bytes)\n", part.at, part.reason.name(), part.bytes));
         }
         match &inspection.verdict {
             Verdict::Pass => {}
             Verdict::Rewrite(edits) => {
                 let edited = splice(message.bytes(), edits.clone()).ok_or("the edits overlap")?;
-                told.push_str(&format!("becomes: {}\n", String::from_utf8_lossy(&edited)));
+                report.push_str(&format!("becomes: {}\n", String::from_utf8_lossy(&edited)));
             }
             Verdict::Ask(questions) => {
                 for question in questions {
-                    told.push_str(&format!("asked about by `{}`: {}. {}\n", question.rule(), question.title, question.why));
+                    report.push_str(&format!(
+                        "approval required by `{}`: {}. {}\n",
+                        question.rule(),
+                        question.title,
+                        question.why
+                    ));
                 }
             }
             Verdict::Block(refusals) => {
                 for refusal in refusals {
-                    told.push_str(&format!("refused by `{}`: {}. {}\n", refusal.rule, refusal.title, refusal.why));
+                    report.push_str(&format!("refused by `{}`: {}. {}\n", refusal.rule, refusal.title, refusal.why));
                 }
             }
         }
-        out.write_all(told.as_bytes()).and_then(|()| out.flush()).map_err(|error| error.to_string())?;
+        out.write_all(report.as_bytes()).and_then(|()| out.flush()).map_err(|error| error.to_string())?;
         Ok(matches!(inspection.verdict, Verdict::Pass))
     }
 

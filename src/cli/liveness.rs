@@ -1,10 +1,11 @@
 //! Whether a gate answers.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
+use super::admin_client::reachable;
 use crate::config;
 
 /// Time for a gate that runs to answer.
@@ -36,14 +37,4 @@ pub(super) fn is_gate(address: SocketAddr) -> bool {
         Ok(answer)
     };
     ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200") && answer.ends_with("alive\n"))
-}
-
-/// The address at which a listener is reached from this machine.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
-    match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
-        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
-        _ => {}
-    }
-    address
 }

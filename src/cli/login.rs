@@ -76,25 +76,23 @@ fn before(text: impl Into<String>) -> Exit {
 
 impl From<LoginError> for Exit {
     fn from(error: LoginError) -> Self {
-        Self::Code(1, format!("there is no login: {}", plain(&error.to_string())))
+        Self::Code(1, format!("login failed: {}", plain(&error.to_string())))
     }
 }
 
 impl Args {
     fn prepare(&self) -> Result<(Login, Runtime), Exit> {
-        let read = self.config.find().and_then(|file| config::load_login(&file, &self.upstream));
-        let (config, transport) =
-            read.map_err(|faults| before(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
+        let (config, transport) = self.config.find().and_then(|file| config::load_login(&file, &self.upstream))?;
         let name = &self.upstream;
         let transport = transport.ok_or_else(|| {
-            let hint = "logins are made at upstreams with `http` or `sse`";
+            let hint = "only upstreams with `http` or `sse` have logins";
             before(format!("the config has no server `{name}` to log in to\n  hint: {hint}"))
         })?;
         let login = transport.login.as_deref().ok_or_else(|| {
-            before(format!("`{name}` has a token of its own in the config, or `oauth = false`\n  hint: take that out to log in"))
+            before(format!("`{name}` has a token in the config, or `oauth = false`\n  hint: remove that to log in"))
         })?;
         if login.grant != Grant::Person {
-            return Err(before(format!("the gate logs in to `{name}` by itself: no person is needed")));
+            return Err(before(format!("the gate logs in to `{name}` automatically")));
         }
         let who = self.principal(login)?;
         let runtime = runtime()?;
@@ -112,14 +110,10 @@ impl Args {
             (TokenOf::Agent, Some(agent), None) => Ok(Principal::Agent(agent.clone())),
             (TokenOf::User, None, Some(user)) => Ok(Principal::User(user.clone())),
             (TokenOf::Gate, ..) => Err(before(format!(
-                "all agents share one login at `{name}`\n  hint: leave out `--agent` and `--user`, or set `token_of` in its `oauth`"
+                "all agents share one login at `{name}`\n  hint: remove `--agent` and `--user`, or set `token_of` in its `oauth`"
             ))),
-            (TokenOf::Agent, ..) => {
-                Err(before(format!("each agent has its own login at `{name}`\n  hint: name it: `--agent NAME`")))
-            }
-            (TokenOf::User, ..) => {
-                Err(before(format!("each user has their own login at `{name}`\n  hint: name them: `--user NAME`")))
-            }
+            (TokenOf::Agent, ..) => Err(before(format!("each agent has its own login at `{name}`\n  hint: pass `--agent NAME`"))),
+            (TokenOf::User, ..) => Err(before(format!("each user has their own login at `{name}`\n  hint: pass `--user NAME`"))),
         }
     }
 }
@@ -136,7 +130,7 @@ impl Login {
     async fn carry_out(&self, args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Exit> {
         let plan = self.authorizer.plan(&self.who).await?;
         let at = plain(&plan.party.issuer);
-        let scopes = plan.scopes.parameter().map_or_else(|| "what it gives by default".to_owned(), |scopes| plain(&scopes));
+        let scopes = plan.scopes.parameter().map_or_else(|| "its default scopes".to_owned(), |scopes| plain(&scopes));
         writeln!(err, "{} logs in to `{}` ({}) at {at}, for {scopes}", self.who, args.upstream, self.transport.url)?;
         if args.device {
             self.on_device(&plan, out, err).await?;
@@ -152,16 +146,16 @@ impl Login {
     async fn by_browser(&self, args: &Args, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Exit> {
         let port = args.port.unwrap_or(self.config.callback_port);
         let loopback = Loopback::bind(port).await.map_err(|error| {
-            let hint = "name another with `--port`, or 0 for any that is free";
-            before(format!("the port {port} that the browser would come back to cannot be had: {error}\n  hint: {hint}"))
+            let hint = "pass another with `--port`, or 0 for any free port";
+            before(format!("cannot listen on the callback port {port}: {error}\n  hint: {hint}"))
         })?;
         let begun = Arc::new(self.authorizer.begin_by_hand(plan, &loopback.redirect_uri()).await?);
         writeln!(out, "{}", begun.url())?;
         out.flush()?;
         if args.no_browser || !browser::open(begun.url()) {
-            writeln!(err, "open this link in a browser of this machine")?;
+            writeln!(err, "open this link in a browser on this machine")?;
         } else {
-            writeln!(err, "a browser should open now; if none does, open this link")?;
+            writeln!(err, "a browser should open; otherwise open this link")?;
         }
         let expected = begun.clone();
         let ours = move |query: &str| expected.is_answered_by(&Answer::of_query(query));
@@ -180,10 +174,7 @@ impl Login {
         let begun = Arc::new(self.authorizer.begin_by_hand(plan, &uri).await?);
         writeln!(out, "{}", begun.url())?;
         out.flush()?;
-        writeln!(
-            err,
-            "open this link in any browser; its last page, at {uri}, need not load: paste the whole address of it here"
-        )?;
+        writeln!(err, "open this link in any browser; the last page, at {uri}, does not need to load: paste its address here")?;
         let mut lines = lines();
         let pasted = async {
             for _ in 0..PASTES {
@@ -192,19 +183,19 @@ impl Login {
                 if begun.is_answered_by(&answer) {
                     return Some(answer);
                 }
-                writeln!(err, "this is not the address at which this login ended: it has another `state`, or none").ok()?;
+                writeln!(err, "this is not the callback address of this login: its `state` is missing or different").ok()?;
             }
             None
         };
         let answer = tokio::time::timeout(self.config.login, pasted).await.map_err(|_| self.late())?;
-        let answer = answer.ok_or_else(|| Exit::Code(1, "there is no login: no address of it was pasted".into()))?;
+        let answer = answer.ok_or_else(|| Exit::Code(1, "login failed: no matching address was pasted".into()))?;
         self.end(begun, &answer).await
     }
 
     async fn on_device(&self, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Exit> {
         if plan.server.device_authorization_endpoint.is_none() {
-            let hint = "`--paste` works from any machine";
-            return Err(before(format!("the authorization server has no logins on other devices\n  hint: {hint}")));
+            let hint = "`--paste` works on any machine";
+            return Err(before(format!("the authorization server does not support device codes\n  hint: {hint}")));
         }
         let begun = self.authorizer.begin_on_device(plan, &redirect_uri(PASTE_PORT)).await?;
         let device = begun.device();
@@ -214,7 +205,7 @@ impl Login {
         }
         out.flush()?;
         let lasts = humantime::format_duration(Duration::from_secs(device.lasts.as_secs()));
-        writeln!(err, "open the address on any device and type in the code; it lasts {lasts}")?;
+        writeln!(err, "open the address on any device and enter the code, which is valid for {lasts}")?;
         Ok(self.authorizer.end_on_device(begun).await?)
     }
 
@@ -223,11 +214,11 @@ impl Login {
     }
 
     fn late(&self) -> Exit {
-        Exit::Code(1, format!("there is no login: nobody made it within {} s", self.config.login.as_secs()))
+        Exit::Code(1, format!("login failed: nobody made it within {} s", self.config.login.as_secs()))
     }
 }
 
-/// Lines of standard input, read by a thread that nobody waits for: a person may never type another.
+/// Lines of standard input, read by a detached thread: a read may never return.
 fn lines() -> mpsc::Receiver<String> {
     let (to, lines) = mpsc::channel(1);
     std::thread::spawn(move || {

@@ -54,8 +54,8 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     });
     let (revoker, vault, runtime) = match ready {
         Ok(ready) => ready,
-        Err(told) => {
-            writeln!(err, "{told}")?;
+        Err(exit) => {
+            writeln!(err, "{exit}")?;
             return Ok(2);
         }
     };
@@ -73,13 +73,15 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         let (at, who) = (&args.upstream, super::login::plain(&who.to_string()));
         match end {
             LogoutOutcome::GivenBack => writeln!(out, "{at}: {who} is logged out")?,
-            LogoutOutcome::Erased(why) => writeln!(out, "{at}: {who} is logged out here; the server was not told: {why}")?,
-            LogoutOutcome::Nobody => writeln!(err, "{at}: no login of {who} is kept")?,
+            LogoutOutcome::Erased(why) => {
+                writeln!(out, "{at}: {who} is logged out here; the token was not revoked at the server: {why}")?
+            }
+            LogoutOutcome::Nobody => writeln!(err, "{at}: no stored login for {who}")?,
             LogoutOutcome::Kept(error) => writeln!(err, "{at}: {who} is still logged in: {error}")?,
         }
     }
     if whose.is_empty() {
-        writeln!(err, "{}: no login is kept", args.upstream)?;
+        writeln!(err, "{}: no stored login", args.upstream)?;
     }
     Ok(code)
 }
@@ -101,7 +103,7 @@ impl Args {
 /// How it went with one login.
 enum LogoutOutcome {
     GivenBack,
-    /// The server could not be told, and why.
+    /// Revocation at the server failed, and why.
     Erased(String),
     Nobody,
     Kept(VaultError),
@@ -118,7 +120,7 @@ impl LogoutOutcome {
 }
 
 async fn end(vault: &Vault, revoker: &Revoker, upstream: &str, who: &Principal) -> LogoutOutcome {
-    // So that nobody renews it meanwhile, and keeps what comes of that. One that cannot be had does not hold this up.
+    // Prevents a concurrent renewal from storing new tokens. Without the lock, logging out continues.
     let lease = vault.lease(upstream, who).await;
     let revoked = match vault.read(upstream, who).await {
         Ok(Some(account)) => revoker.revoke(&account).await,

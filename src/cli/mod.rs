@@ -183,7 +183,7 @@ fn command() -> Command {
     Cli::command().help_template(template)
 }
 
-/// The exit code of a verb that writes. A reader that has had enough (`| head`) is no error.
+/// The exit code of a verb that writes. A closed pipe (`| head`) is not an error.
 fn written(code: io::Result<u8>) -> ExitCode {
     code.map_or_else(|error| ExitCode::from(if error.kind() == io::ErrorKind::BrokenPipe { 0 } else { 2 }), ExitCode::from)
 }

@@ -1,4 +1,4 @@
-//! `lychgate pins`: what servers said of their tools when it was pinned, what they say now, and which of the two counts.
+//! `lychgate pins`: shows pinned definitions and their changes, and approves or rejects changes.
 
 #![allow(clippy::disallowed_types, reason = "the list can be JSON")]
 
@@ -75,7 +75,7 @@ struct SelectedPins {
 
 /// Carries it out; 0 if that went well and nothing waits, 1 if something does or nothing fits, 2 if the file cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let told = match args.file() {
+    let outcome = match args.file() {
         Ok(file) => match &args.verb {
             Verb::List { which, json: false } => file.read().map(|lock| list(&lock, which, out)),
             Verb::List { which, json: true } => file.read().map(|lock| list_json(&lock, which, out)),
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         },
         Err(faults) => Err(faults),
     };
-    match told {
+    match outcome {
         Ok(code) => code,
         Err(faults) => {
             faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
@@ -103,7 +103,7 @@ impl Args {
                 None => None,
             },
         };
-        let hint = "name it with `--file FILE`, or with `file` under `[pins]`";
+        let hint = "pass `--file FILE`, or set `file` under `[pins]`";
         let none = || vec![Fault::of_file("--file", "no lock file", Some(hint))];
         named.or_else(PinsConfig::of_user).map(LockFile::new).ok_or_else(none)
     }
@@ -173,7 +173,7 @@ fn diff(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
     Ok(u8::from(any))
 }
 
-/// What was done, told by upstream and name.
+/// The result, by upstream and name.
 type ChangedPins = Vec<(String, Kind, String)>;
 
 fn approve(lock: &mut Lock, which: &SelectedPins) -> ChangedPins {

@@ -6,10 +6,10 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// What takes longer than this says what it is doing.
+/// Work that takes longer than this reports its progress.
 const LONG: Duration = Duration::from_secs(1);
 
-/// Does something, and says `what` it is if it takes more than a second and somebody looks on.
+/// Runs `act`, and prints `what` it does if it takes more than a second and standard error is a terminal.
 ///
 /// # Errors
 /// It cannot be said.
@@ -32,12 +32,12 @@ fn patiently_for<T: Send>(
             drop(done);
             acted
         });
-        let told = match wait.recv_timeout(long) {
+        let outcome = match wait.recv_timeout(long) {
             Err(RecvTimeoutError::Timeout) if shows => writeln!(err, "{what} …").and_then(|()| err.flush()),
             _ => Ok(()),
         };
         let acted = acting.join().unwrap_or_else(|panic| resume_unwind(panic));
-        told.map(|()| acted)
+        outcome.map(|()| acted)
     })
 }
 
@@ -48,14 +48,14 @@ mod tests {
     #[test]
     fn only_what_takes_long_is_told_and_only_to_who_looks() {
         let (short, long) = (Duration::from_millis(1), Duration::from_secs(60));
-        let told = |limit, shows| {
+        let outcome = |limit, shows| {
             let mut err = Vec::new();
             let act = || std::thread::sleep(Duration::from_millis(60));
             patiently_for(limit, shows, "counting", &mut err, act).unwrap();
             String::from_utf8(err).unwrap()
         };
-        assert_eq!(told(short, true), "counting …\n");
-        assert_eq!((told(long, true), told(short, false)), (String::new(), String::new()));
+        assert_eq!(outcome(short, true), "counting …\n");
+        assert_eq!((outcome(long, true), outcome(short, false)), (String::new(), String::new()));
         assert_eq!(patiently_for(long, true, "", &mut Vec::new(), || 7).unwrap(), 7);
     }
 }

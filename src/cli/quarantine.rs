@@ -51,7 +51,7 @@ enum Verb {
         /// Only lines of this upstream
         #[arg(long, value_name = "NAME")]
         upstream: Option<String>,
-        /// Only of so long ago at the most: `90s`, `15m`, `2h`, `7d`
+        /// Only messages of this age or newer: `90s`, `15m`, `2h`, `7d`
         #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
         since: Option<Duration>,
         /// Print one JSON document
@@ -60,40 +60,40 @@ enum Verb {
     },
     /// Show a message, escaped for the terminal; recorded in the audit log
     Show {
-        /// Its audit id, as notices and the audit log name it; the last 8 characters will do
+        /// Audit id from a notice or the audit log; its last 8 characters are enough
         id: String,
-        /// Only its bytes, as they came: to a file or a pipe
+        /// Write only the original bytes, to a file or a pipe
         #[arg(long, conflicts_with = "json")]
         raw: bool,
-        /// As one JSON document, the message as a string
+        /// Print one JSON document, with the message as a string
         #[arg(long)]
         json: bool,
-        /// Show it where standard input is not a terminal
+        /// Show without asking; required without a terminal
         #[arg(long)]
         yes: bool,
     },
     /// Deliver a message to its agent once, as the answer to the next identical call or as `lychgate://quarantine/ID`
     Release {
-        /// Its audit id, or the last 8 characters of it
+        /// Audit id, or its last 8 characters
         id: String,
-        /// Why, for the audit log
+        /// Reason, for the audit log
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
-        /// Release it where standard input is not a terminal
+        /// Release without asking; required without a terminal
         #[arg(long)]
         yes: bool,
     },
     /// Delete a message, even if it cannot be decrypted
     Delete {
-        /// Its audit id, or the last 8 characters of it
+        /// Audit id, or its last 8 characters
         id: String,
-        /// Why, for the audit log
+        /// Reason, for the audit log
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
 }
 
-/// Carries it out; 0 if that went well, 1 if a message cannot be opened, 2 if there is none of that id, or the quarantine
+/// Runs the verb; 0 on success, 1 if a message cannot be decrypted, 2 if the id is unknown or the quarantine
 /// cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
@@ -154,7 +154,7 @@ impl Args {
                 }
                 let again = if release.about.call.is_some() { "makes the same call again, or " } else { "" };
                 writeln!(out, "It is delivered once, when the agent {again}reads `lychgate://quarantine/{audit}`.")?;
-                writeln!(out, "A running gate sees the release within about two seconds.")?;
+                writeln!(out, "A running gate applies the release within two seconds.")?;
                 Ok(0)
             }
             Verb::Delete { id, reason } => {
@@ -169,24 +169,21 @@ impl Args {
     }
 
     fn quarantine(&self) -> Result<Quarantine, Exit> {
-        let told = |faults: Vec<crate::document::Fault>| {
-            Exit::Code(2, faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
-        };
         let config = match self.config.find_if_any() {
-            Some(file) => config::load_kept(&file).map_err(told)?.0,
+            Some(file) => config::load_kept(&file)?.0,
             None => QuarantineConfig::default(),
         };
-        let hint = "name a folder: `folder` under `[quarantine]`";
+        let hint = "set `folder` under `[quarantine]`";
         let nowhere = || Exit::Code(2, format!("the quarantine is disabled or has no folder\n  hint: {hint}"));
         Quarantine::open(&config.of_user(state_folder()))?.ok_or_else(nowhere)
     }
 }
 
-/// The message that somebody has named.
+/// The message with the given id.
 fn meant(quarantine: &Quarantine, id: &str) -> Result<AuditId, Exit> {
-    let told = |message: String| Exit::Code(2, message);
-    let named = AuditIds::read(id).map_err(told)?;
-    named.one_of(quarantine.ids()?).map_err(told)?.ok_or_else(|| none(id))
+    let usage = |message: String| Exit::Code(2, message);
+    let named = AuditIds::read(id).map_err(usage)?;
+    named.one_of(quarantine.ids()?).map_err(usage)?.ok_or_else(|| none(id))
 }
 
 fn none(id: &str) -> Exit {
@@ -201,7 +198,7 @@ fn checked(reason: &Option<String>) -> Result<Option<String>, Exit> {
     }
 }
 
-/// Whoever runs this, as far as the system knows: the name is what the environment says, the number what is so.
+/// The user who runs this: the name according to the environment, and the real user id.
 pub(super) fn by(reason: Option<String>) -> Actor {
     let set = |name: &str| std::env::var(name).ok().filter(|name| !name.is_empty() && name.len() < 100);
     let name = set("SUDO_USER").or_else(|| set("USER")).map(|name| format!("{name} ")).unwrap_or_default();
@@ -301,7 +298,7 @@ fn show(kept: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "UNTRUSTED content ends.")
 }
 
-/// JSON as people read it, line feeds in texts as such; anything else as it is.
+/// JSON pretty-printed, with line feeds in texts unescaped; other text unchanged.
 fn laid_out(kept: &StoredMessage) -> String {
     let limits = ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() };
     let is_message = Message::parse(kept.message.clone(), &limits).is_ok();

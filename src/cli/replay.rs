@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::audit::time;
 use super::config_file::ConfigArg;
+use super::exit::fault_text;
 use super::review_args::{self, EvidenceReader};
 use crate::config::{self, Config};
 use crate::review::replay::{Class, Replay, Report};
@@ -68,7 +69,7 @@ enum FailOn {
     Any,
 }
 
-/// Replays; 0 if nothing comes out otherwise, 1 if something does as `--fail-on` says, 2 if nothing was tested or something
+/// Replays; 0 without changes, 1 with changes selected by `--fail-on`, 2 if nothing was tested or something
 /// cannot be read.
 ///
 /// # Errors
@@ -107,20 +108,16 @@ fn untested(report: &Report, args: &Args) -> Option<String> {
     match report {
         Report { replayed: 1.., .. } => None,
         Report { messages: all @ 1.., .. } => Some(format!(
-            "none of the {all} recorded messages could be judged again, as the report says\n  hint: `evidence = \"sealed\"` in a \
-             policy keeps messages whole"
+            "none of the {all} recorded messages could be judged again; see the report\n  hint: `evidence = \"sealed\"` in a policy stores whole messages"
         )),
         _ if none_read => Some(format!("no message was left to judge, and {} lines cannot be read", report.bad_lines)),
-        _ if args.since.is_some() => Some("no message of the log is as young as `--since` says".to_owned()),
-        _ => Some("the log holds no judged message".to_owned()),
+        _ if args.since.is_some() => Some("the log contains no message since `--since`".to_owned()),
+        _ => Some("the log contains no judged message".to_owned()),
     }
 }
 
 fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), String> {
-    let faults = |faults: Vec<crate::document::Fault>| review_args::told(&faults);
-    let config = review_args::config(&args.config).map_err(faults)?;
-    let current = review_args::judges(&config, &args.policy).map_err(faults)?;
-    let candidate = candidate(args, &config, err)?;
+    let config = review_args::config(&args.config).map_err(fault_text)?;
     let since = args.since;
     let mut log = Log::open(&review_args::log(args.log.as_deref(), &config)?).map_err(|error| error.to_string())?;
     if let Some(since) = since {
@@ -128,9 +125,12 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
     }
     let wanted = args.audit.iter().map(|id| wanted(id, &log)).collect::<Result<BTreeSet<_>, _>>()?;
     let mut seen = BTreeSet::new();
-    let (start, mut told, shows) = (Instant::now(), Instant::now(), io::stderr().is_terminal());
+    let (start, mut shown_at, shows) = (Instant::now(), Instant::now(), io::stderr().is_terminal());
     let stores = review_args::stores(&config)?;
     let mut evidence = EvidenceReader::of(&stores)?;
+    // Loading rules runs their test cases: arguments and the log are checked before.
+    let current = review_args::judges(&config, &args.policy).map_err(fault_text)?;
+    let candidate = candidate(args, &config, err)?;
     let mut replay = Replay::new(&current, &candidate);
     for (n, entry) in log.entries().enumerate() {
         let Ok(entry) = entry else {
@@ -148,8 +148,8 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
         }
         let whole = id.and_then(|id| evidence.get(id));
         replay.add(&entry, whole.as_ref());
-        if shows && told.elapsed() > TELL {
-            told = Instant::now();
+        if shows && shown_at.elapsed() > TELL {
+            shown_at = Instant::now();
             write!(err, "\r{n} lines").and_then(|()| err.flush()).map_err(|error| error.to_string())?;
         }
     }
@@ -162,7 +162,7 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
     }
 }
 
-/// The id of a judged message that somebody has named.
+/// The id of a judged message from an argument.
 fn wanted(id: &str, log: &Log) -> Result<Uuid, String> {
     let named = AuditIds::read(id)?;
     let judged = log.entries().flatten().filter(|entry| entry.event() == "judged");
@@ -175,9 +175,8 @@ fn unknown(id: &str) -> String {
 }
 
 fn candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<PolicySet, String> {
-    let faults = |faults: Vec<crate::document::Fault>| review_args::told(&faults);
     let mut changed = match &args.policy_config {
-        Some(file) => config::load_policies(file).map_err(faults)?,
+        Some(file) => config::load_policies(file).map_err(fault_text)?,
         None => config.clone(),
     };
     if let Some(path) = &args.rules {
@@ -185,8 +184,8 @@ fn candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<Policy
             return Err(format!("there is no `{}`", path.display()));
         }
         if Library::read(false, std::slice::from_ref(path)).is_ok_and(|library| library.rules().is_empty()) {
-            let rest = if path.is_dir() { "only those built in, where its policy has them" } else { "only those in force" };
-            writeln!(err, "note: `{}` holds no rules: the candidate has none of its own, {rest}", path.display())
+            let rest = if path.is_dir() { "only the built-in rules, if its policy uses them" } else { "only the rules in force" };
+            writeln!(err, "note: `{}` contains no rules: the candidate consists of {rest}", path.display())
                 .map_err(|error| error.to_string())?;
         }
         for policy in changed.policies.values_mut() {
@@ -196,7 +195,7 @@ fn candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<Policy
             policy.rules.push(path.clone());
         }
     }
-    review_args::judges(&changed, &args.policy).map_err(faults)
+    review_args::judges(&changed, &args.policy).map_err(fault_text)
 }
 
 fn printed(report: &Report) -> String {
@@ -206,8 +205,7 @@ fn printed(report: &Report) -> String {
     }
     if report.only_observed > 0 {
         out += &format!(
-            "{:>9}  of the newly passed only because the candidate observes (`mode = \"observe\"`): what is found is neither \
-             blocked nor edited\n",
+            "{:>9}  of the newly passed are due to observe mode of the candidate (`mode = \"observe\"`)\n",
             report.only_observed
         );
     }
@@ -218,7 +216,7 @@ fn printed(report: &Report) -> String {
         out += &format!("{:>9}  lines that cannot be read\n", report.bad_lines);
     }
     if report.rules.values().any(|hits| hits.before != hits.after) {
-        out += "\nMessages that a rule hits, before and after:\n";
+        out += "\nMessages matched per rule, before and after:\n";
     }
     for (rule, hits) in report.rules.iter().filter(|(_, hits)| hits.before != hits.after) {
         out += &format!("{:>9} {:>9}  {rule}\n", hits.before, hits.after);

@@ -57,12 +57,12 @@ pub(super) fn log(given: Option<&Path>, config: &Config) -> Result<PathBuf, Stri
         (Some(file), _) => Ok(file.to_owned()),
         (None, Some(AuditTo::File(file))) => Ok(file.clone()),
         (None, _) => {
-            Err("no audit log is named\n  hint: name it with `--log FILE`, or its config with `--config FILE`".to_owned())
+            Err("no audit log configured\n  hint: pass `--log FILE`, or the gate's config with `--config FILE`".to_owned())
         }
     }
 }
 
-/// The message of a judgement, if it was kept whole: as evidence, or in quarantine, where each look stands on the record.
+/// The whole message of a judgement, if it was stored as evidence or in quarantine, where each access is recorded.
 pub(super) fn kept(stores: &Stores, audit: AuditId) -> Result<Option<Bytes>, String> {
     let evidence = stores.evidence.as_ref().map(|evidence| evidence.get(audit)).transpose();
     let kept = match evidence.map_err(|error| error.to_string())?.flatten() {
@@ -118,9 +118,4 @@ impl<'s> EvidenceReader<'s> {
         }
         None
     }
-}
-
-/// Faults in one text.
-pub(super) fn told(faults: &[Fault]) -> String {
-    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }

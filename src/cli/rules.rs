@@ -37,7 +37,7 @@ enum Verb {
     },
     /// List the rules: id, direction, severity, action, kind, pack, title
     List {
-        /// Files or folders of rules to lay over the built-in ones
+        /// Files or folders of rules that extend the built-in ones
         #[arg(long = "rules", value_name = "PATH")]
         rules: Vec<PathBuf>,
         /// Print one JSON document
@@ -46,17 +46,17 @@ enum Verb {
     },
     /// Describe a rule and how to change it
     Explain {
-        /// The rule's id, or one it had before
+        /// The rule's id, or a former id
         id: String,
-        /// Files or folders of rules to lay over the built-in ones
+        /// Files or folders of rules that extend the built-in ones
         #[arg(long = "rules", value_name = "PATH")]
         rules: Vec<PathBuf>,
     },
     /// Write the built-in rule files and their guide to a folder
     Export {
-        /// The folder; made if it is not there
+        /// The folder; created if missing
         directory: PathBuf,
-        /// Write over files that are there
+        /// Overwrite existing files
         #[arg(long)]
         force: bool,
     },
@@ -100,7 +100,7 @@ fn list(paths: &[PathBuf], as_json: bool, out: &mut dyn Write, err: &mut dyn Wri
         Err(faults) => return tell(&faults, err),
     };
     if as_json {
-        let told = |rule: &Rule| {
+        let described = |rule: &Rule| {
             serde_json::json!({
                 "id": rule.id.as_str(),
                 "title": rule.title,
@@ -115,7 +115,7 @@ fn list(paths: &[PathBuf], as_json: bool, out: &mut dyn Write, err: &mut dyn Wri
                 "builtin": rule.builtin,
             })
         };
-        writeln!(out, "{}", library.rules().iter().map(|rule| told(rule)).collect::<serde_json::Value>())?;
+        writeln!(out, "{}", library.rules().iter().map(|rule| described(rule)).collect::<serde_json::Value>())?;
         return Ok(0);
     }
     let rows: Vec<[String; 7]> = library.rules().iter().map(|rule| columns(rule)).collect();
@@ -156,7 +156,7 @@ fn explain(id: &str, paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write
         Err(faults) => return tell(&faults, err),
     };
     let Some(rule) = library.find(id) else {
-        writeln!(err, "no rule has the id `{id}`\n  hint: {}", library.nearest(id))?;
+        writeln!(err, "unknown rule `{id}`\n  hint: {}", library.nearest(id))?;
         return Ok(1);
     };
     let builtin = BUILTIN_FILES.iter().find(|(name, _)| rule.builtin && **name == *rule.file);
@@ -166,15 +166,15 @@ fn explain(id: &str, paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write
     line(out, "severity", rule.severity.name())?;
     line(out, "action", &format!("{}: {}", rule.action.name(), does(rule.action)))?;
     line(out, "switched", &switched(rule))?;
-    line(out, "stands in", &format!("{}:{}{}", rule.file, rule.line, if builtin.is_some() { " (built in)" } else { "" }))?;
+    line(out, "defined in", &format!("{}:{}{}", rule.file, rule.line, if builtin.is_some() { " (built in)" } else { "" }))?;
     if !rule.was.is_empty() {
         let was: Vec<&str> = rule.was.iter().map(crate::rules::RuleId::as_str).collect();
-        line(out, "was called", &was.join(", "))?;
+        line(out, "former ids", &was.join(", "))?;
     }
     for reference in &rule.references {
         line(out, "see", reference)?;
     }
-    writeln!(out, "\nWhat it looks for, and the cases it is tried against, as its file has them:\n")?;
+    writeln!(out, "\nDefinition and test cases:\n")?;
     let text = builtin.map_or_else(|| std::fs::read_to_string(&*rule.file), |(_, text)| Ok((*text).to_owned()))?;
     for line in source(&text, rule.line) {
         writeln!(out, "    {line}")?;
@@ -185,21 +185,21 @@ fn explain(id: &str, paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write
 
 fn judges(direction: Direction) -> &'static str {
     match direction {
-        Direction::Outbound => "what an agent sends (outbound)",
-        Direction::Inbound => "what an agent gets (inbound)",
+        Direction::Outbound => "agents' messages (outbound)",
+        Direction::Inbound => "servers' messages (inbound)",
     }
 }
 
 fn does(action: Action) -> &'static str {
     match action {
-        Action::Log => "it is recorded and passes",
-        Action::Strip => "the text is replaced by its plain reading",
+        Action::Log => "the finding is recorded; the message passes",
+        Action::Strip => "the text is replaced by its decoded form without hidden parts",
         Action::Wrap => "the text passes between markers, under a warning",
-        Action::Redact => "what matched is replaced by a mark",
-        Action::Quarantine => "what matched is taken out, and a warning says so",
-        Action::Withhold => "the whole block is taken out, and a notice says so",
-        Action::Ask => "the call waits until a person has said yes; if nobody does, it is refused",
-        Action::Block => "the message does not pass, and whoever waits for it is told why",
+        Action::Redact => "the match is replaced by a placeholder",
+        Action::Quarantine => "the match is removed, with a warning in its place",
+        Action::Withhold => "the whole block is removed, with a notice in its place",
+        Action::Ask => "the call waits for approval, and is refused without it",
+        Action::Block => "the message is refused, with the reason",
     }
 }
 
@@ -221,25 +221,25 @@ fn source(text: &str, line: usize) -> Vec<&str> {
 /// What to write into the config to change a rule, gentlest first.
 fn change(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
     let id = &rule.id;
-    writeln!(out, "\nTo change it for one policy (here `default`), write one of these lines into the config:\n")?;
+    writeln!(out, "\nTo change it for one policy (here `default`), add one of these lines to the config:\n")?;
     writeln!(out, "    [policy.default.override]")?;
     if rule.action != Action::Log {
-        writeln!(out, "    {id} = {{ action = \"log\" }}        # record it, let it pass")?;
+        writeln!(out, "    {id} = {{ action = \"log\" }}        # record only")?;
     }
     match rule.enabled {
-        true => writeln!(out, "    {id} = {{ enabled = false }}       # do not look for it")?,
-        false => writeln!(out, "    {id} = {{ enabled = true }}        # switch it on")?,
+        true => writeln!(out, "    {id} = {{ enabled = false }}       # disable")?,
+        false => writeln!(out, "    {id} = {{ enabled = true }}        # enable")?,
     }
     if !rule.packs.is_empty() {
-        writeln!(out, "\nTo switch a whole pack; the narrowest that is named decides:\n\n    [policy.default.packs]")?;
+        writeln!(out, "\nTo enable or disable a whole pack (the most specific setting applies):\n\n    [policy.default.packs]")?;
         rule.packs.iter().try_for_each(|pack| writeln!(out, "    {pack} = {}", !rule.enabled))?;
     }
     writeln!(
         out,
-        "\nNarrower: copy the rule into a file of your own, under the same id, and add what it should leave alone:\n\n    \
-         unless = ['''a regex that excuses what stands near it''']\n    \
+        "\nTo narrow it, copy the rule into your own file under the same id, and add exceptions:\n\n    \
+         unless = ['''a regex that excuses matches near it''']\n    \
          only   = {{ tools = [\"run_*\"] }}\n\n\
-         Then name the folder after the built-in rules, and the copy takes the rule's place:\n\n    \
+         Then add the folder after the built-in rules; the copy replaces the rule:\n\n    \
          [policy.default]\n    rules = [\"builtin\", \"./rules\"]"
     )
 }
@@ -251,9 +251,9 @@ fn export(directory: &Path, force: bool, out: &mut dyn Write, err: &mut dyn Writ
     let there: Vec<&PathBuf> = files.iter().map(|(path, _)| path).filter(|path| path.symlink_metadata().is_ok()).collect();
     if !there.is_empty() && !force {
         for path in &there {
-            writeln!(err, "{}: is there already", path.display())?;
+            writeln!(err, "{}: already exists", path.display())?;
         }
-        writeln!(err, "nothing was written\n  hint: `--force` writes over these files")?;
+        writeln!(err, "nothing was written\n  hint: `--force` overwrites them")?;
         return Ok(1);
     }
     for (path, text) in &files {
@@ -279,7 +279,7 @@ fn tell(faults: &[Fault], err: &mut dyn Write) -> io::Result<u8> {
 mod tests {
     use super::*;
 
-    fn told(verb: Verb) -> (u8, String, String) {
+    fn described(verb: Verb) -> (u8, String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let code = run(&Args { verb }, &mut out, &mut err).unwrap();
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn the_built_in_rules_pass_their_trial() {
-        let (code, out, err) = told(Verb::Test { paths: vec![], texts: vec![], cost_bytes_per_kilobyte: None });
+        let (code, out, err) = described(Verb::Test { paths: vec![], texts: vec![], cost_bytes_per_kilobyte: None });
         assert_eq!((code, err.as_str()), (0, ""), "{out}");
         assert!(out.ends_with(" cases, 0 wrong\n"), "{out}");
     }
@@ -296,7 +296,7 @@ mod tests {
     fn every_rule_can_be_explained_and_each_explanation_says_how_to_change_it() {
         let library = Library::builtin();
         for rule in library.rules() {
-            let (code, out, _) = told(Verb::Explain { id: rule.id.to_string(), rules: vec![] });
+            let (code, out, _) = described(Verb::Explain { id: rule.id.to_string(), rules: vec![] });
             assert_eq!(code, 0);
             for part in [rule.why.as_str(), "[policy.default.override]", "[[rule]]", "catches", "spares"] {
                 assert!(out.contains(part), "`{}` without {part}:\n{out}", rule.id);
@@ -304,11 +304,11 @@ mod tests {
             assert_eq!(out.matches("[[rule]]").count(), 1, "{out}");
         }
         let id = library.rules().first().unwrap().id.as_str();
-        let (code, _, err) = told(Verb::Explain { id: format!("{id}x"), rules: vec![] });
-        assert_eq!((code, err), (1, format!("no rule has the id `{id}x`\n  hint: did you mean `{id}`?\n")));
-        let (_, out, _) = told(Verb::List { rules: vec![], json: false });
+        let (code, _, err) = described(Verb::Explain { id: format!("{id}x"), rules: vec![] });
+        assert_eq!((code, err), (1, format!("unknown rule `{id}x`\n  hint: did you mean `{id}`?\n")));
+        let (_, out, _) = described(Verb::List { rules: vec![], json: false });
         assert_eq!(out.lines().count(), library.rules().len());
-        let (_, out, _) = told(Verb::List { rules: vec![], json: true });
+        let (_, out, _) = described(Verb::List { rules: vec![], json: true });
         let all: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert_eq!(all.as_array().unwrap().len(), library.rules().len());
         assert_eq!(all[0]["id"], library.rules()[0].id.as_str());
@@ -318,17 +318,17 @@ mod tests {
     fn what_is_exported_can_be_tried_and_is_not_written_over() {
         let dir = tempfile::TempDir::new().unwrap();
         let directory = dir.path().join("mine");
-        let export = |force| told(Verb::Export { directory: directory.clone(), force });
+        let export = |force| described(Verb::Export { directory: directory.clone(), force });
         let (code, out, _) = export(false);
         assert_eq!((code, out.lines().count()), (0, BUILTIN_FILES.len() + 1));
         assert_eq!(
-            told(Verb::Test { paths: vec![directory.clone()], texts: vec![], cost_bytes_per_kilobyte: None }).1,
-            told(Verb::Test { paths: vec![], texts: vec![], cost_bytes_per_kilobyte: None }).1
+            described(Verb::Test { paths: vec![directory.clone()], texts: vec![], cost_bytes_per_kilobyte: None }).1,
+            described(Verb::Test { paths: vec![], texts: vec![], cost_bytes_per_kilobyte: None }).1
         );
         assert_eq!(std::fs::read_to_string(directory.join("README.md")).unwrap(), BUILTIN_README);
         let (code, out, err) = export(false);
         assert_eq!((code, out.as_str()), (1, ""));
-        assert!(err.ends_with("hint: `--force` writes over these files\n"), "{err}");
+        assert!(err.ends_with("hint: `--force` overwrites them\n"), "{err}");
         assert_eq!(export(true).0, 0);
     }
 }

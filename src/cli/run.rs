@@ -1,4 +1,4 @@
-//! `lychgate run`: serves until told to stop.
+//! `lychgate run`: serves until stopped.
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;

@@ -8,10 +8,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::admin_client::{self, Reloads};
 use super::confirm::{confirm, require_terminal};
-use super::exit::{Exit, error};
+use super::exit::{Exit, error, fault_text};
 use super::explain::{One, Query, explained};
 use super::progress::patiently;
-use super::review_args;
 use crate::config;
 use crate::document::Day;
 use crate::review::explain::{Explanation, FindingExplanation};
@@ -87,10 +86,10 @@ impl Args {
         let by = super::quarantine::by(None).who;
         let comment = format!("lychgate suppress: audit {ids}, {today}, by {by}");
         let edit = add_suppressions(&file, &policy, &these, &comment).map_err(|faults| {
-            error(format!("`{}` is left as it is, since it would not load:\n{}", file.display(), review_args::told(&faults)))
+            error(format!("`{}` is unchanged, since the result would be invalid:\n{}", file.display(), fault_text(&faults)))
         })?;
-        writeln!(out, "This goes into `{}`:\n\n{}", file.display(), edit.added())?;
-        for covers in chosen.iter().filter_map(|told| told.covers.as_ref()) {
+        writeln!(out, "To be added to `{}`:\n\n{}", file.display(), edit.added())?;
+        for covers in chosen.iter().filter_map(|finding| finding.covers.as_ref()) {
             writeln!(out, "{covers}")?;
         }
         writeln!(out, "{}", outcome(&messages, self.finding.is_some()))?;
@@ -123,41 +122,43 @@ impl Args {
             Some(file) => format!("config file `{}`", file.display()),
             None => "config file".to_owned(),
         };
-        let hint = "name it with `--config FILE`, or create `~/.config/lychgate/lychgate.toml` with `[policy.default]`, which \
-                    `lychgate wrap` reads too; name the audit log with `--log FILE`";
-        Err(error(format!("there is no {file} to write to\n  hint: {hint}")))
+        let hint = "pass `--config FILE`, or create `~/.config/lychgate/lychgate.toml` with `[policy.default]`, which `lychgate wrap` reads too; pass the audit log with `--log FILE`";
+        Err(error(format!("no {file} to write to\n  hint: {hint}")))
     }
 
     /// The findings to suppress.
     fn chosen<'e>(&self, messages: &[&'e Explanation]) -> Result<Vec<&'e FindingExplanation>, Exit> {
         let all: Vec<&FindingExplanation> = messages.iter().flat_map(|one| &one.findings).collect();
         let chosen: Vec<&FindingExplanation> = match self.finding {
-            None => all.into_iter().filter(|told| !told.tables.is_empty()).collect(),
+            None => all.into_iter().filter(|finding| !finding.tables.is_empty()).collect(),
             Some(_) if messages.len() > 1 => {
                 return Err(error(
-                    "the id is of a batch of messages: leave `--finding` out, or write the tables that `lychgate explain` shows",
+                    "the id belongs to a batch of messages: remove `--finding`, or add the tables from `lychgate explain` manually",
                 ));
             }
             Some(n) => match n.checked_sub(1).and_then(|at| all.get(at)) {
-                Some(told) if told.tables.is_empty() => {
-                    return Err(error(format!("finding {n} cannot be suppressed: {}", told.note.as_deref().unwrap_or_default())));
+                Some(finding) if finding.tables.is_empty() => {
+                    return Err(error(format!(
+                        "finding {n} cannot be suppressed: {}",
+                        finding.note.as_deref().unwrap_or_default()
+                    )));
                 }
-                Some(told) => vec![*told],
+                Some(finding) => vec![*finding],
                 None => {
-                    return Err(error(format!("there is no finding {n}: `lychgate explain` numbers them, 1 to {}", all.len())));
+                    return Err(error(format!("no finding {n}: `lychgate explain` lists 1 to {}", all.len())));
                 }
             },
         };
         if chosen.is_empty() {
-            let notes = messages.iter().flat_map(|one| &one.findings).filter_map(|told| told.note.as_deref()).next();
-            let why = notes.or_else(|| messages.iter().find_map(|one| one.lacks)).unwrap_or("nothing was found in it");
-            return Err(error(format!("there is nothing to suppress: {why}")));
+            let notes = messages.iter().flat_map(|one| &one.findings).filter_map(|finding| finding.note.as_deref()).next();
+            let why = notes.or_else(|| messages.iter().find_map(|one| one.lacks)).unwrap_or("it has no findings");
+            return Err(error(format!("nothing to suppress: {why}")));
         }
-        if let Some(told) = chosen.iter().find(|told| told.wide && !self.wide) {
-            let covers = told.covers.as_deref().unwrap_or_default();
+        if let Some(finding) = chosen.iter().find(|finding| finding.wide && !self.wide) {
+            let covers = finding.covers.as_deref().unwrap_or_default();
             return Err(error(format!(
-                "finding `{}` has no narrow suppression. {covers}\n  hint: `--wide` writes it all the same",
-                told.id
+                "finding `{}` has no narrow suppression. {covers}\n  hint: `--wide` adds it anyway",
+                finding.id
             )));
         }
         Ok(chosen)
@@ -166,9 +167,9 @@ impl Args {
 
 /// Of a call that was refused without being judged.
 fn repeat(earlier: Option<&str>) -> String {
-    let hint =
-        earlier.map_or("suppress that one, by its id in the audit log".to_owned(), |id| format!("`lychgate suppress {id}`"));
-    format!("the call was refused as a repeat of an earlier one, without being judged\n  hint: {hint}")
+    let hint = earlier
+        .map_or("suppress the earlier call, by its id in the audit log".to_owned(), |id| format!("`lychgate suppress {id}`"));
+    format!("the call was refused as a repeat of an earlier one, without inspection\n  hint: {hint}")
 }
 
 /// What to know where a message is of a server that the config does not name: `lychgate wrap` started it.
@@ -176,7 +177,7 @@ fn repeat(earlier: Option<&str>) -> String {
 /// # Errors
 /// The config was found in a place where `wrap` does not look, so that nothing written to it would apply.
 fn wrapped(file: &Path, messages: &[&Explanation], query: &Query) -> Result<Option<String>, Exit> {
-    let config = config::load_policies(file).map_err(|faults| error(review_args::told(&faults)))?;
+    let config = config::load_policies(file).map_err(|faults| error(fault_text(&faults)))?;
     let known = |one: &&&Explanation| config.upstreams.contains_key(&one.upstream);
     let Some(one) = messages.iter().find(|one| !known(one)) else { return Ok(None) };
     let name = visible(&one.upstream);
@@ -184,26 +185,26 @@ fn wrapped(file: &Path, messages: &[&Explanation], query: &Query) -> Result<Opti
         Some(read) if read.path() == file => {}
         read => {
             let hint = match read {
-                Some(read) => format!("name its config with `--config FILE`; without one it reads `{}`", read.path().display()),
-                None => "name its config with `--config FILE`".to_owned(),
+                Some(read) => format!("pass its config with `--config FILE`; the default is `{}`", read.path().display()),
+                None => "pass its config with `--config FILE`".to_owned(),
             };
             return Err(error(format!(
-                "`{name}` is a server of `lychgate wrap`, which does not read `{}`\n  hint: {hint}",
+                "`{name}` is served by `lychgate wrap`, which does not read `{}`\n  hint: {hint}",
                 file.display()
             )));
         }
     }
-    Ok(Some(format!("`lychgate wrap` applies it when `{name}` is started the next time with this config.")))
+    Ok(Some(format!("`lychgate wrap` applies it at the next start of `{name}` with this config.")))
 }
 
 /// What becomes of the message.
 fn outcome(messages: &[&Explanation], only_one: bool) -> &'static str {
     if only_one {
-        "Other findings of the message keep their effect."
+        "Other findings of the message still apply."
     } else if messages.iter().any(|one| one.suppressed_passes != Some(true)) {
-        "Even with this the message does not pass as it is."
+        "Even with this the message does not pass unchanged."
     } else if messages.iter().any(|one| one.lacks.is_some()) {
-        "With this the text passes as the log shows it. What was sent may not: the log does not hold all of it."
+        "With this the logged text passes. The original message may not: the log does not contain all of it."
     } else {
         "With this the message passes."
     }
@@ -217,17 +218,14 @@ fn admin(file: &Path) -> Option<SocketAddr> {
 /// Reports when it is in force.
 fn applied(admin: Option<SocketAddr>, before: Option<Reloads>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
     let (Some(admin), Some(before)) = (admin, before) else {
-        writeln!(
-            out,
-            "A running gate with this config applies it within two seconds; otherwise it applies from the next start."
-        )?;
+        writeln!(out, "A running gate with this config applies it within two seconds; otherwise it applies at the next start.")?;
         return Ok(0);
     };
     let began = Instant::now();
     while began.elapsed() < RELOAD {
         match admin_client::reloads(admin) {
             Some(now) if now.refused > before.refused => {
-                writeln!(err, "The gate at {admin} refused the config and keeps the old rules: its log says why.")?;
+                writeln!(err, "The gate at {admin} rejected the config and keeps the old rules; see its log.")?;
                 return Ok(1);
             }
             Some(now) if now.applied > before.applied => {
@@ -237,6 +235,6 @@ fn applied(admin: Option<SocketAddr>, before: Option<Reloads>, out: &mut dyn Wri
             _ => sleep(LOOK),
         }
     }
-    writeln!(err, "The gate at {admin} has not reloaded its config: is it run with another one?")?;
+    writeln!(err, "The gate at {admin} has not reloaded its config: it may use another one.")?;
     Ok(1)
 }

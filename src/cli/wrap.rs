@@ -1,4 +1,4 @@
-//! `lychgate wrap`: stands where a stdio server stood.
+//! `lychgate wrap`: runs a stdio server behind the gate, in its place.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
         None => {
             let (of, hint) = match &found {
                 Some(found) => (format!(" in `{}`", found.path().display()), suggest(&args.policy, &known)),
-                None => (String::new(), "name the config with `--config FILE`".to_owned()),
+                None => (String::new(), "pass the config with `--config FILE`".to_owned()),
             };
             return Err(vec![Fault::of_file("--policy", format!("there is no `[policy.{}]`{of}", args.policy), Some(&hint))]);
         }
@@ -110,8 +110,7 @@ fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
     }
     let upstream = UpstreamName(name.into());
     let recorder = Recorder::new(&audit(args, &config)?);
-    let recorder =
-        recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), Some("name a file that can be written"))])?;
+    let recorder = recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), Some("pass a writable file"))])?;
     let recorder = Arc::new(recorder.with_stores(app::stores(&config)?));
     let exporter = app::exporter(&config, &recorder)?;
     Ok((LineSession::new(policy, recorder, &config, upstream, pinned_as(args))?, exporter))
@@ -152,8 +151,8 @@ fn audit(args: &Args, config: &Config) -> Result<AuditConfig, Vec<Fault>> {
     match (&args.audit, &config.audit.to) {
         (Some(file), _) => Ok(AuditConfig { to: Some(AuditTo::File(file.clone())), ..config.audit.clone() }),
         (None, Some(AuditTo::Stdout)) => {
-            let hint = "name a file with `--audit FILE`";
-            Err(vec![Fault::of_file("audit", "standard output belongs to the server here".to_owned(), Some(hint))])
+            let hint = "pass a file with `--audit FILE`";
+            Err(vec![Fault::of_file("audit", "standard output is used by the server".to_owned(), Some(hint))])
         }
         (None, _) => Ok(config.audit.clone()),
     }

@@ -13,15 +13,15 @@ pub struct AccessConfig {
     pub groups: Vec<String>,
     /// What may be used; `None` for all of its kind: `allow_upstreams` and so on.
     pub allow: Lists<Option<Vec<String>>>,
-    /// What may not be used, whatever else is said: `deny_upstreams` and so on.
+    /// Denials, which override allowances: `deny_upstreams` and so on.
     pub deny: Lists<Vec<String>>,
     /// Whether only tools may be called that only read: `read_only`.
     pub read_only: bool,
-    /// Tools that only read, whatever their server says: `reading_tools`.
+    /// Tools that are read-only; overrides their annotations: `reading_tools`.
     pub reading_tools: Vec<String>,
-    /// Tools that do more than read, whatever their server says: `writing_tools`.
+    /// Tools that are not read-only; overrides their annotations: `writing_tools`.
     pub writing_tools: Vec<String>,
-    /// Upstreams whose `readOnlyHint` counts: `trust_annotations`. Of none, where nothing is said.
+    /// Upstreams whose `readOnlyHint` is trusted: `trust_annotations`. Default: none.
     pub trust_annotations: Vec<String>,
 }
 

@@ -14,7 +14,7 @@ pub struct Agent {
     pub tokens: Vec<[u8; 32]>,
     /// The name in its certificate, with its kind: `dns:`, `uri:` or `cn:`.
     pub certificate: Option<String>,
-    /// Groups it belongs to, whatever its token says.
+    /// Its groups, in addition to those of a token.
     pub groups: Vec<String>,
     /// Upstreams it may reach; `None` for all.
     pub upstreams: Option<Vec<String>>,
@@ -31,7 +31,7 @@ impl std::fmt::Debug for Agent {
 pub struct IssuerConfig {
     /// Its identifier, as its tokens spell it (RFC 8414, section 2): `issuer`.
     pub issuer: String,
-    /// Where its keys are; found by its metadata where nothing is said: `jwks_uri`.
+    /// URL of its keys; discovered from its metadata if not set: `jwks_uri`.
     pub jwks_uri: Option<String>,
     /// PEM file of authorities to trust for it beside the system's: `ca`.
     pub ca: Option<PathBuf>,
@@ -41,7 +41,7 @@ pub struct IssuerConfig {
     pub leeway: Duration,
     /// How long its keys count while it cannot be reached: `keys_keep_seconds`.
     pub keys_keep: Duration,
-    /// The agent that its tokens stand for: `agent`.
+    /// The agent of its tokens: `agent`.
     pub agent: String,
     /// The claim that names the agent, where there is an `[[agent]]` of that name: `agent_claim`.
     pub agent_claim: Option<String>,
@@ -61,7 +61,7 @@ pub struct AgentsFile {
 }
 
 impl Config {
-    /// Whether nobody has to say who it is.
+    /// Whether callers need no authentication.
     pub fn is_open(&self) -> bool {
         self.agents.is_empty() && self.agents_file.file.is_none() && self.issuers.is_empty()
     }

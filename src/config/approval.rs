@@ -1,4 +1,4 @@
-//! How people are asked about calls: `[approval]`, and what a policy says of it.
+//! Approval requests: `[approval]`, and the settings of a policy.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// How people are asked about calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalConfig {
-    /// A question that nobody has answered by then is answered with no: `deadline_seconds`.
+    /// Requests that are not answered in time are denied: `deadline_seconds`.
     pub deadline: Duration,
     /// How long a call waits whose agent cannot ask its user itself: `wait_seconds`.
     pub wait: Duration,
@@ -32,7 +32,7 @@ impl Default for ApprovalConfig {
 
 impl ApprovalConfig {
     /// The file with the token that `lychgate approve` shows to the admin port at `port`: the one that is named, or one
-    /// in the folder for such things of whoever runs the gate, if there is one.
+    /// in the runtime folder of the gate's user, if there is one.
     pub fn token_file(&self, port: u16) -> Option<PathBuf> {
         let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let folder =
@@ -70,7 +70,7 @@ impl Scope {
     }
 }
 
-/// Which calls of a tool a person is asked about, whatever the rules say.
+/// Which calls of a tool require approval, independent of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AskTool {
     /// The first of each session.

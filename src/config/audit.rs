@@ -16,13 +16,13 @@ pub struct AuditConfig {
     pub checkpoint_lines: u64,
     /// And after so much time, if there are new lines: `checkpoint_seconds`.
     pub checkpoint_time: Duration,
-    /// What else is told of each checkpoint.
+    /// Destinations of each checkpoint.
     pub anchor: Anchor,
     /// When the file is put aside, and what becomes of it.
     pub rotation: Rotation,
 }
 
-/// Who, outside this machine's files, is told of each checkpoint.
+/// Destinations of each checkpoint outside of this machine's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchor {
     /// A program and its arguments; it gets the checkpoint, one line of JSON, on its standard input. Empty for none.

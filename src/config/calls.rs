@@ -1,6 +1,6 @@
 //! Bounds on calls of tools: how many, how fast, how large. In the file each has its unit in its name.
 
-/// Bounds for everybody, in `[limits]`. `None` is no bound beyond those on messages and connections.
+/// Limits for all callers, in `[limits]`. `None`: only the limits on messages and connections apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallLimits {
     /// Calls of one agent a minute: `calls_per_minute_per_agent`.

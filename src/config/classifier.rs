@@ -1,4 +1,4 @@
-//! An external classifier that is asked about what servers say: `[policy.NAME.classifier]`.
+//! An external classifier of server content: `[policy.NAME.classifier]`.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub struct ClassifierConfig {
 pub enum AskAbout {
     /// All that rules have left.
     All,
-    /// Those of them in which at least one signal stands, whether or not the signals add up to anything.
+    /// Texts with at least one signal, even if the signals are not sufficient for a finding.
     Signals,
 }
 
@@ -54,7 +54,7 @@ impl ClassifierConfig {
     /// Words of `on_failure`: whether the message passes.
     pub const ON_FAILURE: [(&'static str, bool); 2] = [("block", false), ("pass", true)];
 
-    /// The classifier at `server`, all else as when the file says nothing.
+    /// The classifier at `server`, all else at its default.
     pub fn new(server: HttpTransport) -> Self {
         Self {
             server,

@@ -15,7 +15,7 @@ pub struct FlowConfig {
 }
 
 impl FlowConfig {
-    /// Whether nothing is said.
+    /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {
         self.private.is_empty() && self.untrusted.is_empty() && self.outward.is_empty()
     }

@@ -30,7 +30,7 @@ pub struct Limits {
     pub admin_connections: usize,
     /// Different wrong tokens that are checked from one remote address: `wrong_tokens_per_minute`.
     pub wrong_tokens_per_minute: usize,
-    /// Tokens of one issuer that are not verified anew while they are valid: `verified_tokens`.
+    /// Tokens of one issuer whose verification is cached while they are valid: `verified_tokens`.
     pub verified_tokens: usize,
     /// Bytes of requests and answers in flight, of all agents: `bytes_in_flight`.
     pub bytes_in_flight: usize,
@@ -54,7 +54,7 @@ pub struct Limits {
     pub request_read: Duration,
     /// Child processes of one upstream: `children_per_upstream`.
     pub children_per_upstream: usize,
-    /// Server messages kept for a stream that nobody reads yet, by count: `queued_messages`.
+    /// Server messages queued for a stream without a reader, by count: `queued_messages`.
     pub queued_messages: usize,
     /// Calls of one agent that wait for a person: `pending_approvals`.
     pub pending_approvals: usize,

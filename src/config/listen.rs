@@ -14,9 +14,9 @@ pub struct Listen {
     pub origins: Vec<String>,
     /// Host names by which agents may reach the listener, besides loopback names and its own address.
     pub hosts: Vec<String>,
-    /// The URL by which agents reach the listener, without a path: `public_url`. Where nothing is said, it is as they ask.
+    /// The URL by which agents reach the listener, without a path: `public_url`. If not set, as in the request.
     pub public_url: Option<String>,
-    /// Off loopback the gate refuses to start without agents; this says to start all the same
+    /// Off loopback the gate refuses to start without agents; this permits it
     /// (`allow_unauthenticated_agents_off_loopback`).
     pub allow_anyone: bool,
 }

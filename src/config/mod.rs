@@ -60,7 +60,7 @@ pub use suppress::Suppression;
 pub use tokens::{AgentToken, is_name};
 pub use tool::{ArgumentConfig, PathFormat, ReadsAs, RenderPages, SchemaConfig, ToolConfig};
 
-/// Everything a config file says.
+/// The contents of a config file.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     /// The side that faces agents.
@@ -71,7 +71,7 @@ pub struct Config {
     pub agents_file: AgentsFile,
     /// Who vouches for others.
     pub issuers: Vec<IssuerConfig>,
-    /// Who may use what; nobody is kept from anything where there are none.
+    /// Access tables; without any, all callers may use everything.
     pub access: Vec<Arc<AccessConfig>>,
     /// Policies by name; `default` is always there.
     pub policies: BTreeMap<String, PolicyConfig>,
@@ -104,7 +104,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// With folders below the user's folder for `state` for what is kept of messages, where none are named.
+    /// With default folders for stored messages, below the user's `state` folder.
     #[must_use]
     pub fn keeping_at_home(mut self, state: Option<PathBuf>) -> Self {
         self.quarantine = self.quarantine.of_user(state.clone());
@@ -130,9 +130,9 @@ pub struct PolicyConfig {
     pub overrides: BTreeMap<String, Override>,
     /// Findings that are known to be none (`suppress`).
     pub suppress: Vec<Arc<Suppression>>,
-    /// `tool.argument` names that a shell reads, whatever they are called.
+    /// `TOOL.ARGUMENT` patterns of arguments that a shell interprets.
     pub shell: Vec<String>,
-    /// `tool.argument` names that nothing runs, whatever they are called.
+    /// `TOOL.ARGUMENT` patterns of arguments that are plain text.
     pub text: Vec<String>,
     /// `tool.argument` names that a file system resolves.
     pub path: Vec<String>,
@@ -142,7 +142,7 @@ pub struct PolicyConfig {
     pub sql: Vec<String>,
     /// The same, and nothing but a query may pass.
     pub sql_read_only: Vec<String>,
-    /// What is said of single tools, by glob, the nearest first: see [`PolicyConfig::of_tool`].
+    /// Settings of single tools, by glob, most specific first: see [`PolicyConfig::of_tool`].
     pub tools: Vec<(String, ToolConfig)>,
     /// Whether a person is asked about the first write of a session (`confirm`).
     pub confirm_first_write: bool,
@@ -158,7 +158,7 @@ pub struct PolicyConfig {
     pub render_pages: RenderPages,
     /// Longest text of a tool's result, in bytes, by tool name; `*` for all others.
     pub result_text_bytes: BTreeMap<String, usize>,
-    /// The same for each block of it; no other bound where nothing is said.
+    /// The same for each block of it; no separate limit if not set.
     pub result_block_bytes: BTreeMap<String, usize>,
     /// Where calls may reach.
     pub places: PlacesConfig,
@@ -170,7 +170,7 @@ pub struct PolicyConfig {
     pub redact_secrets: bool,
     /// Which tools give and take what (`flow`).
     pub flow: FlowConfig,
-    /// Who else is asked about what servers say (`classifier`); nobody if not set.
+    /// The external classifier for server content (`classifier`), if set.
     pub classifier: Option<Arc<ClassifierConfig>>,
     /// What is kept of messages for later (`evidence`).
     pub evidence: Keeps,
@@ -233,7 +233,7 @@ pub struct UpstreamConfig {
     pub transport: Transport,
     /// Which policy judges it.
     pub policy: String,
-    /// Whether verdicts are carried out here, whatever the policy says.
+    /// Whether verdicts are enforced here; overrides the policy.
     pub enforce: Option<bool>,
     /// Time for the answer to `initialize` (`initialize_timeout_seconds`, 10).
     pub initialize_timeout: Duration,
@@ -241,7 +241,7 @@ pub struct UpstreamConfig {
     pub request_timeout: Duration,
     /// Folders that paths must stay in, in place of those of the policy (`roots`).
     pub roots: Option<Vec<String>>,
-    /// Which tools give and take what, in place of what the policy says (`flow`).
+    /// Data flow of tools; replaces that of the policy (`flow`).
     pub flow: Option<FlowConfig>,
     /// What the file refers to for this upstream and is missing: variables, secrets, files. With one of them the upstream is
     /// down, and the rest of it is not to be used.
@@ -249,7 +249,7 @@ pub struct UpstreamConfig {
 }
 
 impl UpstreamConfig {
-    /// An upstream reached by `transport`, all else as when the file says nothing.
+    /// An upstream reached by `transport`, all else at its default.
     pub fn new(transport: Transport) -> Self {
         Self {
             transport,
@@ -301,14 +301,14 @@ pub struct HttpTransport {
 }
 
 impl HttpTransport {
-    /// The server at this URL, all else as when the file says nothing.
+    /// The server at this URL, all else at its default.
     pub fn new(url: String) -> Self {
         Self { url, bearer: None, login: Some(Box::default()), headers: vec![], ca: None, client_cert: None }
     }
 }
 
 impl Transport {
-    /// Whether this leads to the same server as another, whatever the credentials are.
+    /// Whether this is the same server as another, apart from credentials.
     pub fn leads_where(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Http(one), Self::Http(other)) | (Self::Sse(one), Self::Sse(other)) => one.url == other.url,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::HttpTransport;
 
-/// How people are notified of approval requests. Without a command and a webhook, nobody is.
+/// How people are notified of approval requests: by a command, a webhook, or not at all.
 #[derive(Clone)]
 pub struct NotifyConfig {
     /// A program and its arguments; it gets the request as JSON on its standard input: `notify_command`.

@@ -8,17 +8,17 @@ use super::Secret;
 /// What counts for all upstreams: `[oauth]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OAuthConfig {
-    /// The folder that logins are kept in: `vault`. `None` for the one of whoever runs the gate.
+    /// The folder of stored logins: `vault`. `None`: the default of the gate's user.
     pub vault: Option<PathBuf>,
     /// Where the key of the vault is: `vault_key`.
     pub vault_key: VaultKey,
-    /// Earlier keys, which still open what is not sealed anew yet: `earlier_vault_keys`.
+    /// Previous keys, for logins that are not re-encrypted yet: `earlier_vault_keys`.
     pub earlier_vault_keys: Vec<VaultKey>,
     /// Where authorization servers send people back to: `callback`.
     pub callback: Callback,
     /// The port of the loopback callback, 0 for any that is free: `callback_port`.
     pub callback_port: u16,
-    /// Whether the gate itself opens a browser, once for each login that is owed: `open_browser`.
+    /// Whether the gate opens a browser, once for each required login: `open_browser`.
     pub open_browser: bool,
     /// How long a call waits for a login that it is the reason of: `login_wait_seconds`, 0 for not at all.
     pub login_wait: Duration,
@@ -30,7 +30,7 @@ pub struct OAuthConfig {
     pub lease: Duration,
     /// Time for one request to an authorization server: `request_seconds`.
     pub request: Duration,
-    /// Logins owed at once: `pending_logins`.
+    /// Maximum number of pending logins: `pending_logins`.
     pub pending_logins: usize,
     /// Whether `http://` on loopback will do for authorization servers: `allow_loopback_http`.
     pub allow_loopback_http: bool,
@@ -68,7 +68,7 @@ impl Default for OAuthConfig {
 /// Where the key of the vault is: 32 bytes, in hex or base64, or as they are in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VaultKey {
-    /// Where nothing is said: a file of the user's own beside, not in, the vault's folder, made when first needed.
+    /// Default: a private file beside the vault's folder, created when first needed.
     OfUser,
     /// This file, made when first needed: `{ file = … }`.
     File(PathBuf),
@@ -87,7 +87,7 @@ pub enum Callback {
     Hosted(String),
 }
 
-/// How the gate logs in to one server. What nothing is said of is found out.
+/// How the gate logs in to one server. Settings that are missing are discovered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoginConfig {
     /// Whose the login is: `token_of`.
@@ -108,7 +108,7 @@ pub struct LoginConfig {
     pub client_key_id: Option<String>,
     /// How the client proves who it is, where the server leaves a choice: `client_auth`.
     pub client_auth: Option<String>,
-    /// Scopes to ask for in place of those that the server names: `scopes`.
+    /// Scopes to request instead of those that the server requires: `scopes`.
     pub scopes: Option<Vec<String>>,
 }
 
@@ -120,7 +120,7 @@ pub enum TokenOf {
     Gate,
     /// Each agent's own.
     Agent,
-    /// Each user's own, by what the agent's token says of it.
+    /// One per user, as identified by the agent's token.
     User,
 }
 

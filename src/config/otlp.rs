@@ -22,7 +22,7 @@ pub struct OtlpConfig {
     pub metrics: bool,
     /// Of the traces that begin at the gate, how many are recorded: `sample_ratio`, from 0 to 1.
     pub sample_ratio: f64,
-    /// What is told of the gate itself, such as `service.name`: `resource`.
+    /// Attributes of the gate, such as `service.name`: `resource`.
     pub resource: BTreeMap<String, String>,
     /// How long lines and spans are gathered: `interval_ms`.
     pub interval: Duration,
@@ -41,7 +41,7 @@ pub struct OtlpConfig {
 }
 
 impl OtlpConfig {
-    /// The collector at `endpoint`, all else as when the file says nothing.
+    /// The collector at `endpoint`, all else at its default.
     pub fn new(endpoint: String) -> Self {
         Self {
             endpoint,

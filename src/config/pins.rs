@@ -1,4 +1,4 @@
-//! Where definitions are pinned, and what is done about those that change.
+//! Where definitions are pinned, and how changes are handled.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ impl Default for PinsConfig {
 }
 
 impl PinsConfig {
-    /// The lock file of `lychgate wrap` where the config names none: one in the folder for the state of whoever runs it, if
+    /// The lock file of `lychgate wrap` where the config names none: one in the state folder of the user who runs it, if
     /// there is one.
     pub fn of_user() -> Option<PathBuf> {
         let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -59,9 +59,9 @@ pub enum ChangeClass {
     New,
     /// Anything else: other words, tighter parameters.
     Other,
-    /// It may do more than it said: its hints, or verbs that change something.
+    /// It may do more than before: by its hints, or by verbs that modify something.
     CapabilityGrown,
-    /// Sentences that tell the reader what to do, or what the inbound rules find something in.
+    /// Instructions to the reader, or text in which an inbound rule matches.
     NewImperativeText,
     /// A parameter that asks for keys, tokens, the environment, the conversation, or anything at all beside.
     NewSecretLikeParameter,

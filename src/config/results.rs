@@ -1,4 +1,4 @@
-//! Bounds on what is kept of results that were too long, for agents to read on.
+//! Limits of stored results that were too long to be delivered at once.
 
 use std::time::Duration;
 

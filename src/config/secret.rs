@@ -1,4 +1,4 @@
-//! Secrets: strings that are never shown, and the names that tell of them.
+//! Secrets: strings that are never shown, and names that indicate them.
 
 use std::fmt;
 
@@ -15,8 +15,8 @@ impl fmt::Debug for Secret {
 /// So much of a name is looked at.
 const NAME_CHARS: usize = 256;
 
-/// Whether the name of a header, variable or argument says that its value is a secret: such a
-/// value must not stand in the config file, and is not shown in the audit log.
+/// Whether the name of a header, variable or argument indicates that its value is a secret: such a
+/// value must not be in the config file, and is not shown in the audit log.
 pub fn names_a_secret(name: &str) -> bool {
     let holds = ["token", "secret", "passw", "passphrase", "credential", "apikey", "cookie", "authorization"];
     // One plain word, as most names are.

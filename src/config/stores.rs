@@ -40,7 +40,7 @@ pub struct EvidenceConfig {
 /// What is kept of messages for later: `evidence` of a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keeps {
-    /// What the audit log says, secrets masked.
+    /// Text in the audit log, with secrets masked.
     #[default]
     Redacted,
     /// The same, and every message whole, sealed.

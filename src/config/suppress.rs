@@ -22,12 +22,12 @@ pub struct Suppression {
     pub reason: Box<str>,
     /// The last day on which it counts.
     pub until: Day,
-    /// File, line and column, to tell faults by.
+    /// File, line and column, for faults.
     pub place: (Box<str>, usize, usize),
 }
 
 impl Suppression {
-    /// Whether two are for the same findings, for whatever reason and time.
+    /// Whether two cover the same findings, regardless of reason and date.
     pub fn is_for_the_same(&self, other: &Self) -> bool {
         let names = |one: &Self| {
             let Self { rules, upstream, tool, argument, at, sha256, .. } = one.clone();

@@ -7,8 +7,8 @@ use crate::document::{self, Fault, Located, Place, Table};
 /// Longest file, in bytes.
 pub(super) const FILE_BYTES: u64 = 1 << 20;
 const HEAD: &str = "\
-# The tokens of agents, as `lychgate agent` keeps them: what is written here is their SHA-256, the tokens themselves are
-# nowhere. A gate that runs takes up a change within two seconds.
+# Agent tokens, maintained by `lychgate agent`: only their SHA-256 hashes are stored here, never the tokens.
+# A running gate applies changes within two seconds.
 ";
 
 /// One token of an agent.
@@ -44,7 +44,7 @@ impl AgentToken {
             for table in root.tables("token") {
                 if let Some((token, place)) = token(&table) {
                     if all.iter().any(|other| other.sha256 == token.sha256) {
-                        table.fault_at(&place, "the same token stands here twice", Some("leave one of them"));
+                        table.fault_at(&place, "the same token is listed twice", Some("remove one of them"));
                     }
                     all.push(token);
                 }
@@ -86,7 +86,7 @@ fn token(table: &Table<'_>) -> Option<(AgentToken, Place)> {
 fn checked(table: &Table<'_>, agent: &Located<String>) -> bool {
     let fits = is_name(&agent.value);
     if !fits {
-        let hint = "a name is 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`";
+        let hint = "a name has 1 to 64 of the characters `a` to `z`, `0` to `9`, `_` and `-`";
         table.fault_at(&agent.place, format!("invalid agent name `{}`", agent.value.escape_debug()), Some(hint));
     }
     fits
@@ -134,8 +134,8 @@ mod tests {
             ("[[token]]\n".into(), "`agent`"),
             ("[[tokens]]\n".into(), "tokens"),
         ] {
-            let told: String = AgentToken::read_all("f", &text).unwrap_err().iter().map(ToString::to_string).collect();
-            assert!(told.contains(says), "{told}");
+            let output: String = AgentToken::read_all("f", &text).unwrap_err().iter().map(ToString::to_string).collect();
+            assert!(output.contains(says), "{output}");
         }
     }
 }

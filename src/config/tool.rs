@@ -1,4 +1,4 @@
-//! What a policy says of single tools: `[policy.NAME.tool.TOOL]`.
+//! Settings for single tools: `[policy.NAME.tool.TOOL]`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::{AskTool, PolicyConfig, ToolLimits};
 use crate::detect::url::HostList;
 use crate::text::glob_fits;
 
-/// What a policy says of a tool. What is not set is as elsewhere.
+/// The settings of a tool. Settings that are missing come from the policy.
 #[derive(Clone, Debug, Default)]
 pub struct ToolConfig {
     /// Whether agents neither see it nor may call it (`hidden`).
@@ -53,7 +53,7 @@ impl RenderPages {
     }
 }
 
-/// What a policy says of one argument of a tool.
+/// The settings of one argument of a tool.
 #[derive(Clone, Debug, Default)]
 pub struct ArgumentConfig {
     /// What agents read in place of the server's words (`description`).
@@ -98,7 +98,7 @@ impl Default for SchemaConfig {
     }
 }
 
-/// Who reads an argument, as the config file says it.
+/// How an argument is interpreted, as in the config file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadsAs {
     /// A shell.
@@ -120,7 +120,7 @@ impl ReadsAs {
 }
 
 impl PolicyConfig {
-    /// What is said of a tool, the nearest first: its own name, then globs that fit, those that say more of the name first.
+    /// The settings of a tool, most specific first: its exact name, then matching globs, longest first.
     pub fn of_tool<'c>(&'c self, tool: &'c str) -> impl Iterator<Item = &'c ToolConfig> {
         self.tools.iter().filter(move |(glob, _)| glob_fits(glob, tool)).map(|(_, of_tool)| of_tool)
     }

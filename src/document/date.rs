@@ -46,7 +46,7 @@ impl Table<'_> {
         };
         let place = self.source.place(value.span().start);
         let Some(day) = Day::read(&written) else {
-            let message = format!("`{key}` is `{}`, which is no day", written.escape_debug());
+            let message = format!("`{key}` is `{}`, which is not a valid date", written.escape_debug());
             self.fault_at(&place, message, Some("write it as in `2027-01-31`"));
             return None;
         };

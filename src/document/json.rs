@@ -15,8 +15,8 @@ impl Table<'_> {
         match written(value.get_ref(), 0) {
             Some(json) => Some(Located { value: json, place }),
             None => {
-                let message = format!("`{key}` holds a date, a number that is none, or is nested too deep");
-                self.fault_at(&place, message, Some("write a string in its place"));
+                let message = format!("`{key}` contains a date or an invalid number, or is nested too deeply");
+                self.fault_at(&place, message, Some("use a string instead"));
                 None
             }
         }

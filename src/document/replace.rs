@@ -28,7 +28,7 @@ pub fn replace(path: &Path, before: &str, after: &str) -> io::Result<()> {
         file.write_all(after.as_bytes())?;
         file.sync_all()?;
         if fs::read(&target)? != before.as_bytes() {
-            return Err(io::Error::other("it was changed meanwhile"));
+            return Err(io::Error::other("it was changed in the meantime"));
         }
         fs::rename(&new, &target)
     })();
@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(fs::metadata(&real).unwrap().mode() & 0o777, 0o640);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         let changed = replace(&real, "a = 1\n", "a = 3\n").unwrap_err();
-        assert!(changed.to_string().contains("changed meanwhile"), "{changed}");
+        assert!(changed.to_string().contains("changed in the meantime"), "{changed}");
         assert_eq!(fs::read_to_string(&real).unwrap(), "a = 2\n");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
     }

@@ -72,7 +72,7 @@ impl Collector {
     /// What is wrong with the config, in words for its user.
     pub(super) fn new(config: &OtlpConfig) -> Result<Self, String> {
         let base = config.endpoint.trim_end_matches('/').to_owned();
-        format!("{base}/v1/logs").parse::<Uri>().map_err(|error| format!("`endpoint` is no URL that can be called: {error}"))?;
+        format!("{base}/v1/logs").parse::<Uri>().map_err(|error| format!("`endpoint` is not a valid URL: {error}"))?;
         let mut headers = HeaderMap::new();
         for (name, value) in &config.headers {
             let name = HeaderName::try_from(name.as_str()).map_err(|_| format!("`{name}` is no header name"))?;
@@ -149,17 +149,8 @@ fn after(headers: &HeaderMap) -> Option<Duration> {
     if let Ok(seconds) = told.parse() {
         return Some(Duration::from_secs(seconds));
     }
-    let at = httpdate(told)?;
+    let at = httpdate::parse_http_date(told).ok()?;
     Some(at.duration_since(SystemTime::now()).unwrap_or_default())
-}
-
-/// A date as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
-fn httpdate(text: &str) -> Option<SystemTime> {
-    let mut words = text.split_once(", ")?.1.split(' ');
-    let (day, month, year, time) = (words.next()?, words.next()?, words.next()?, words.next()?);
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let month = MONTHS.iter().position(|name| *name == month)? + 1;
-    humantime::parse_rfc3339(&format!("{year}-{month:02}-{day}T{time}Z")).ok()
 }
 
 fn tls(config: &OtlpConfig) -> Result<ClientConfig, String> {

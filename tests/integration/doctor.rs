@@ -107,7 +107,7 @@ async fn everything_that_is_wrong_is_found_with_what_mends_it() {
     let (code, told, err, folder) = doctor(folder, &["--json"]).await;
     let json: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}{err}"));
     assert_eq!((code, &json["ok"]), (1, &Value::Bool(false)));
-    assert!(json["found"].as_array().unwrap().iter().all(|found| !found["mend"].as_str().unwrap().is_empty()), "{json:#}");
+    assert!(json["findings"].as_array().unwrap().iter().all(|found| !found["fix"].as_str().unwrap().is_empty()), "{json:#}");
     drop(folder);
 }
 

@@ -94,7 +94,7 @@ fn what_explain_proposes_lets_that_call_pass_and_no_other() {
     let id = lines[0]["audit"].as_str().unwrap();
     let (code, told, err) = bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl"]);
     assert_eq!((code, err.as_str()), (0, ""));
-    for part in ["verdict: block", "fork-bomb", BOMB, "argument `command`", "catches", "the agent was told", "the message passes"]
+    for part in ["verdict: block", "fork-bomb", BOMB, "argument `command`", "catches", "sent to the agent", "the message passes"]
     {
         assert!(told.contains(part), "no `{part}` in:\n{told}");
     }
@@ -150,7 +150,8 @@ fn each_passage_is_a_finding_with_a_suppression_of_its_own() {
         bench.lychgate(&[&["explain", &id, "--config", "gate.toml", "--log", "a.jsonl"], more].concat()).1
     };
     let told = explain(&lines[0], &[]);
-    for part in ["1. no-cannons", "2. no-cannons", "another match of this rule", "covers this passage only", "the message passes"]
+    for part in
+        ["1. no-cannons", "2. no-cannons", "a further match of this rule", "covers this passage only", "the message passes"]
     {
         assert!(told.contains(part), "no `{part}` in:\n{told}");
     }
@@ -197,7 +198,7 @@ fn a_candidate_is_told_by_what_it_changes_and_what_is_masked_is_not_called_uncha
         bench.lychgate(&["replay", "--rules", "none", "--config", "gate.toml", "--log", "a.jsonl", "--since", "1h"]);
     assert!(code == 0 && told.contains("0  newly blocked") && told.contains("2  unchanged"), "{told}");
     let (.., err) = bench.lychgate(&["replay", "--rules", "none", "--config", "gate.toml", "--log", "a.jsonl"]);
-    assert!(err.contains("`none` holds no rules: the candidate has none of its own"), "{err}");
+    assert!(err.contains("`none` contains no rules: the candidate consists of"), "{err}");
     let (code, _, err) = bench.lychgate(&["replay", "--rules", "nowhere", "--config", "gate.toml", "--log", "a.jsonl"]);
     assert!(code == 2 && err.contains("there is no `nowhere`"), "{err}");
 }
@@ -337,7 +338,7 @@ fn a_call_that_was_refused_unjudged_is_explained_by_the_one_before() {
     let (id, earlier) = (again["audit"].as_str().unwrap(), lines.last().unwrap()["audit"].as_str().unwrap());
     let (code, told, err) = bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl"]);
     assert_eq!(code, 0, "{err}");
-    for part in [id, earlier, "refused just like earlier ones", "run_command", again["rule"].as_str().unwrap()] {
+    for part in [id, earlier, "refused as a repeat of earlier ones", "run_command", again["rule"].as_str().unwrap()] {
         assert!(told.contains(part), "no `{part}` in:\n{told}");
     }
     let (_, json, _) = bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl", "--json"]);

@@ -72,7 +72,7 @@ fn nothing_is_written_without_an_upstream_an_answer_or_a_valid_config() {
         (&["init"][..], "--upstream NAME=URL"),
         (&["init", "--yes"], "--stdio NAME -- COMMAND"),
         (&DOCS[..3], "pass --yes"),
-        (&["init", "--upstream", "docs=docs.invalid", "--yes"], "no URL that can be called"),
+        (&["init", "--upstream", "docs=docs.invalid", "--yes"], "not a valid URL"),
         (&["init", "--upstream", "a=http://b/", "--stdio", "a", "--yes", "--", "c"], "two upstreams are named `a`"),
         (&["init", "--stdio", "a", "--yes"], "COMMAND"),
     ] {

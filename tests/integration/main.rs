@@ -15,7 +15,7 @@
 //! | `classifier` | an external classifier is asked within bounds, heeded, named, and missed as the policy says |
 //! | `connections` | idle, silent and guessing connections end, and keep no agent and no probe out |
 //! | `demo`, `wrap`, `wrap_ask` | both verbs as whole programs; what waits for a yes among lines |
-//! | `doctor` | what is wrong with a gate and around it is found in time, with what mends it, and no secret is shown
+//! | `doctor` | faults of an installation are found in time, with their fixes, and no secret is shown
 //! | `drain` | open calls finish, new ones do not begin, no child is left |
 //! | `eras` | headers agree with the body, batches and methods are those of the revision, unreadable bodies get the right code |
 //! | `evidence` | no call goes by without its line: killed under load, out of room, in a folder that cannot be written |

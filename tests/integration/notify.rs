@@ -101,7 +101,7 @@ fn a_webhook_is_reached_over_tls_and_its_secrets_are_no_business_of_other_verbs(
     assert_eq!(faults("webhook = { url = \"https://chat.example.org/hook\" }\nnotify_command = [\"notify\"]"), "");
     assert!(faults("webhook = { url = \"http://chat.example.org/hook\" }").contains("without encryption"));
     assert!(faults("notify_seconds = 3").contains("nobody is notified"));
-    assert!(faults("notify_command = [\"\"]").contains("names no program"));
+    assert!(faults("notify_command = [\"\"]").contains("is empty"));
     let unset = faults("webhook = { url = { env = \"LYCHGATE_TEST_UNSET_HOOK\" } }");
     assert!(unset.contains("LYCHGATE_TEST_UNSET_HOOK") && unset.contains("not set"), "{unset}");
     assert!(config::load_admin(&file).is_ok(), "`lychgate approve` does not need the webhook's secrets");

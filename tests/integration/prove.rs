@@ -68,12 +68,12 @@ fn what_is_missed_is_told_with_its_reason() {
     let (code, told, _) = place.prove(&["--offline"]);
     assert_eq!(code, 1, "{told}");
     for part in [
-        "`[policy.default.override]` says `\"url-internal\" = { enabled = false }`",
+        "`[policy.default.override]` contains `\"url-internal\" = { enabled = false }`",
         "`run-download` only logs",
         &format!("`delete-tree` found it; a `[[policy.default.suppress]]` lets it pass until {until}"),
-        "other · policy lax · observe: what is found is recorded, and passes",
-        "only observed; enforced, it would be caught by `override-instructions`",
-        "`delete-tree` is in force and does not look there (`[policy.lax]` has `text`)",
+        "other · policy lax · observe: findings are recorded, and messages pass",
+        "observe mode; in enforce mode it would be caught by `override-instructions`",
+        "`delete-tree` is in force, but does not inspect this location (`[policy.lax]` has `text`)",
     ] {
         assert!(told.contains(part), "`{part}` is missing from: {told}");
     }
@@ -178,14 +178,14 @@ fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
     // What is no token is told for what it is.
     fs::write(place.0.path().join("cert.pem"), "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n").unwrap();
     let (code, _, err) = place.prove(&["--token-file", place.0.path().join("cert.pem").to_str().unwrap()]);
-    assert!(code == 2 && err.contains("cert.pem` holds no token"), "{err}");
+    assert!(code == 2 && err.contains("cert.pem` contains no token"), "{err}");
     // Another token opens nothing.
     fs::write(place.0.path().join("other.token"), "not-the-token-of-the-gate").unwrap();
     let url = format!("http://127.0.0.1:{}", gate.port);
     let other = place.0.path().join("other.token");
     let (code, _, err) = place.prove(&["--url", &url, "--token-file", other.to_str().unwrap()]);
     assert_eq!(code, 2, "{err}");
-    assert!(err.contains("does not know the token"), "{err}");
+    assert!(err.contains("rejected the token"), "{err}");
     drop(gate);
     let (code, _, err) = place.prove(&[]);
     assert_eq!(code, 2);

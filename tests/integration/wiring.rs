@@ -155,7 +155,7 @@ fn a_false_alarm_of_an_installed_server_is_suppressed_in_one_step() {
     let suppressed = machine.lychgate(&["suppress", id, "--reason", "Ada: a joke", "--yes"]);
     let told = text(&suppressed);
     assert!(suppressed.status.success() && told.contains("With this the message passes."), "{told}");
-    assert!(told.contains("when `files` is started the next time"), "{told}");
+    assert!(told.contains("at the next start of `files`"), "{told}");
     let passed = text(&machine.call_files(BOMB));
     assert!(passed.contains("\"ran\"") && !passed.contains("isError"), "{passed}");
     let other = text(&machine.call_files(&BOMB.replace(":(){ :|:& };:", "rm -rf /")));

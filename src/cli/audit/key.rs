@@ -12,8 +12,8 @@ use crate::record::PublicKey;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Store the output on another machine and pass it to `lychgate audit verify --key`.
-A key that is stored beside the log proves little: whoever can replace the log
-can replace the key too.")]
+A key that is stored beside the log is weak evidence: anyone who can replace the
+log can replace the key too.")]
 pub(super) struct Args {
     /// Key file; defaults to that of the config
     #[arg(long, value_name = "FILE")]

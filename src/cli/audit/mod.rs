@@ -1,4 +1,4 @@
-//! `lychgate audit`: what the audit log says, and whether it says what was written.
+//! `lychgate audit`: reads, searches and verifies the audit log.
 
 mod filter_args;
 mod key;
@@ -43,7 +43,7 @@ enum Verb {
     Key(key::Args),
 }
 
-/// Carries it out; 0 if nothing is wrong, 1 if something is, 2 if it cannot be told.
+/// Runs the verb; 0 if verified, 1 if not, 2 on an error.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let done = match &args.verb {
         Verb::Tail(tail) => tail::run(tail, args, out, err),
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 }
 
 impl Args {
-    /// What the config says of the log; nothing, where there is no config file.
+    /// The audit section of the config; empty without a config file.
     fn audit(&self) -> Result<AuditConfig, Vec<Fault>> {
         self.config.find_if_any().map_or_else(|| Ok(AuditConfig::default()), |file| config::load_audit(&file))
     }
@@ -82,7 +82,7 @@ impl Args {
         }
         match self.audit()?.to {
             Some(AuditTo::File(file)) => Ok(file),
-            Some(AuditTo::Stdout) => Err(fault("the log goes to standard output", "name the file in which you store it")),
+            Some(AuditTo::Stdout) => Err(fault("the log is written to standard output", "pass the file in which it is stored")),
             None => Err(fault("no audit log configured", "name its file, or the gateway's config with `--config FILE`")),
         }
     }

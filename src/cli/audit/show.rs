@@ -1,4 +1,4 @@
-//! `lychgate audit show`: all that the log says of one judgement, and of the call it belongs to.
+//! `lychgate audit show`: all lines of one judgement, and of its call.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -43,17 +43,17 @@ pub(super) fn run(
     err: &mut dyn Write,
 ) -> Result<io::Result<u8>, Vec<Fault>> {
     let (path, log) = all.open(args.file.as_ref())?;
-    let told = |message: String| {
+    let usage = |message: String| {
         let (what, hint) = message.split_once("\n  hint: ").unwrap_or((&message, ""));
         super::fault(what, hint)
     };
-    let named = AuditIds::read(&args.id).map_err(told)?;
+    let named = AuditIds::read(&args.id).map_err(usage)?;
     let looked = patiently(format!("searching `{}`", path.display()), err, || {
         let ids = log.entries().flatten().filter_map(|entry| review_args::id(&entry));
         Ok(named.one_of(ids)?.map(|id| call(&log, id.0)).unwrap_or_default())
     });
     let entries = match looked {
-        Ok(entries) => entries.map_err(told)?,
+        Ok(entries) => entries.map_err(usage)?,
         Err(error) => return Ok(Err(error)),
     };
     if entries.is_empty() {
@@ -72,7 +72,7 @@ fn is(entry: &Entry, id: uuid::Uuid) -> bool {
 
 /// The lines of an id and of the call that it belongs to, in their order.
 fn call(log: &Log, id: uuid::Uuid) -> Vec<Entry> {
-    // The id tells when it was made (UUID, version 7): older files need not be read.
+    // The id contains its time (UUID, version 7): older files are skipped.
     let made = id.get_timestamp().map(|stamp| stamp.to_unix());
     let made = made.map(|(seconds, nanos)| SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos));
     let log = made.and_then(|made| made.checked_sub(CALL)).map_or_else(|| log.clone(), |since| log.clone().since(since));

@@ -51,7 +51,7 @@ fn count(args: &Args, log: &Log, err: &mut dyn Write) -> io::Result<Stats> {
     let filter = args.wanted.filter();
     let log = filter.since.map_or_else(|| log.clone(), |since| log.clone().since(since));
     let mut stats = Stats::default();
-    let (mut noted, mut told, mut read) = (Instant::now(), false, 0u64);
+    let (mut noted, mut shown, mut read) = (Instant::now(), false, 0u64);
     let shows = io::stderr().is_terminal();
     for entry in log.entries() {
         match entry {
@@ -66,10 +66,10 @@ fn count(args: &Args, log: &Log, err: &mut dyn Write) -> io::Result<Stats> {
         if shows && read.is_multiple_of(1024) && noted.elapsed() > NOTE {
             write!(err, "\r{read} lines…")?;
             err.flush()?;
-            (noted, told) = (Instant::now(), true);
+            (noted, shown) = (Instant::now(), true);
         }
     }
-    if told {
+    if shown {
         write!(err, "\r\u{1b}[K")?;
     }
     Ok(stats)

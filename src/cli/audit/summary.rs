@@ -106,7 +106,7 @@ fn found(entry: &Entry) -> String {
     if rules.is_empty() { more } else { format!("[{}{more}]", rules.join(", ")) }
 }
 
-/// What else stands in the line, as `name=value`.
+/// The other members of the line, as `name=value`.
 fn rest(entry: &Entry) -> impl Iterator<Item = String> {
     let members = entry.root().members().filter(|(name, _)| !SHOWN.contains(&&**name));
     members.map(|(name, value)| format!("{}={}", terminal_safe(&name), plain(value))).take(12)

@@ -61,7 +61,7 @@ fn tail(args: &Args, log: &Log, mut follow: Follow, out: &mut dyn Write, err: &m
     while let Some(entry) = follow.poll() {
         match entry {
             Ok(entry) => keep(&mut last, entry, &filter, most),
-            Err(bad) => told(&bad, err)?,
+            Err(bad) => report_bad_line(&bad, err)?,
         }
     }
     for entry in &earlier(log, &filter, most.saturating_sub(last.len()))? {
@@ -80,7 +80,7 @@ fn tail(args: &Args, log: &Log, mut follow: Follow, out: &mut dyn Write, err: &m
             match entry {
                 Ok(entry) if filter.wants(&entry) => show(&entry, out)?,
                 Ok(_) => {}
-                Err(bad) => told(&bad, err)?,
+                Err(bad) => report_bad_line(&bad, err)?,
             }
         }
         out.flush()?;
@@ -97,7 +97,7 @@ fn earlier(log: &Log, filter: &Filter, most: usize) -> io::Result<VecDeque<Entry
             break;
         }
         let mut last = VecDeque::new();
-        // What cannot be read there is for `audit verify` to tell.
+        // `audit verify` reports unreadable lines.
         Entries::of(&file)?.flatten().for_each(|entry| keep(&mut last, entry, filter, missing));
         last.append(&mut found);
         found = last;
@@ -115,6 +115,6 @@ fn keep(last: &mut VecDeque<Entry>, entry: Entry, filter: &Filter, most: usize) 
     last.push_back(entry);
 }
 
-fn told(bad: &crate::review::BadLine, err: &mut dyn Write) -> io::Result<()> {
+fn report_bad_line(bad: &crate::review::BadLine, err: &mut dyn Write) -> io::Result<()> {
     writeln!(err, "{}:{}: {}", bad.file.display(), bad.line, bad.why)
 }

@@ -1,4 +1,4 @@
-//! What to tell an agent so that it talks to the gate.
+//! Instructions for connecting agents to the gate.
 
 /// A client, and the words or the file that lead it to a URL.
 pub(super) struct Hint {

@@ -43,7 +43,7 @@ pub(super) struct Args {
     oauth: bool,
 }
 
-/// Shows the gate at work, then leaves it up for an agent until it is told to stop. Exit codes: 0 all as expected,
+/// Shows the gate in action, then keeps it running for an agent until interrupted. Exit codes: 0 all as expected,
 /// 1 not, 2 it could not be shown.
 #[allow(clippy::print_stderr)]
 pub(super) fn run(args: &Args) -> ExitCode {
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
             print_faults(&faults);
             ExitCode::from(2)
         }
-        // A reader that has had enough (`| head`) is no error.
+        // A closed pipe (`| head`) is not an error.
         Ok(Err(Stopped::Io(error))) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Ok(Err(Stopped::Io(error))) | Err(error) => {
             eprintln!("the demo failed: {error}");
@@ -130,7 +130,7 @@ fn address(port: u16) -> SocketAddr {
     if TcpListener::bind(wanted).is_ok() { wanted } else { SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) }
 }
 
-/// A folder that nobody else may read.
+/// A private folder.
 fn folder() -> io::Result<PathBuf> {
     let folder = std::env::temp_dir().join(format!("lychgate-demo-{}", uuid::Uuid::new_v4().simple()));
     std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
@@ -162,8 +162,10 @@ async fn evidence(screen: &mut Screen, running: &Running, audit: &Path, metrics:
         screen.audited(line)?;
     }
     screen.heading("counters", metrics)?;
-    let told = Agent::new().get(metrics).await?;
-    for line in told.lines().filter(|line| COUNTERS.iter().any(|counter| line.starts_with(counter)) && !line.ends_with(" 0")) {
+    let metrics_text = Agent::new().get(metrics).await?;
+    for line in
+        metrics_text.lines().filter(|line| COUNTERS.iter().any(|counter| line.starts_with(counter)) && !line.ends_with(" 0"))
+    {
         screen.line(&format!("  {line}"))?;
     }
     Ok(())

@@ -13,14 +13,14 @@ use crate::config::{Config, LoginConfig, OAuthConfig, Transport, VaultKey};
 
 /// How long an access token of the sample server lasts: short, so that one sees it renewed.
 pub(super) const ACCESS: Duration = Duration::from_secs(5);
-/// How long the demo waits for somebody to log in.
+/// How long the demo waits for a login.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How often it looks whether somebody has.
+/// Poll interval of that wait.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Where the gate's pages for logins are.
 const PAGES: &str = "/oauth/login/";
 
-/// Lets the gate log in at the sample server, with a vault in a folder that nobody else may read.
+/// Lets the gate log in at the sample server, with a vault in a private folder.
 pub(super) fn configure(config: &mut Config, folder: &Path) {
     config.oauth = OAuthConfig {
         vault: Some(folder.join("vault")),
@@ -72,7 +72,7 @@ impl Call<'_> {
             // Its page has a form for as long as it is not.
             while self.agent.get(&link).await?.contains("<form") {
                 if began.elapsed() > PATIENCE {
-                    screen.verdict(false, "no login was made")?;
+                    screen.verdict(false, "no login was completed")?;
                     return Ok(false);
                 }
                 tokio::time::sleep(PAUSE).await;
@@ -82,7 +82,7 @@ impl Call<'_> {
         Ok(true)
     }
 
-    /// Calls a tool; the link to a login, where one is owed.
+    /// Calls a tool; returns the login link, if one is required.
     async fn passes(&mut self, tool: &str, argument: &str, value: &str) -> io::Result<Option<String>> {
         let request = self.agent.request(Revision::Modern, tool, &json!({ argument: value }));
         let answer = self.agent.call(self.gate, Revision::Modern, tool, &request).await?;

@@ -60,7 +60,7 @@ impl Screen {
         self.line(&format!("\n{text}  {rest}\n"))
     }
 
-    /// Writes a name and what it stands for.
+    /// Writes a name and its value.
     pub(super) fn pair(&mut self, name: &str, value: &str) -> io::Result<()> {
         let name = self.in_look(TextStyle::Dim, &format!("  {name:<12}"));
         self.line(&format!("{name}{value}"))
@@ -90,8 +90,8 @@ impl Screen {
             }
         }
         if !seen.as_promised {
-            let told = self.in_look(TextStyle::Red, "  ! unexpected result");
-            self.line(&told)?;
+            let warning = self.in_look(TextStyle::Red, "  ! unexpected result");
+            self.line(&warning)?;
         }
         self.line("")
     }
@@ -117,7 +117,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Writes what an audit line says, in short.
+    /// Writes a summary of an audit line.
     pub(super) fn audited(&mut self, line: &Value) -> io::Result<()> {
         let text = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
         let look = match text(member::verdict::NAME).as_str() {
@@ -135,7 +135,7 @@ impl Screen {
         self.line(format!("  {time}  {verdict} {what} {}", rules.join(", ")).trim_end())
     }
 
-    /// Writes a text as it is, a little to the right.
+    /// Writes an indented text.
     pub(super) fn quoted(&mut self, text: &str) -> io::Result<()> {
         for line in text.lines() {
             self.line(&format!("{MARGIN}{line}"))?;
@@ -150,7 +150,7 @@ impl Screen {
     }
 }
 
-/// What a line of HTML says without its tags, if it says anything.
+/// The text of a line of HTML without its tags, if any.
 fn plain(line: &str) -> Option<String> {
     let mut out = String::new();
     let mut inside = false;

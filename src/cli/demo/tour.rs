@@ -22,7 +22,7 @@ pub(super) struct TourCall {
 /// What is to become of a call.
 #[derive(Clone, Copy)]
 enum Expectation {
-    /// The agent gets what the server said, byte for byte.
+    /// The agent receives the server's answer byte for byte.
     Passes,
     /// The server never sees it.
     IsRefused,
@@ -77,7 +77,7 @@ pub(super) fn stops() -> Vec<TourCall> {
 }
 
 impl TourCall {
-    /// Makes the call through the gate, and asks the server itself what it says to that.
+    /// Makes the call through the gate, and directly at the server for comparison.
     pub(super) async fn visit(self, agent: &mut Agent, gate: &str, sample: &Sample) -> io::Result<TourResult> {
         let request = agent.request(self.speaks, self.tool, &json!({ self.argument: self.value }));
         let before = sample.server.calls();

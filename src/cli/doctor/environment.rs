@@ -10,7 +10,7 @@ const BESIDES: u64 = 64;
 
 /// Bounds of the system against those of the config.
 pub(super) fn limits(config: &Config) -> CheckResult {
-    let mut told = CheckResult::default();
+    let mut result = CheckResult::default();
     // Each agent's connection may have one to a server.
     let wanted = (config.limits.connections as u64).saturating_mul(2).saturating_add(BESIDES);
     let limit = getrlimit(Resource::Nofile);
@@ -22,32 +22,32 @@ pub(super) fn limits(config: &Config) -> CheckResult {
             } else {
                 format!("LimitNOFILE={wanted} in the service")
             };
-            told.find(
+            result.find(
                 Level::Warning,
                 format!("the open file limit is {current}; {} connections may need {wanted}", config.limits.connections),
                 format!("{more}; or `connections = {fits}` under `[limits]`"),
             );
         }
-        current => told.well(format!("open files: {} allowed", current.map_or("any number".to_owned(), |n| n.to_string()))),
+        current => result.pass(format!("open files: {} allowed", current.map_or("any number".to_owned(), |n| n.to_string()))),
     }
-    told
+    result
 }
 
 /// The environment.
 pub(super) fn surroundings() -> CheckResult {
-    let mut told = CheckResult::default();
+    let mut result = CheckResult::default();
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let proxies: Vec<&str> =
         ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"].into_iter().filter(|name| set(name)).collect();
     if !proxies.is_empty() {
         let what = format!("{} is set, but the gateway does not use proxies", proxies.join(", "));
-        told.find(Level::Note, what, format!("unset {}, or allow the gateway through the firewall", proxies.join(" ")));
+        result.find(Level::Note, what, format!("unset {}, or allow the gateway through the firewall", proxies.join(" ")));
     }
     if crate::seal::state_folder().is_none() {
         let what = "neither `XDG_STATE_HOME` nor `HOME` is set: logins and quarantine cannot be stored";
-        told.find(Level::Warning, what, "export XDG_STATE_HOME=/var/lib, or name `vault` under `[oauth]`");
+        result.find(Level::Warning, what, "export XDG_STATE_HOME=/var/lib, or name `vault` under `[oauth]`");
     } else {
-        told.well("the state folder is set");
+        result.pass("the state folder is set");
     }
-    told
+    result
 }

@@ -25,7 +25,7 @@ struct File {
 
 /// Modes and owners of what holds secrets, and of what decides.
 pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
-    let mut told = CheckResult::default();
+    let mut result = CheckResult::default();
     let mut files = vec![File { what: "the config".to_owned(), path: path.to_owned(), secret: false }];
     let mut add = |what: &str, path: &Path, secret| files.push(File { what: what.to_owned(), path: path.to_owned(), secret });
     config.files.iter().for_each(|file| add("a file that secrets are read from", file, !is_listed(config, file)));
@@ -73,28 +73,28 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
     if let Some(file) = &config.agents_file.file {
         add("the file of agents", file, false);
     }
-    let mut well = 0;
+    let mut correct = 0;
     for file in &files {
         let Ok(meta) = std::fs::metadata(&file.path) else { continue };
         let (mode, shown) = (meta.permissions().mode() & 0o777, file.path.display());
         let fit = if meta.is_dir() { "700" } else { "600" };
         if file.secret && mode & 0o077 != 0 {
             let what = format!("{} `{shown}` has mode {mode:o}: readable by other users", file.what);
-            told.find(Level::Error, what, own_or(&file.path, format!("chmod {fit} '{shown}'")));
+            result.find(Level::Error, what, own_or(&file.path, format!("chmod {fit} '{shown}'")));
         } else if mode & 0o022 != 0 {
             let what = format!("{} `{shown}` has mode {mode:o}: writable by other users", file.what);
-            told.find(Level::Error, what, own_or(&file.path, format!("chmod go-w '{shown}'")));
+            result.find(Level::Error, what, own_or(&file.path, format!("chmod go-w '{shown}'")));
         } else {
-            well += 1;
+            correct += 1;
         }
         let own = rustix::process::geteuid().as_raw();
         if meta.uid() != own && meta.uid() != 0 && own != 0 {
             let what = format!("{} `{shown}` belongs to another user (id {})", file.what, meta.uid());
-            told.find(Level::Warning, what, own_or(&file.path, format!("chown \"$(id -u)\" '{shown}'")));
+            result.find(Level::Warning, what, own_or(&file.path, format!("chown \"$(id -u)\" '{shown}'")));
         }
     }
-    told.well(format!("{well} files and folders have correct modes"));
-    told
+    result.pass(format!("{correct} files and folders have correct modes"));
+    result
 }
 
 /// The fix for a path, unless it is a folder that others use too: changing owner or mode of that breaks the system.
@@ -106,7 +106,7 @@ fn own_or(path: &Path, fix: String) -> String {
     "set a folder in the config, or set `XDG_STATE_HOME` to a folder that the gateway's user can write to".to_owned()
 }
 
-/// Whether a folder belongs to the system or is somebody's home, rather than to a gate.
+/// Whether a folder is a system folder or a home folder, rather than the gate's own.
 fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let of_system = ["/etc", "/usr", "/boot", "/dev", "/proc", "/sys"].iter().any(|system| folder.starts_with(system));
@@ -115,7 +115,7 @@ fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
     of_system || is_shallow || home.is_some_and(|home| home.starts_with(&folder))
 }
 
-/// The folders of what is kept of messages.
+/// The folders of stored messages.
 fn stores(config: &Config) -> Vec<(&'static str, PathBuf)> {
     let quarantine = config.quarantine.clone().of_user(state_folder()).folder.filter(|_| config.quarantine.enabled);
     let seals = config.policies.values().any(|policy| policy.evidence == Keeps::Sealed);
@@ -131,23 +131,23 @@ fn is_listed(config: &Config, file: &Path) -> bool {
 
 /// Whether the audit log hangs together, where that is quickly seen.
 pub(super) fn audit(config: &Config) -> CheckResult {
-    let mut told = CheckResult::default();
-    let Some(AuditTo::File(file)) = &config.audit.to else { return told };
+    let mut result = CheckResult::default();
+    let Some(AuditTo::File(file)) = &config.audit.to else { return result };
     let Ok(meta) = std::fs::metadata(file) else {
-        told.well("the audit log does not exist yet");
-        return told;
+        result.pass("the audit log does not exist yet");
+        return result;
     };
     if meta.len() > QUICKLY_READ {
-        told.well("the audit log is too long for a quick check: run `lychgate audit verify`");
-        return told;
+        result.pass("the audit log is too long for a quick check: run `lychgate audit verify`");
+        return result;
     }
     let keys = config.audit.key().and_then(|key| PublicKey::of_file(&key).ok()).into_iter().collect();
     match verify(file, &Against { keys, anchors: Vec::new() }) {
         Err(error) => {
-            let mend = format!("chmod u+r '{}', or run this as the gateway's user", file.display());
-            told.find(Level::Error, format!("cannot read the audit log: {error}"), mend);
+            let fix = format!("chmod u+r '{}', or run this as the gateway's user", file.display());
+            result.find(Level::Error, format!("cannot read the audit log: {error}"), fix);
         }
-        Ok(report) if report.is_verified() => told.well(format!("audit log verified: {} lines", report.lines)),
+        Ok(report) if report.is_verified() => result.pass(format!("audit log verified: {} lines", report.lines)),
         Ok(report) => {
             let first = report.flaws.first().map(|flaw| flaw.what.clone()).unwrap_or_default();
             let more = match report.flaws.len().saturating_sub(1) {
@@ -155,15 +155,15 @@ pub(super) fn audit(config: &Config) -> CheckResult {
                 more => format!(" (and {more} more)"),
             };
             let what = format!("audit log verification failed: {first}{more}");
-            told.find(Level::Error, what, "lychgate audit verify");
+            result.find(Level::Error, what, "lychgate audit verify");
         }
     }
-    told
+    result
 }
 
 /// Whether there is room where the gate writes, and whether it may.
 pub(super) fn disks(config: &Config) -> CheckResult {
-    let mut told = CheckResult::default();
+    let mut result = CheckResult::default();
     let mut places: Vec<(&str, PathBuf)> = Vec::new();
     if let Some(AuditTo::File(file)) = &config.audit.to {
         places.push(("the audit log", file.clone()));
@@ -178,35 +178,35 @@ pub(super) fn disks(config: &Config) -> CheckResult {
         let Ok(disk) = rustix::fs::statvfs(there) else { continue };
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         let room = if free >= 1 << 30 { format!("{} GB", free >> 30) } else { format!("{} MB", free >> 20) };
-        let before = told.found.len();
+        let before = result.found.len();
         if disk.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
-            told.find(
+            result.find(
                 Level::Error,
                 format!("`{shown}` is read-only: cannot write {what}"),
                 own_or(there, format!("mount -o remount,rw '{shown}', or set another path in the config")),
             );
         } else if rustix::fs::access(there, rustix::fs::Access::WRITE_OK).is_err() {
-            told.find(
+            result.find(
                 Level::Error,
                 format!("`{shown}` is not writable by this user: it holds {what}"),
                 own_or(there, format!("chown \"$(id -u)\" '{shown}', or run this as the gateway's user")),
             );
         } else if let Some(level) = shortage(free) {
-            told.find(
+            result.find(
                 level,
                 format!("{room} left at `{shown}`, which holds {what}"),
                 format!("free some space: du -xh '{shown}' | sort -h | tail"),
             );
         }
-        if told.found.len() == before {
-            told.well(format!("{room} left for {what}, which can be written"));
+        if result.found.len() == before {
+            result.pass(format!("{room} left for {what}, which can be written"));
         }
     }
     if config.audit.to.is_none() {
-        let mend = "[audit] with `file = \"/var/log/lychgate/audit.jsonl\"`";
-        told.find(Level::Warning, "no audit log: past verdicts cannot be shown or explained", mend);
+        let fix = "[audit] with `file = \"/var/log/lychgate/audit.jsonl\"`";
+        result.find(Level::Warning, "no audit log: past verdicts cannot be shown or explained", fix);
     }
-    told
+    result
 }
 
 /// How bad it is that only so many bytes are left, if it is.

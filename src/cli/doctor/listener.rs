@@ -19,12 +19,12 @@ const SOON: u64 = 14;
 
 /// Whether the ports are free or the gate's own, and who can reach them.
 pub(super) fn ports(config: &Config) -> CheckResult {
-    let mut told = CheckResult::default();
+    let mut result = CheckResult::default();
     let runs = config.admin.address.map(liveness::is_gate);
-    port(config.listen.address, "[listen]", runs, &mut told);
+    port(config.listen.address, "[listen]", runs, &mut result);
     match config.admin.address {
-        Some(admin) => port(admin, "[admin]", runs, &mut told),
-        None => told.find(
+        Some(admin) => port(admin, "[admin]", runs, &mut result),
+        None => result.find(
             Level::Note,
             "no admin port: no metrics, no `lychgate approve`, no `lychgate prove` against the running gateway",
             "[admin] with `address = \"127.0.0.1:8801\"`",
@@ -35,36 +35,36 @@ pub(super) fn ports(config: &Config) -> CheckResult {
         if config.listen.tls.is_none() {
             let what =
                 format!("{listen} is reachable from other machines without TLS: agent tokens cross the network in clear text");
-            told.find(Level::Warning, what, "`tls = { cert = …, key = … }` under `[listen]`, or put a TLS proxy in front");
+            result.find(Level::Warning, what, "`tls = { cert = …, key = … }` under `[listen]`, or put a TLS proxy in front");
         }
         if config.is_open() {
             let what = format!("{listen} is reachable from other machines without authentication");
-            told.find(Level::Error, what, "lychgate agent add NAME, with `[agents]` in the config");
+            result.find(Level::Error, what, "lychgate agent add NAME, with `[agents]` in the config");
         }
     } else if config.is_open() {
         let what = "any program on this machine may call: agents are not authenticated";
-        told.find(Level::Note, what, "lychgate agent add NAME, with `[agents]` in the config");
+        result.find(Level::Note, what, "lychgate agent add NAME, with `[agents]` in the config");
     }
     if let Some(admin) = config.admin.address.filter(|admin| !admin.ip().to_canonical().is_loopback()) {
         let what = format!("the admin port {admin} is reachable from other machines, and its metrics require no authentication");
-        told.find(Level::Warning, what, "`address = \"127.0.0.1:8801\"` under `[admin]`, or use a separate network");
+        result.find(Level::Warning, what, "`address = \"127.0.0.1:8801\"` under `[admin]`, or use a separate network");
     }
-    told
+    result
 }
 
 /// `runs`: whether a gate answers at the admin port, if there is one.
-fn port(address: SocketAddr, section: &str, runs: Option<bool>, told: &mut CheckResult) {
+fn port(address: SocketAddr, section: &str, runs: Option<bool>, result: &mut CheckResult) {
     match TcpListener::bind(address) {
-        Ok(_) => told.well(format!("{address} ({section}) is free: no gateway is running there")),
+        Ok(_) => result.pass(format!("{address} ({section}) is free: no gateway is running there")),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && runs == Some(true) => {
-            told.well(format!("{address} ({section}): a gateway is running there"));
+            result.pass(format!("{address} ({section}): a gateway is running there"));
         }
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
             let holder = holder(address.port());
             if runs.is_none()
                 && let Some((pid, _)) = holder.as_ref().filter(|(_, name)| is_own(name))
             {
-                return told.well(format!("{address} ({section}): a gateway is running there (process {pid})"));
+                return result.pass(format!("{address} ({section}): a gateway is running there (process {pid})"));
             }
             let who =
                 holder.as_ref().map_or_else(|| "another program".to_owned(), |(pid, name)| format!("`{name}` (process {pid})"));
@@ -72,14 +72,14 @@ fn port(address: SocketAddr, section: &str, runs: Option<bool>, told: &mut Check
                 || format!("ss -ltnp 'sport = :{}' shows the process", address.port()),
                 |(pid, _)| format!("kill {pid}"),
             );
-            told.find(
+            result.find(
                 Level::Error,
                 format!("{address} ({section}) is in use by {who}"),
                 format!("{stop}; or set another `address` under `{section}`"),
             );
         }
         Err(error) => {
-            told.find(
+            result.find(
                 Level::Error,
                 format!("cannot listen on {address} ({section}): {error}"),
                 format!("set another `address` under `{section}`"),
@@ -126,56 +126,56 @@ fn holder(port: u16) -> Option<(u32, String)> {
 
 /// Whether the certificates of the config can be used, and for how long.
 pub(super) fn certificates(config: &Config) -> CheckResult {
-    let mut told = CheckResult::default();
+    let mut result = CheckResult::default();
     if let Some(tls) = &config.listen.tls {
         if let Err(error) = listen::tls::acceptor(tls) {
-            told.find(Level::Error, format!("invalid listener certificate: {error}"), "see `tls` under `[listen]`");
+            result.find(Level::Error, format!("invalid listener certificate: {error}"), "see `tls` under `[listen]`");
         }
-        lasts("the listener's certificate", &tls.cert, &mut told);
+        lasts("the listener's certificate", &tls.cert, &mut result);
         if let Some(ca) = &tls.client_ca {
-            lasts("the CA of agent certificates", ca, &mut told);
+            lasts("the CA of agent certificates", ca, &mut result);
         }
     }
     for (name, upstream) in &config.upstreams {
         let (Transport::Http(http) | Transport::Sse(http)) = &upstream.transport else { continue };
         if let Some(ca) = &http.ca {
-            lasts(&format!("the CA for `{name}`"), ca, &mut told);
+            lasts(&format!("the CA for `{name}`"), ca, &mut result);
         }
         if let Some((cert, _)) = &http.client_cert {
-            lasts(&format!("the client's certificate for `{name}`"), cert, &mut told);
+            lasts(&format!("the client's certificate for `{name}`"), cert, &mut result);
         }
     }
-    if told.found.is_empty() && told.well.is_empty() {
-        told.well("the config names no certificates");
+    if result.found.is_empty() && result.passed.is_empty() {
+        result.pass("the config names no certificates");
     }
-    told
+    result
 }
 
-fn lasts(what: &str, file: &Path, told: &mut CheckResult) {
+fn lasts(what: &str, file: &Path, result: &mut CheckResult) {
     match trust::certificates(file) {
-        Err(error) => told.find(Level::Error, format!("{what}: {error}"), format!("put a PEM file at '{}'", file.display())),
+        Err(error) => result.find(Level::Error, format!("{what}: {error}"), format!("put a PEM file at '{}'", file.display())),
         Ok(all) => {
             let spans = || all.iter().filter_map(|certificate| validity(certificate));
             let span = spans().map(|(from, _)| from).max().zip(spans().map(|(_, until)| until).min());
-            let mend =
+            let fix =
                 format!("renew it and store it at '{}': openssl x509 -noout -enddate -in '{}'", file.display(), file.display());
-            lasts_for(what, span, &mend, told);
+            lasts_for(what, span, &fix, result);
         }
     }
 }
 
 /// Tells for how long a certificate is valid.
-pub(super) fn lasts_for(what: &str, span: Option<(SystemTime, SystemTime)>, mend: &str, told: &mut CheckResult) {
+pub(super) fn lasts_for(what: &str, span: Option<(SystemTime, SystemTime)>, fix: &str, result: &mut CheckResult) {
     let Some((from, until)) = span else { return };
     let (now, days) = (SystemTime::now(), |span: Duration| span.as_secs() / 86_400);
     if let Some(wait) = from.duration_since(now).ok().filter(|wait| !wait.is_zero()) {
-        let mend = format!("check this machine's clock (`date -u`); if it is correct, {mend}");
-        return told.find(Level::Error, format!("{what} is not valid before {} days from now", days(wait) + 1), mend);
+        let fix = format!("check this machine's clock (`date -u`); if it is correct, {fix}");
+        return result.find(Level::Error, format!("{what} is not valid before {} days from now", days(wait) + 1), fix);
     }
     match until.duration_since(now) {
-        Err(past) => told.find(Level::Error, format!("{what} ended {} days ago", days(past.duration())), mend),
-        Ok(left) if days(left) < SOON => told.find(Level::Warning, format!("{what} ends in {} days", days(left)), mend),
-        Ok(left) => told.well(format!("{what} is valid for {} more days", days(left))),
+        Err(past) => result.find(Level::Error, format!("{what} ended {} days ago", days(past.duration())), fix),
+        Ok(left) if days(left) < SOON => result.find(Level::Warning, format!("{what} ends in {} days", days(left)), fix),
+        Ok(left) => result.pass(format!("{what} is valid for {} more days", days(left))),
     }
 }
 
@@ -186,15 +186,15 @@ mod tests {
     #[test]
     fn a_certificate_is_valid_neither_before_nor_after_its_span() {
         let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
-        let told = |from, until| {
-            let mut told = CheckResult::default();
-            lasts_for("it", Some((from, until)), "renew it", &mut told);
-            told.found.first().map(|finding| (finding.level, finding.what.clone()))
+        let result = |from, until| {
+            let mut result = CheckResult::default();
+            lasts_for("it", Some((from, until)), "renew it", &mut result);
+            result.found.first().map(|finding| (finding.level, finding.what.clone()))
         };
-        assert_eq!(told(now - day, now + day * 300), None);
-        let (level, what) = told(now + day * 800, now + day * 900).unwrap();
+        assert_eq!(result(now - day, now + day * 300), None);
+        let (level, what) = result(now + day * 800, now + day * 900).unwrap();
         assert!(level == Level::Error && what.starts_with("it is not valid before 8"), "{what}");
-        assert!(told(now - day * 9, now - day * 2).unwrap().1.contains("ended"));
-        assert_eq!(told(now - day * 9, now + day * 2).unwrap().0, Level::Warning);
+        assert!(result(now - day * 9, now - day * 2).unwrap().1.contains("ended"));
+        assert_eq!(result(now - day * 9, now + day * 2).unwrap().0, Level::Warning);
     }
 }

@@ -1,4 +1,4 @@
-//! `lychgate doctor`: what is wrong with a gate and with what is around it, and the command that mends it.
+//! `lychgate doctor`: checks the installation, and names the command that fixes each finding.
 
 #![allow(clippy::disallowed_types, reason = "the report is JSON")]
 
@@ -80,29 +80,29 @@ impl Level {
 struct Finding {
     level: Level,
     what: String,
-    /// The command or the line of the config that mends it.
-    mend: String,
+    /// The command or config line that fixes it.
+    fix: String,
 }
 
 /// What one check came to.
 #[derive(Debug, Default)]
 struct CheckResult {
     found: Vec<Finding>,
-    well: Vec<String>,
+    passed: Vec<String>,
 }
 
 impl CheckResult {
-    fn find(&mut self, level: Level, what: impl Into<String>, mend: impl Into<String>) {
-        self.found.push(Finding { level, what: what.into(), mend: mend.into() });
+    fn find(&mut self, level: Level, what: impl Into<String>, fix: impl Into<String>) {
+        self.found.push(Finding { level, what: what.into(), fix: fix.into() });
     }
 
-    fn well(&mut self, what: impl Into<String>) {
-        self.well.push(what.into());
+    fn pass(&mut self, what: impl Into<String>) {
+        self.passed.push(what.into());
     }
 
     fn add(&mut self, more: Self) {
         self.found.extend(more.found);
-        self.well.extend(more.well);
+        self.passed.extend(more.passed);
     }
 
     fn faults(&mut self, faults: &[Fault]) {
@@ -112,16 +112,16 @@ impl CheckResult {
             } else {
                 format!("{}: ", fault.file)
             };
-            let mend = fault.hint.clone().unwrap_or_else(|| "`lychgate check` lists all faults".to_owned());
-            self.find(Level::Error, format!("{place}{}", fault.message), mend);
+            let fix = fault.hint.clone().unwrap_or_else(|| "`lychgate check` lists all faults".to_owned());
+            self.find(Level::Error, format!("{place}{}", fault.message), fix);
         }
     }
 }
 
-/// A command as it is to be typed for the config that the command line names; without one, every verb finds the same file.
-fn of_config(mend: &str, named: Option<&Path>) -> String {
-    let Some(config) = named.filter(|_| mend.starts_with("lychgate ")) else { return mend.to_owned() };
-    let (command, rest) = mend.split_once(", ").map_or((mend, String::new()), |(command, rest)| (command, format!(", {rest}")));
+/// A command with the `--config` of the command line; without one, every verb finds the same file.
+fn of_config(fix: &str, named: Option<&Path>) -> String {
+    let Some(config) = named.filter(|_| fix.starts_with("lychgate ")) else { return fix.to_owned() };
+    let (command, rest) = fix.split_once(", ").map_or((fix, String::new()), |(command, rest)| (command, format!(", {rest}")));
     format!("{command} --config '{}'{rest}", config.display())
 }
 
@@ -138,7 +138,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         }
     };
     if let Err(error) = std::fs::File::open(&file) {
-        writeln!(err, "{}: cannot be read: {error}\n  hint: name another file with `--config FILE`", file.display())?;
+        writeln!(err, "{}: cannot be read: {error}\n  hint: pass another file with `--config FILE`", file.display())?;
         return Ok(2);
     }
     let progress = io::stderr().is_terminal();
@@ -149,7 +149,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut report = runtime.block_on(check(file));
     for finding in report.iter_mut().flat_map(|(_, checked)| &mut checked.found) {
-        finding.mend = of_config(&finding.mend, args.config.on_command_line());
+        finding.fix = of_config(&finding.fix, args.config.on_command_line());
     }
     // What hangs is not waited for.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -166,21 +166,21 @@ fn worst(report: &Report) -> Option<Level> {
 }
 
 async fn check(file: PathBuf) -> Report {
-    let (path, mut told) = (file.clone(), CheckResult::default());
+    let (path, mut result) = (file.clone(), CheckResult::default());
     let loaded = tokio::task::spawn_blocking(move || config::load(&path)).await;
     let config = match loaded {
         Ok(Ok(config)) => Arc::new(config),
         Ok(Err(faults)) => {
-            told.faults(&faults);
+            result.faults(&faults);
             let surroundings = bounded("surroundings", blocking(environment::surroundings)).await;
-            return vec![("config", told), surroundings];
+            return vec![("config", result), surroundings];
         }
         Err(_) => {
-            told.find(Level::Error, "reading the config failed", "run `lychgate check`");
-            return vec![("config", told)];
+            result.find(Level::Error, "reading the config failed", "run `lychgate check`");
+            return vec![("config", result)];
         }
     };
-    told.well(format!("{} is valid: {} upstreams, {} policies", file.display(), config.upstreams.len(), config.policies.len()));
+    result.pass(format!("{} is valid: {} upstreams, {} policies", file.display(), config.upstreams.len(), config.policies.len()));
     let path = file;
     let with = |check: fn(&Config) -> CheckResult| {
         let config = config.clone();
@@ -203,7 +203,7 @@ async fn check(file: PathBuf) -> Report {
         Box::pin(bounded("limits", with(environment::limits))),
         Box::pin(bounded("surroundings", blocking(environment::surroundings))),
     ];
-    let mut report = vec![("config", told)];
+    let mut report = vec![("config", result)];
     report.extend(join_all(checks).await);
     report
 }
@@ -211,9 +211,9 @@ async fn check(file: PathBuf) -> Report {
 /// A check that may wait for a disk.
 async fn blocking(check: impl FnOnce() -> CheckResult + Send + 'static) -> CheckResult {
     tokio::task::spawn_blocking(check).await.unwrap_or_else(|_| {
-        let mut told = CheckResult::default();
-        told.find(Level::Error, "the check itself failed", "please report it");
-        told
+        let mut result = CheckResult::default();
+        result.find(Level::Error, "the check itself failed", "please report it");
+        result
     })
 }
 
@@ -223,29 +223,29 @@ async fn bounded(name: &'static str, check: impl Future<Output = CheckResult>) -
 
 async fn within(patience: Duration, name: &'static str, check: impl Future<Output = CheckResult>) -> (&'static str, CheckResult) {
     let checked = tokio::time::timeout(patience, check).await.unwrap_or_else(|_| {
-        let mut told = CheckResult::default();
-        told.find(
+        let mut result = CheckResult::default();
+        result.find(
             Level::Warning,
             format!("not checked: timed out after {} s", patience.as_secs()),
             "check the disk and the network",
         );
-        told
+        result
     });
     (name, checked)
 }
 
 /// Whether the rules loaded; all rule tests pass, and whether they are enforced.
 fn rules(config: &Config) -> CheckResult {
-    let mut told = CheckResult::default();
+    let mut result = CheckResult::default();
     let policies = match app::policies(config) {
         Ok(policies) => policies,
         Err(faults) => {
-            told.faults(&faults);
-            return told;
+            result.faults(&faults);
+            return result;
         }
     };
     let count = |direction| policies.values().map(|policy| policy.rules(direction).rules().len()).max().unwrap_or(0);
-    told.well(format!(
+    result.pass(format!(
         "{} outbound and {} inbound rules loaded; all rule tests pass",
         count(Direction::Outbound),
         count(Direction::Inbound)
@@ -255,20 +255,20 @@ fn rules(config: &Config) -> CheckResult {
     observed.sort_unstable();
     for name in observed {
         let policy = config.upstreams.get(name).map_or("default", |upstream| upstream.policy.as_str());
-        told.find(
+        result.find(
             Level::Warning,
             format!("`{name}` is in observe mode: attacks are recorded but not blocked"),
             format!("set `mode = \"enforce\"` in `[policy.{policy}]` (or in `[upstream.{name}]`) once the audit log shows no false positives"),
         );
     }
     for what in app::unencrypted(config) {
-        told.find(Level::Warning, what, "use `https://` in `url` of this upstream");
+        result.find(Level::Warning, what, "use `https://` in `url` of this upstream");
     }
     for (name, policy) in config.policies.iter().filter(|(_, policy)| !policy.builtin) {
         let what = format!("policy `{name}` does not use the built-in rules ({} custom folders)", policy.rules.len());
-        told.find(Level::Warning, what, format!("add `\"builtin\"` to `rules` in `[policy.{name}]`"));
+        result.find(Level::Warning, what, format!("add `\"builtin\"` to `rules` in `[policy.{name}]`"));
     }
-    told
+    result
 }
 
 fn in_words(report: &Report) -> String {
@@ -276,15 +276,15 @@ fn in_words(report: &Report) -> String {
     let mut all: Vec<(&str, &Finding)> =
         report.iter().flat_map(|(area, checked)| checked.found.iter().map(|finding| (*area, finding))).collect();
     all.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.level));
-    for (area, Finding { level, what, mend }) in &all {
-        let (level, what, mend) = (level.name(), plain(what, SENTENCE), plain(mend, SENTENCE));
-        out.push_str(&format!("{level:<8} {area:<13} {what}\n                       fix: {mend}\n"));
+    for (area, Finding { level, what, fix }) in &all {
+        let (level, what, fix) = (level.name(), plain(what, SENTENCE), plain(fix, SENTENCE));
+        out.push_str(&format!("{level:<8} {area:<13} {what}\n                       fix: {fix}\n"));
     }
     if !all.is_empty() {
         out.push('\n');
     }
     out.push_str("checked and ok\n");
-    for (area, what) in report.iter().flat_map(|(area, checked)| checked.well.iter().map(move |what| (area, what))) {
+    for (area, what) in report.iter().flat_map(|(area, checked)| checked.passed.iter().map(move |what| (area, what))) {
         out.push_str(&format!("  {area:<13} {}\n", plain(what, SENTENCE)));
     }
     let count = |level| all.iter().filter(|(_, finding)| finding.level == level).count();
@@ -299,12 +299,12 @@ fn in_json(report: &Report) -> String {
         checked
             .found
             .iter()
-            .map(move |Finding { level, what, mend }| json!({ "area": area, "level": level.name(), "what": what, "mend": mend }))
+            .map(move |Finding { level, what, fix }| json!({ "area": area, "level": level.name(), "what": what, "fix": fix }))
     });
-    let well =
-        report.iter().flat_map(|(area, checked)| checked.well.iter().map(move |what| json!({ "area": area, "what": what })));
-    let (found, well): (Vec<Value>, Vec<Value>) = (found.collect(), well.collect());
-    format!("{:#}\n", json!({ "ok": worst(report) <= Some(Level::Note), "found": found, "well": well }))
+    let passed =
+        report.iter().flat_map(|(area, checked)| checked.passed.iter().map(move |what| json!({ "area": area, "what": what })));
+    let (findings, passed): (Vec<Value>, Vec<Value>) = (found.collect(), passed.collect());
+    format!("{:#}\n", json!({ "ok": worst(report) <= Some(Level::Note), "findings": findings, "passed": passed }))
 }
 
 #[cfg(test)]
@@ -313,10 +313,10 @@ mod tests {
 
     #[test]
     fn commands_are_for_the_config_that_was_looked_at() {
-        let mend = "lychgate agent add NAME, with `[agents]` in the config";
-        assert_eq!(of_config(mend, None), mend);
-        let told = of_config(mend, Some(Path::new("many.toml")));
-        assert_eq!(told, "lychgate agent add NAME --config 'many.toml', with `[agents]` in the config");
+        let fix = "lychgate agent add NAME, with `[agents]` in the config";
+        assert_eq!(of_config(fix, None), fix);
+        let result = of_config(fix, Some(Path::new("many.toml")));
+        assert_eq!(result, "lychgate agent add NAME --config 'many.toml', with `[agents]` in the config");
         assert_eq!(of_config("chmod 600 'x'", Some(Path::new("many.toml"))), "chmod 600 'x'");
     }
 }

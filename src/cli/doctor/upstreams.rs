@@ -1,4 +1,4 @@
-//! Servers: whether they are there, whether the gate is logged in, how long their certificates last, and what their clocks say.
+//! Checks of upstreams: reachability, logins, validity of certificates, clocks.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,35 +36,35 @@ const HEAD_BYTES: u64 = 16 << 10;
 
 /// The logins that are kept.
 pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
-    let mut told = CheckResult::default();
+    let mut result = CheckResult::default();
     let by_http = |upstream: &UpstreamConfig| matches!(&upstream.transport, Transport::Http(http) | Transport::Sse(http) if http.login.is_some());
     if !config.upstreams.values().any(by_http) {
-        told.well("no upstream requires a login");
-        return told;
+        result.pass("no upstream requires a login");
+        return result;
     }
     let kept = match Vault::open(&config.oauth) {
         Ok(vault) => vault.list().await,
         Err(error) => Err(error),
     };
     match kept {
-        Err(error) => told.find(Level::Error, format!("cannot use the login vault: {error}"), "lychgate auth status"),
+        Err(error) => result.find(Level::Error, format!("cannot use the login vault: {error}"), "lychgate auth status"),
         Ok(kept) => {
             for fault in &kept.faults {
-                told.find(Level::Error, fault.to_string(), "lychgate auth status");
+                result.find(Level::Error, fault.to_string(), "lychgate auth status");
             }
             for account in &kept.accounts {
                 let (upstream, whose) = (&account.upstream, account.party.principal.to_string());
-                let mend = format!("lychgate login {upstream}");
+                let fix = format!("lychgate login {upstream}");
                 match &account.granted {
-                    None => told.find(Level::Warning, format!("`{upstream}` requires a login ({whose})"), mend),
+                    None => result.find(Level::Warning, format!("`{upstream}` requires a login ({whose})"), fix),
                     Some(granted) => {
                         let over = granted.expires_unix.is_some_and(|end| end <= unix_now()) && granted.refresh.is_none();
                         let what = format!("the token for `{upstream}` ({whose}) {}", lasts(granted));
-                        if over { told.find(Level::Warning, what, mend) } else { told.well(what) }
+                        if over { result.find(Level::Warning, what, fix) } else { result.pass(what) }
                     }
                 }
                 if let Some(error) = &account.last_error {
-                    told.find(
+                    result.find(
                         Level::Warning,
                         format!("the last renewal for `{upstream}` failed: {error}"),
                         format!("lychgate login {upstream}"),
@@ -72,51 +72,51 @@ pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
                 }
             }
             if kept.accounts.is_empty() && kept.faults.is_empty() {
-                told.well("no stored logins");
+                result.pass("no stored logins");
             }
         }
     }
-    told
+    result
 }
 
 /// Asks every server, several at a time.
 pub(super) async fn reach(config: Arc<Config>) -> CheckResult {
-    let mut told = CheckResult::default();
+    let mut result = CheckResult::default();
     let logins = match login_free(&config) {
         Ok(logins) => logins,
         Err(faults) => {
-            told.faults(&faults);
-            return told;
+            result.faults(&faults);
+            return result;
         }
     };
     let (config, logins) = (&config, &logins);
     let asked = stream::iter(&config.upstreams).map(|(name, upstream)| async move {
-        let mut told = CheckResult::default();
+        let mut result = CheckResult::default();
         match Upstream::new(UpstreamName(name.as_str().into()), upstream, &config.limits, Some(logins)) {
-            Err(fault) => told.faults(&[fault]),
+            Err(fault) => result.faults(&[fault]),
             Ok(built) => match &upstream.transport {
-                Transport::Stdio(_) => child(name, &built, config, &mut told).await,
+                Transport::Stdio(_) => child(name, &built, config, &mut result).await,
                 Transport::Http(http) | Transport::Sse(http) => {
                     let (said, shown) = tokio::join!(answers(name, &built, config), connects(name, http));
-                    told.add(said);
-                    told.add(shown);
+                    result.add(said);
+                    result.add(shown);
                 }
             },
         }
-        told
+        result
     });
     let all: Vec<CheckResult> = asked.buffered(AT_ONCE).collect().await;
     for more in all {
-        told.add(more);
+        result.add(more);
     }
-    told
+    result
 }
 
 /// Whether its program is there and answers as an MCP server.
-async fn child(name: &str, upstream: &Upstream, config: &Config, told: &mut CheckResult) {
+async fn child(name: &str, upstream: &Upstream, config: &Config, result: &mut CheckResult) {
     if let Health::Down(why) = upstream.health().await {
-        let mend = format!("install it, or set its full path in `[upstream.{name}]`");
-        return told.find(Level::Error, format!("`{name}`: {why}"), mend);
+        let fix = format!("install it, or set its full path in `[upstream.{name}]`");
+        return result.find(Level::Error, format!("`{name}`: {why}"), fix);
     }
     let mut client = Client::new(upstream, name, None, &config.limits.read);
     let said = tokio::time::timeout(STEP * 2, client.greet(true)).await;
@@ -124,78 +124,82 @@ async fn child(name: &str, upstream: &Upstream, config: &Config, told: &mut Chec
     // A program that does not end in time is killed with this process.
     let _left = tokio::time::timeout(STEP / 2, client.close()).await;
     let _ended = tokio::time::timeout(STEP / 2, upstream.shutdown()).await;
-    let mend = format!("lychgate scan {name} --timeout-seconds 60");
+    let fix = format!("lychgate scan {name} --timeout-seconds 60");
     match said {
-        Ok(Ok(_)) => told.well(format!("`{name}` answers")),
-        Ok(Err(failed)) => told.find(Level::Error, format!("`{name}`: {failed}"), mend),
+        Ok(Ok(_)) => result.pass(format!("`{name}` answers")),
+        Ok(Err(failed)) => result.find(Level::Error, format!("`{name}`: {failed}"), fix),
         Err(_) => {
             let printed = printed.map(|output| format!("; {output}")).unwrap_or_default();
             let what =
                 format!("`{name}` did not respond within {} s; the first start may take longer{printed}", (STEP * 2).as_secs());
-            told.find(Level::Warning, what, mend);
+            result.find(Level::Warning, what, fix);
         }
     }
 }
 
 /// Whether it answers as an MCP server, with the gate's own credentials.
 async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResult {
-    let mut told = CheckResult::default();
+    let mut result = CheckResult::default();
     let mut client = Client::new(upstream, name, None, &config.limits.read);
     let said = tokio::time::timeout(STEP * 2, client.greet(false)).await;
     // What is left of a session ends with it at the server.
     let _left = tokio::time::timeout(STEP, client.close()).await;
     match said {
-        Ok(Ok(_)) => told.well(format!("`{name}` answers")),
+        Ok(Ok(_)) => result.pass(format!("`{name}` answers")),
         Ok(Err(RequestError::Call(CallError::LoginOwed { .. }))) => {
-            told.find(Level::Warning, format!("`{name}` requires a login, and none is stored"), format!("lychgate login {name}"));
+            result.find(
+                Level::Warning,
+                format!("`{name}` requires a login, and none is stored"),
+                format!("lychgate login {name}"),
+            );
         }
         Ok(Err(RequestError::Call(CallError::AuthRequired))) => {
-            let mend = format!("`bearer` in `[upstream.{name}.http]` is missing or wrong; without it: lychgate login {name}");
-            told.find(Level::Error, format!("`{name}` responds with 401: the token is missing or invalid"), mend);
+            let fix = format!("`bearer` in `[upstream.{name}.http]` is missing or wrong; without it: lychgate login {name}");
+            result.find(Level::Error, format!("`{name}` responds with 401: the token is missing or invalid"), fix);
         }
         Ok(Err(RequestError::Call(CallError::NoToken(why)))) => {
-            told.find(Level::Error, format!("`{name}`: no token: {why}"), format!("lychgate login {name}"));
+            result.find(Level::Error, format!("`{name}`: no token: {why}"), format!("lychgate login {name}"));
         }
         Ok(Err(RequestError::Call(CallError::Connect(error)))) => {
-            told.find(
+            result.find(
                 Level::Error,
                 format!("cannot reach `{name}`: {error}"),
                 format!("check `url` in `[upstream.{name}.http]`, and that the server is up"),
             );
         }
         Ok(Err(RequestError::Call(error @ CallError::NotStarted(_)))) => {
-            let mend = format!("correct `command` in `[upstream.{name}.stdio]`, or install the program");
-            told.find(Level::Error, format!("`{name}`: {error}"), mend);
+            let fix = format!("correct `command` in `[upstream.{name}.stdio]`, or install the program");
+            result.find(Level::Error, format!("`{name}`: {error}"), fix);
         }
         Ok(Err(failed)) => {
-            // The probe tells a web page from a server that refuses.
+            // The probe distinguishes a web page from a server that refuses.
             let health = upstream.health().await;
             let what = health.reason().map_or_else(|| failed.to_string(), ToOwned::to_owned);
-            told.find(Level::Error, format!("`{name}`: {what}"), format!("lychgate scan {name}"));
+            result.find(Level::Error, format!("`{name}`: {what}"), format!("lychgate scan {name}"));
         }
-        Err(_) => told.find(
+        Err(_) => result.find(
             Level::Error,
             format!("`{name}` did not respond within {} s", (STEP * 2).as_secs()),
             format!("lychgate scan {name} --timeout-seconds 60"),
         ),
     }
-    told
+    result
 }
 
-/// What a bare connection shows: the certificate, and the clock. What cannot be reached is told elsewhere.
+/// Checks the certificate and the clock by a plain connection. Unreachable servers are reported by `reach`.
 async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
-    let mut told = CheckResult::default();
-    let Ok(url) = http.url.parse::<Uri>() else { return told };
-    let Some(host) = url.host().map(|host| host.trim_matches(['[', ']']).to_owned()) else { return told };
+    let mut result = CheckResult::default();
+    let Ok(url) = http.url.parse::<Uri>() else { return result };
+    let Some(host) = url.host().map(|host| host.trim_matches(['[', ']']).to_owned()) else { return result };
     let secure = url.scheme_str() == Some("https");
     let port = url.port_u16().unwrap_or(if secure { 443 } else { 80 });
-    let Ok(Ok(stream)) = tokio::time::timeout(STEP, TcpStream::connect((host.as_str(), port))).await else { return told };
+    let Ok(Ok(stream)) = tokio::time::timeout(STEP, TcpStream::connect((host.as_str(), port))).await else { return result };
     let head = if secure {
-        let Ok((connector, shown)) = connector(http.ca.as_deref()) else { return told };
-        let Ok(server) = ServerName::try_from(host.clone()) else { return told };
+        let Ok((connector, shown)) = connector(http.ca.as_deref()) else { return result };
+        let Ok(server) = ServerName::try_from(host.clone()) else { return result };
         let stream = tokio::time::timeout(STEP, connector.connect(server, stream)).await;
         let span = shown.lock().unwrap_or_else(PoisonError::into_inner).as_deref().and_then(dates::validity);
-        lasts_for(&format!("the certificate of `{name}`"), span, "its operator must renew it", &mut told);
+        lasts_for(&format!("the certificate of `{name}`"), span, "its operator must renew it", &mut result);
         match stream {
             Ok(Ok(stream)) => head(stream, &url, &host).await,
             _ => None,
@@ -205,7 +209,7 @@ async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
     };
     let date = head.as_deref().and_then(|head| {
         let named = |line: &&str| line.split_once(':').is_some_and(|(name, _)| name.eq_ignore_ascii_case("date"));
-        dates::of_header(head.lines().find(named)?.split_once(':')?.1.trim())
+        httpdate::parse_http_date(head.lines().find(named)?.split_once(':')?.1.trim()).ok()
     });
     if let Some(theirs) = date {
         let now = SystemTime::now();
@@ -215,22 +219,22 @@ async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
                 "the clocks of this machine and `{name}` differ by {} s: tokens and certificates may appear expired or not yet valid",
                 apart.as_secs()
             );
-            told.find(Level::Warning, what, "timedatectl set-ntp true (or `chronyc makestep`), then `date -u`");
+            result.find(Level::Warning, what, "timedatectl set-ntp true (or `chronyc makestep`), then `date -u`");
         } else {
-            told.well(format!("the clock of `{name}` matches this machine's"));
+            result.pass(format!("the clock of `{name}` matches this machine's"));
         }
     }
-    told
+    result
 }
 
 async fn head<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, url: &Uri, host: &str) -> Option<String> {
-    // Nothing of the query: some servers take a key there, and what is asked for here needs none.
+    // Without the query, which may contain a key.
     let request =
         format!("HEAD {} HTTP/1.1\r\nhost: {host}\r\nuser-agent: lychgate-doctor\r\nconnection: close\r\n\r\n", url.path());
     let asked = async {
         stream.write_all(request.as_bytes()).await.ok()?;
         let mut head = Vec::new();
-        // Some close without saying so, once all is said.
+        // Some servers close the connection without a TLS alert.
         let _broken = stream.take(HEAD_BYTES).read_to_end(&mut head).await;
         Some(String::from_utf8_lossy(&head).into_owned())
     };
@@ -239,7 +243,7 @@ async fn head<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, url: &Uri, host:
 
 type PeerCertificate = Arc<Mutex<Option<Vec<u8>>>>;
 
-/// A connector that notes the certificate that it is shown, whether or not it is to be trusted.
+/// A connector that records the server's certificate, even if it is not trusted.
 fn connector(ca: Option<&Path>) -> Result<(TlsConnector, PeerCertificate), String> {
     let provider = Arc::new(ring::default_provider());
     let roots = match ca {
@@ -256,7 +260,7 @@ fn connector(ca: Option<&Path>) -> Result<(TlsConnector, PeerCertificate), Strin
     Ok((TlsConnector::from(Arc::new(config)), shown))
 }
 
-/// Verifies as ever, and notes what is shown.
+/// Verifies as usual, and records the certificate.
 #[derive(Debug)]
 struct RecordingVerifier {
     inner: Arc<WebPkiServerVerifier>,

@@ -1,4 +1,4 @@
-//! An explanation as it is printed.
+//! Output of an explanation.
 
 use std::io::{self, IsTerminal};
 
@@ -7,20 +7,20 @@ use crate::review::explain::{Explanation, FindingExplanation, Repeated, RuleInfo
 /// Cases shown of a rule, each way.
 const CASES: usize = 3;
 
-/// What stands before each line of a text that was judged.
+/// Prefix of each line of a judged text.
 const BAR: &str = "     | ";
-/// Most lines of one text: what comes then stands in the last one.
+/// Maximum lines of a text; the last one contains the rest.
 const LINES: usize = 40;
 
 /// How it is printed.
 pub(super) struct Style {
-    /// What stands before and after a match.
+    /// Marks before and after a match.
     pub(super) marks: (&'static str, &'static str),
     /// Whether what was only logged is explained like the rest.
     pub(super) all: bool,
 }
 
-/// What stands before and after a match: colour where a person looks on.
+/// Marks before and after a match: color on a terminal.
 pub(super) fn marks() -> (&'static str, &'static str) {
     let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     if colour { ("\u{1b}[1;31m", "\u{1b}[0m") } else { ("»", "«") }
@@ -41,58 +41,58 @@ pub(super) fn printed(one: &Explanation, style: &Style) -> String {
     }
     out += &format!("verdict: {}", one.verdict);
     if let Some(would) = &one.would {
-        out += &format!(" (the policy only observes; else {would})");
+        out += &format!(" (observe mode; would be {would})");
     }
     out += "\n";
     out += match one.had {
-        "whole" => "text: whole, as it was kept\n",
-        "redacted" => "text: as the audit log shows it, secrets masked; the whole message was not kept\n",
+        "whole" => "text: the whole message, from the evidence or quarantine store\n",
+        "redacted" => "text: from the audit log, with secrets masked; the whole message was not stored\n",
         _ => "text: none\n",
     };
     if let Some(lacks) = one.lacks {
         out += &format!("      {lacks}\n");
     }
-    if one.had == "none" && one.findings.iter().any(|told| told.action == "quarantine") {
-        out += "      it was quarantined: is it still kept, and is this the config (and the user) of the gate that did it?\n";
+    if one.had == "none" && one.findings.iter().any(|found| found.action == "quarantine") {
+        out += "      it was quarantined: it may have been removed, or belong to another config or user\n";
     }
     let then = one.would.as_ref().unwrap_or(&one.verdict);
     match (&one.verdict_now, one.same_rules) {
-        (Some(now), true) if now == then => out += "rules: those in force now are the same, and come to the same verdict\n",
-        (Some(now), true) => out += &format!("rules: the same as now; of the text above they make `{now}`\n"),
-        (Some(now), false) => {
-            out += &format!("rules: another set than now. Then: `{then}`; by the rules in force now: `{now}`\n")
-        }
-        (None, true) => out += "rules: the same as now\n",
-        (None, false) => out += "rules: another set than now: the verdict is of the set of then\n",
+        (Some(now), true) if now == then => out += "rules: unchanged, with the same verdict\n",
+        (Some(now), true) => out += &format!("rules: unchanged; their verdict on the text above is `{now}`\n"),
+        (Some(now), false) => out += &format!("rules: changed since. Verdict then: `{then}`; by the current rules: `{now}`\n"),
+        (None, true) => out += "rules: unchanged\n",
+        (None, false) => out += "rules: changed since; the verdict is that of the former rules\n",
     }
     if one.findings.is_empty() {
-        out += "\nNothing was found.\n";
+        out += "\nNo findings.\n";
     }
     // Where nothing else was found, what was only logged is what the question is about.
-    let all = style.all || one.findings.iter().all(|told| told.action == "log");
+    let all = style.all || one.findings.iter().all(|found| found.action == "log");
     let (full, brief): (Vec<&FindingExplanation>, Vec<&FindingExplanation>) =
-        one.findings.iter().partition(|told| all || told.action != "log");
+        one.findings.iter().partition(|found| all || found.action != "log");
     for n in 0..full.len() {
         out += &finding(n, &full, one, style.marks);
     }
     if !brief.is_empty() {
-        let others =
-            |told: &FindingExplanation| told.also.iter().map(|also| (also.id.clone(), also.reading.clone())).collect::<Vec<_>>();
-        let names = brief.iter().flat_map(|told| std::iter::once((told.id.clone(), told.reading.clone())).chain(others(told)));
+        let others = |found: &FindingExplanation| {
+            found.also.iter().map(|also| (also.id.clone(), also.reading.clone())).collect::<Vec<_>>()
+        };
+        let names =
+            brief.iter().flat_map(|found| std::iter::once((found.id.clone(), found.reading.clone())).chain(others(found)));
         let names: Vec<String> = names.map(|(id, reading)| format!("{id} (`{reading}`)")).collect();
-        out += &format!("\nOnly logged (`--all` explains each): {}.\n", names.join(", "));
+        out += &format!("\nLogged only (`--all` explains each): {}.\n", names.join(", "));
     }
     if let Some(passes) = one.suppressed_passes {
         out += match (passes, one.lacks) {
             (true, None) => "\nWith these suppressions the message passes.",
             (true, Some(_)) => {
-                "\nWith these suppressions the text passes as the log shows it. What was sent may not: the log does not hold all of it."
+                "\nWith these suppressions the logged text passes. The original message may not: the log does not contain all of it."
             }
-            (false, _) => "\nEven with these suppressions the message does not pass as it is.",
+            (false, _) => "\nEven with these suppressions the message does not pass unchanged.",
         };
-        let narrow = one.findings.iter().filter(|told| told.suppression.is_some()).all(|told| !told.wide);
+        let narrow = one.findings.iter().filter(|found| found.suppression.is_some()).all(|found| !found.wide);
         let wide = if narrow { "" } else { " --wide" };
-        out += &format!(" All at once: `lychgate suppress {}{wide} --reason TEXT`.\n", one.audit);
+        out += &format!(" To add all: `lychgate suppress {}{wide} --reason TEXT`.\n", one.audit);
     }
     out + "\n"
 }
@@ -102,66 +102,63 @@ pub(super) fn repeated(one: &Repeated) -> String {
     let user = one.user.as_ref().map(|user| format!(" for `{user}`")).unwrap_or_default();
     let mut out =
         format!("{}  {}\nagent `{}`{user} to `{}`: tool `{}`\n", one.audit, one.time, one.agent, one.upstream, one.tool);
-    let times = one.times.map(|times| format!(", {times} times by then")).unwrap_or_default();
+    let times = one.times.map(|times| format!(", {times} times so far")).unwrap_or_default();
     out += &format!(
-        "verdict: block, without being judged: the call was refused just like earlier ones{times}, by rule `{}`\n",
+        "verdict: block, not inspected: the call was refused as a repeat of earlier ones{times}, by rule `{}`\n",
         one.rule
     );
     out += &match &one.earlier {
         Some(id) => {
-            format!("the last call of this tool before it that this rule refused: `lychgate explain {id}` says why\n\n")
+            format!("the previous call of this tool that this rule refused: `lychgate explain {id}`\n\n")
         }
-        None => format!(
-            "the line of the earlier call is not in this log; `lychgate rules explain {}` tells of the rule\n\n",
-            one.rule
-        ),
+        None => format!("the earlier call is not in this log; `lychgate rules explain {}` describes the rule\n\n", one.rule),
     };
     out
 }
 
-/// The finding at `index` of those that are explained; what an earlier one has said of its rule is not said again.
+/// The finding at `index`; its rule is described only once.
 fn finding(index: usize, all: &[&FindingExplanation], one: &Explanation, marks: (&str, &str)) -> String {
     let had = one.had;
-    let Some((told, before)) = all.get(index).zip(all.get(..index)) else { return String::new() };
+    let Some((found, before)) = all.get(index).zip(all.get(..index)) else { return String::new() };
     let n = index + 1;
-    let severity = told.rule.as_ref().map(|rule| format!("{}, ", rule.severity)).unwrap_or_default();
-    let title = told.rule.as_ref().map(|rule| format!(": {}", rule.title)).unwrap_or_default();
-    let mut out = format!("\n{n}. {} ({severity}{}){title}\n", told.id, told.action);
-    let at = if told.at.is_empty() { "/" } else { &told.at };
-    let argument = told.argument.as_ref().map(|argument| format!(", argument `{argument}`")).unwrap_or_default();
-    out += &format!("   at {at}{argument}, by the reading `{}`\n", told.reading);
-    out += &also(told);
-    match (told.recorded, told.found_again) {
-        _ if told.further => out += "   another match of this rule here: the line names only its first one\n",
+    let severity = found.rule.as_ref().map(|rule| format!("{}, ", rule.severity)).unwrap_or_default();
+    let title = found.rule.as_ref().map(|rule| format!(": {}", rule.title)).unwrap_or_default();
+    let mut out = format!("\n{n}. {} ({severity}{}){title}\n", found.id, found.action);
+    let at = if found.at.is_empty() { "/" } else { &found.at };
+    let argument = found.argument.as_ref().map(|argument| format!(", argument `{argument}`")).unwrap_or_default();
+    out += &format!("   at {at}{argument}, reading `{}`\n", found.reading);
+    out += &also(found);
+    match (found.recorded, found.found_again) {
+        _ if found.further => out += "   a further match of this rule here; the audit line has only the first\n",
         (true, true) => {}
         (true, false) if had == "none" => {}
-        (true, false) => out += "   found then; not found again in the text that could be had\n",
-        (false, _) => out += "   not in the line: the rules in force find it now\n",
+        (true, false) => out += "   not found again in the available text\n",
+        (false, _) => out += "   not in the audit line: found by the current rules\n",
     }
-    if let Some(shape) = &told.shape {
-        out += &format!("   a secret, which is not shown; its shape: {shape}\n");
+    if let Some(shape) = &found.shape {
+        out += &format!("   a secret (not shown) of the shape: {shape}\n");
     }
-    for step in &told.steps {
+    for step in &found.steps {
         out += &format!("   {}:\n{BAR}{}\n", step.reading, text(step, marks));
     }
-    match (before.iter().position(|other| other.id == told.id), &told.rule) {
+    match (before.iter().position(|other| other.id == found.id), &found.rule) {
         (Some(first), Some(_)) => out += &format!("   rule: see {}\n", first + 1),
         (None, Some(rule)) => out += &about(rule),
         (_, None) => {}
     }
-    if let Some(told) = &told.told {
-        out += &format!("   the agent was told: {told}\n");
+    if let Some(found) = &found.told {
+        out += &format!("   sent to the agent: {found}\n");
     }
-    if let Some(note) = told.note.as_ref().filter(|_| had != "none") {
+    if let Some(note) = found.note.as_ref().filter(|_| had != "none") {
         out += &format!("   {note}\n");
     }
-    if let Some(suppression) = &told.suppression {
-        let wide = if told.wide { " --wide" } else { "" };
+    if let Some(suppression) = &found.suppression {
+        let wide = if found.wide { " --wide" } else { "" };
         out += &format!(
-            "   False alarm? `lychgate suppress {} --finding {n}{wide} --reason TEXT` adds this to the config:\n",
+            "   False positive? `lychgate suppress {} --finding {n}{wide} --reason TEXT` adds this to the config:\n",
             one.audit
         );
-        if let Some(covers) = &told.covers {
+        if let Some(covers) = &found.covers {
             out += &format!("   {covers}\n");
         }
         out += "\n";
@@ -171,11 +168,11 @@ fn finding(index: usize, all: &[&FindingExplanation], one: &Explanation, marks: 
 }
 
 /// The other rules that matched in a passage: those with an effect, then those that only log; then its other places.
-fn also(told: &FindingExplanation) -> String {
-    let mut seen = vec![&told.id];
+fn also(found: &FindingExplanation) -> String {
+    let mut seen = vec![&found.id];
     let (mut acting, mut logged, mut places) = (Vec::new(), Vec::new(), Vec::new());
-    for also in &told.also {
-        if also.at != told.at && !places.contains(&also.at) {
+    for also in &found.also {
+        if also.at != found.at && !places.contains(&also.at) {
             places.push(also.at.clone());
         }
         if seen.contains(&&also.id) {
@@ -190,7 +187,7 @@ fn also(told: &FindingExplanation) -> String {
         }
     }
     let mut out = String::new();
-    for (what, names) in [("also:", acting), ("also, only logged:", logged), ("also at", places)] {
+    for (what, names) in [("also:", acting), ("also, logged only:", logged), ("also at", places)] {
         if !names.is_empty() {
             out += &format!("   {what} {}\n", names.join(", "));
         }

@@ -26,14 +26,12 @@ pub(super) fn message(root: Value<'_>, line: Bytes, direction: Direction) -> Res
         return Ok((call, &[]));
     }
     if root.get("tool_name").is_some() && root.get("text").is_none() {
-        return Err("a line with `tool_name` and no `text` is a call, which only agents send: judge it with \
-                    `--direction outbound`"
-            .into());
+        return Err("a line with `tool_name` and no `text` is a call, which only agents send: use `--direction outbound`".into());
     }
     let text = root.get("text").ok_or_else(|| format!("unknown shape: {SHAPES}"))?;
     if direction == Direction::Outbound {
-        let hint = "judge it with `--direction inbound`, or give what an agent sends as a call";
-        return Err(format!("a line with `text` is what a tool returns: {hint}"));
+        let hint = "use `--direction inbound`, or write agents' messages as calls";
+        return Err(format!("a line with `text` is a tool's result: {hint}"));
     }
     if text.str().is_none() {
         return Err(format!("`text` is not a string: {SHAPES}"));
@@ -122,20 +120,20 @@ fn check_message(root: Value<'_>, direction: Direction) -> Result<(), String> {
     let Some(method) = root.get("method") else {
         return match root.get("result") {
             Some(result) if direction == Direction::Outbound && is_of_server(result) => {
-                Err("this `result` is what a server answers: judge it with `--direction inbound`".into())
+                Err("this `result` is a server's answer: use `--direction inbound`".into())
             }
             _ => Ok(()),
         };
     };
     let method = method.str().ok_or("`method` is not a string")?;
     if is_unknown(&method) {
-        return Err(format!("MCP has no method `{}`: a call of a tool is `tools/call`", visible(&method)));
+        return Err(format!("MCP has no method `{}`; tool calls use `tools/call`", visible(&method)));
     }
     if method != "tools/call" {
         return Ok(());
     }
     if direction == Direction::Inbound {
-        return Err("a `tools/call` is what an agent sends: judge it with `--direction outbound`".into());
+        return Err("a `tools/call` is sent by agents: use `--direction outbound`".into());
     }
     let params = root.get("params").filter(|params| params.get("name").is_some_and(|name| name.str().is_some()));
     let params = params.ok_or("a `tools/call` needs `params` with the string `name`")?;
@@ -143,7 +141,7 @@ fn check_message(root: Value<'_>, direction: Direction) -> Result<(), String> {
         return Err("`params.arguments` of a `tools/call` is not an object".into());
     }
     match params.members().find(|(key, _)| !CALL_PARAMS.contains(&&**key)) {
-        Some((key, _)) => Err(format!("`params.{}` is not known: a `tools/call` has `name` and `arguments`", visible(&key))),
+        Some((key, _)) => Err(format!("unknown `params.{}`: a `tools/call` has `name` and `arguments`", visible(&key))),
         None => Ok(()),
     }
 }

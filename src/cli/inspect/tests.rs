@@ -7,7 +7,7 @@ fn judged(direction: JudgeDirection, line: &str) -> Result<bool, String> {
     verdict(direction, line).map(|(passes, _)| passes)
 }
 
-/// The same, with what is printed.
+/// The same, with its output.
 fn verdict(direction: JudgeDirection, line: &str) -> Result<(bool, String), String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lines.jsonl");
@@ -76,7 +76,7 @@ fn a_line_of_an_unknown_shape_is_refused() {
         (
             JudgeDirection::Outbound,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","input":{"command":"rm -rf /"}}}"#,
-            "`params.input` is not known",
+            "unknown `params.input`",
         ),
         (
             JudgeDirection::Outbound,
@@ -107,8 +107,8 @@ fn a_line_of_an_unknown_shape_is_refused() {
         ),
         (JudgeDirection::Outbound, r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}"#, "`--direction inbound`"),
     ] {
-        let told = judged(way, line).unwrap_err();
-        assert!(told.starts_with("line 1: ") && told.contains(why), "{line}: {told}");
+        let output = judged(way, line).unwrap_err();
+        assert!(output.starts_with("line 1: ") && output.contains(why), "{line}: {output}");
     }
     assert_eq!(
         judged(JudgeDirection::Outbound, r#"{"tool_name":"bash","arguments":{"command":"rm -rf /"},"class":"x"}"#),

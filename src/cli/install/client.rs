@@ -183,7 +183,7 @@ impl Client {
             }
             Self::ClaudeDesktop | Self::Windsurf => "restart it",
             Self::Cursor | Self::VsCode | Self::Zed | Self::Cline | Self::Junie | Self::Kiro | Self::RooCode => {
-                "it reads the file again by itself, or after a restart"
+                "it reloads the file automatically, or after a restart"
             }
         }
     }

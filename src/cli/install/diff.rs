@@ -9,16 +9,16 @@ use super::client::Format;
 use super::edit::{Edit, apply};
 use crate::record::terminal_safe;
 
-/// What stands in the place of a secret.
+/// Placeholder of a secret.
 const HIDDEN: &str = "…";
 
 /// A unified diff of a file with the values of variables, headers and secrets left out.
 pub(super) fn diff(path: &Path, format: Format, old: &str, new: &str) -> String {
     let (old, new) = (shown(format, old), shown(format, new));
     let name = path.display().to_string();
-    let told = TextDiff::from_lines(&old, &new).unified_diff().context_radius(2).header(&name, &name).to_string();
+    let text = TextDiff::from_lines(&old, &new).unified_diff().context_radius(2).header(&name, &name).to_string();
     // Such files come with other people's projects: what a terminal would obey is spelled out.
-    told.split('\n').map(|line| terminal_safe(&without_secrets(line)).into_owned()).collect::<Vec<_>>().join("\n")
+    text.split('\n').map(|line| terminal_safe(&without_secrets(line)).into_owned()).collect::<Vec<_>>().join("\n")
 }
 
 /// A line with the passwords and the queries of its URLs left out.
@@ -69,8 +69,8 @@ mod tests {
     fn urls_are_shown_without_what_lets_one_in_and_nothing_is_obeyed() {
         let line = r#"+ "url": "https://ann:hunter1@h.example:1/mcp?a=1&key=hunter2", "b": "http://c/d" x://?y"#;
         assert_eq!(without_secrets(line), r#"+ "url": "https://…@h.example:1/mcp?…", "b": "http://c/d" x://?…"#);
-        let told = diff(Path::new("f"), Format::Json { servers: "s" }, "{}\n", "{} // \u{202e}\u{9b}2J ä\n");
-        assert!(told.contains("+{} // \\u{202e}\\u{9b}2J ä\n") && told.contains("-{}\n"), "{told}");
+        let text = diff(Path::new("f"), Format::Json { servers: "s" }, "{}\n", "{} // \u{202e}\u{9b}2J ä\n");
+        assert!(text.contains("+{} // \\u{202e}\\u{9b}2J ä\n") && text.contains("-{}\n"), "{text}");
     }
 
     #[test]
@@ -80,9 +80,9 @@ mod tests {
 "env":{"A":"hunter5"},"headers":{"X":"hunter6"},"apiKey":"hunter7"}}}"#;
         let toml = "[mcp_servers.a]\nurl = \"u\"\nhttp_headers = { X = \"hunter1\" }\nbearer_token = \"hunter2\"\nargs = [\"--token\", \"hunter3\"]\n[mcp_servers.a.env]\nB = \"hunter4\"\n";
         for (format, text) in [(Format::Json { servers: "mcpServers" }, json), (Format::Toml { servers: "mcp_servers" }, toml)] {
-            let told = diff(Path::new("f"), format, text, &text.replace("npx", "lychgate").replace("\"u\"", "\"v\""));
-            assert!(!told.contains("hunter"), "{told}");
-            assert!(told.contains("lychgate") || told.contains("+url = \"v\""), "{told}");
+            let text = diff(Path::new("f"), format, text, &text.replace("npx", "lychgate").replace("\"u\"", "\"v\""));
+            assert!(!text.contains("hunter"), "{text}");
+            assert!(text.contains("lychgate") || text.contains("+url = \"v\""), "{text}");
         }
     }
 }

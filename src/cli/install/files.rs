@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all, and what is left of those whose writer was stopped.
+//! Atomic writes of files, and removal of temporary files of interrupted writers.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -101,7 +101,7 @@ pub(super) fn sweep(path: &Path) {
     let entries = target.parent().and_then(|folder| fs::read_dir(folder).ok());
     for entry in entries.into_iter().flatten().flatten() {
         if left_of(&entry.file_name()).is_some_and(|name| target.file_name() == Some(OsStr::new(&name))) {
-            // Whoever may not do this may not write the file either, and is told so then.
+            // Without this permission the file cannot be written either, which is reported then.
             drop(fs::remove_file(entry.path()));
         }
     }
@@ -118,7 +118,7 @@ fn left_of(name: &OsStr) -> Option<String> {
     (is_own || is_gone().is_some()).then(|| file.to_owned())
 }
 
-/// The folder of what is written down, held by one process at a time.
+/// The folder of records, locked by one process at a time.
 pub(super) struct StateLock {
     folder: fs::File,
 }
@@ -140,7 +140,7 @@ pub(super) fn hold(folder: &Path) -> io::Result<StateLock> {
         io::Error::new(
             io::Error::from(error).kind(),
             format!(
-                "`{}` is held: another `install` or `uninstall` is at work\n  hint: try again once it is done",
+                "`{}` is locked: another `install` or `uninstall` is running\n  hint: try again when it has finished",
                 folder.display()
             ),
         )

@@ -13,10 +13,10 @@ use super::server::{Header, UrlEntry};
 use super::toml::quoted;
 use crate::config::{self, AuditTo, is_name, names_a_secret};
 
-/// The address of a gate whose config says nothing of it.
+/// The default address of a gate.
 pub(in crate::cli) const ADDRESS: &str = "127.0.0.1:8800";
 
-/// The gate's config, as it is and as it will be.
+/// The gate's config, before and after the change.
 pub(super) struct GateConfig {
     pub(super) path: PathBuf,
     /// Nothing where there is no file.
@@ -34,7 +34,7 @@ impl GateConfig {
     /// Reads the file, if there is one.
     ///
     /// # Errors
-    /// It cannot be read, or is no TOML.
+    /// It cannot be read, or is not valid TOML.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
         let old = match fs::read_to_string(&path) {
@@ -47,7 +47,7 @@ impl GateConfig {
         let new = old.clone().unwrap_or_default();
         Document::parse(new.as_str()).map_err(|error| {
             io::Error::other(format!(
-                "`{}` is no TOML: {}\n  hint: `lychgate check` tells where",
+                "`{}` is not valid TOML: {}\n  hint: `lychgate check` reports the location",
                 path.display(),
                 error.message()
             ))
@@ -152,10 +152,10 @@ impl GateConfig {
     /// Writes what it will be, secrets first; a config that would say nothing goes.
     ///
     /// # Errors
-    /// It cannot be written, or somebody has written it since it was read.
+    /// It cannot be written, or was changed since it was read.
     pub(super) fn write(&self) -> io::Result<()> {
         if Self::read(&self.path)?.old != self.old {
-            return Err(io::Error::other(format!("`{}` has changed meanwhile\n  hint: try again", self.path.display())));
+            return Err(io::Error::other(format!("`{}` was changed in the meantime\n  hint: try again", self.path.display())));
         }
         self.secrets.iter().try_for_each(|(path, secret)| put(path, secret.as_bytes(), Some(0o600)))?;
         match self.is_changed() {

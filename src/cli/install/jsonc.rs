@@ -42,10 +42,10 @@ pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Se
     let root = match parse(text)? {
         None => return Ok(vec![]),
         Some(Value::Object(root)) => root,
-        Some(_) => return Err("it is no object".to_owned()),
+        Some(_) => return Err("it is not an object".to_owned()),
     };
     if root.get(key).is_some_and(|prop| !matches!(prop.value, Value::Object(_) | Value::NullKeyword(_))) {
-        return Err(format!("its `{key}` is no object with a member for each server"));
+        return Err(format!("its `{key}` is not an object with a member for each server"));
     }
     let mut out = vec![];
     collect(text, &root, &[key], Dialect::Common, known, &mut out);
@@ -61,7 +61,7 @@ pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Se
     Ok(out)
 }
 
-/// Where the value that these keys lead to stands.
+/// Position of the value at these keys.
 pub(super) fn find(text: &str, path: &[String]) -> Option<std::ops::Range<usize>> {
     let mut value = parse(text).ok()??;
     for key in path {
@@ -74,7 +74,7 @@ pub(super) fn find(text: &str, path: &[String]) -> Option<std::ops::Range<usize>
     Some(value.start()..value.end())
 }
 
-/// Whether two texts say the same, however they are set.
+/// Whether two texts have the same content, apart from formatting.
 pub(super) fn same(a: &str, b: &str) -> bool {
     let plain = |text: &str| parse(text).ok().flatten().map(|value| canonical(&value));
     plain(a).is_some_and(|a| plain(b) == Some(a))
@@ -94,7 +94,7 @@ fn canonical(value: &Value<'_>) -> serde_json::Value {
     }
 }
 
-/// The strings of a file that are nobody's business: values of variables and headers, and of what is named like a secret.
+/// Private strings of a file: values of variables and headers, and values whose names indicate a secret.
 pub(super) fn private(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut out = vec![];
     let mut open: Vec<(Value<'_>, bool)> = parse(text).ok().flatten().map(|value| (value, false)).into_iter().collect();
@@ -142,7 +142,7 @@ fn collect(text: &str, object: &Object<'_>, path: &[&str], dialect: Dialect, kno
         let path = path.iter().map(|key| (*key).to_owned()).chain([name.clone()]).collect();
         let reached = match &prop.value {
             Value::Object(entry) => reached(text, entry, dialect, known),
-            _ => Connection::Otherwise("it is no object".to_owned()),
+            _ => Connection::Otherwise("it is not an object".to_owned()),
         };
         out.push(Server { name, path, span: prop.value.start()..prop.value.end(), reached });
     }
@@ -183,11 +183,11 @@ fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) 
         let (mut headers, mut spans) = (vec![], vec![]);
         if let Some(prop) = entry.get("headers") {
             let Value::Object(all) = &prop.value else {
-                return Connection::Otherwise("its `headers` are no object".to_owned());
+                return Connection::Otherwise("its `headers` are not an object".to_owned());
             };
             for header in &all.properties {
                 let Some(value) = header.value.as_string_lit() else {
-                    return Connection::Otherwise(format!("the header `{}` is no string", header.name.as_str()));
+                    return Connection::Otherwise(format!("the header `{}` is not a string", header.name.as_str()));
                 };
                 headers.push((header.name.as_str().to_owned(), in_common(&value.value, dialect)));
             }
@@ -197,7 +197,7 @@ fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) 
         let url = UrlEntry { url: in_common(&url.value, dialect), url_span, sse, headers: vec![], headers_spans: spans };
         return Connection::url(url, headers, known);
     }
-    Connection::Otherwise("it has neither a command nor a URL; an extension of the client brings it, perhaps".to_owned())
+    Connection::Otherwise("it has neither a command nor a URL; it may be provided by an extension of the client".to_owned())
 }
 
 /// A string with its variables as most clients write them: what has one that the gate cannot set is found by its `${`.
@@ -210,12 +210,12 @@ fn in_common(written: &str, dialect: Dialect) -> String {
 
 fn child(entry: &Object<'_>, key: &str, known: &GateEntry) -> Connection {
     let Some(command) = entry.get_string(key) else {
-        return Connection::Otherwise(format!("its `{key}` is no string"));
+        return Connection::Otherwise(format!("its `{key}` is not a string"));
     };
     let arguments = match entry.get("args").map(|prop| &prop.value) {
         None => Arguments::Missing { at: command.end() },
         Some(Value::Array(array)) => Arguments::At { behind_bracket: array.start() + 1, empty: array.elements.is_empty() },
-        Some(_) => return Connection::Otherwise("its `args` are no list".to_owned()),
+        Some(_) => return Connection::Otherwise("its `args` are not a list".to_owned()),
     };
     let first = entry.get_array("args").and_then(|array| array.elements.first()).and_then(Value::as_string_lit);
     if known.is_wrap(&command.value, first.map(|first| &*first.value)) {

@@ -24,7 +24,7 @@ impl InstallContext<'_> {
             let all: Vec<_> = found
                 .iter()
                 .map(|(file, servers)| {
-                    let told = servers.as_ref().map_or_else(
+                    let state = servers.as_ref().map_or_else(
                         |why| json!({ "fault": why }),
                         |servers| {
                             servers
@@ -33,7 +33,7 @@ impl InstallContext<'_> {
                                 .collect()
                         },
                     );
-                    json!({ "client": file.client.name(), "file": file.path, "servers": told })
+                    json!({ "client": file.client.name(), "file": file.path, "servers": state })
                 })
                 .collect();
             writeln!(self.out, "{}", json!(all))?;
@@ -57,7 +57,7 @@ impl InstallContext<'_> {
             }
         }
         if found.is_empty() {
-            writeln!(self.err, "no config of a client that is known here")?;
+            writeln!(self.err, "no config of a supported client found")?;
         }
         Ok(0)
     }

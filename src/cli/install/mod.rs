@@ -10,6 +10,8 @@ mod list;
 mod move_record;
 mod move_servers;
 mod names;
+#[cfg(test)]
+mod output_tests;
 mod plan;
 mod records;
 mod restore;
@@ -21,8 +23,6 @@ mod state;
 mod stopped_tests;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod told_tests;
 mod toml;
 #[cfg(test)]
 mod wiring_tests;
@@ -130,7 +130,7 @@ struct InstallContext<'a> {
     yes: &'a mut dyn FnMut(&mut dyn Write) -> io::Result<bool>,
 }
 
-/// Carries `install` out; 0 if all is done, 1 if something was left as it is or not agreed to, 2 on errors.
+/// Runs `install`; 0 if all is done, 1 if something was left unchanged or declined, 2 on errors.
 pub(super) fn install(args: &InstallArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let mut unserved = None;
     let code = with_desk(args.yes, out, err, |desk| {

@@ -70,7 +70,7 @@ impl InstallContext<'_> {
         }
         let released = release(&steps, &mut gate, &mut records);
         for name in &released.stay {
-            writeln!(self.err, "`[upstream.{name}]` of {} was changed since, and stays", gate.path.display())?;
+            writeln!(self.err, "`[upstream.{name}]` of {} was changed since, and is kept", gate.path.display())?;
         }
         if !self.has_all_named(client, args, &steps)? {
             return Ok(2);
@@ -88,7 +88,7 @@ impl InstallContext<'_> {
                 let (path, program) = (file.path.display(), &self.program);
                 writeln!(
                     self.err,
-                    "warning: `{path}` belongs to a project and gets paths of this machine: the program `{program}` and the audit log\n  hint: keep the change out of version control, or move the servers of your own file instead"
+                    "warning: `{path}` belongs to a project and will contain paths of this machine: the program `{program}` and the audit log\n  hint: keep the change out of version control, or move the servers of your user config instead"
                 )?;
             }
         }
@@ -102,17 +102,17 @@ impl InstallContext<'_> {
         self.carry_out(&steps, &gate, &mut records, &released)?;
         writeln!(self.err, "Done; {}.", client.restart())?;
         self.show_state(args, &steps, &gate, &job.wrap)?;
-        writeln!(self.err, "To put it back: lychgate uninstall {}", client.name())?;
+        writeln!(self.err, "To restore it: lychgate uninstall {}", client.name())?;
         Ok(code)
     }
 
-    /// Whether everything is there that was named; if not, what there is instead is told.
+    /// Whether all named items exist; otherwise reports the existing ones.
     fn has_all_named(&mut self, client: Client, args: &InstallArgs, steps: &[FileChange]) -> io::Result<bool> {
         if let (Some(file), []) = (&args.file, steps) {
             let here = self.files(client, None)?.into_iter().filter(|file| file.path.exists());
             let here = here.map(|file| format!("`{}`", file.path.display())).collect::<Vec<_>>().join(", ");
             let hint = if here.is_empty() { "there is none of its own either".to_owned() } else { format!("there is {here}") };
-            writeln!(self.err, "`{}` is not there\n  hint: {hint}", file.display())?;
+            writeln!(self.err, "`{}` does not exist\n  hint: {hint}", file.display())?;
             return Ok(false);
         }
         let names: BTreeSet<_> = steps.iter().flat_map(|step| step.plan.names.iter().map(String::as_str)).collect();
@@ -140,13 +140,13 @@ impl InstallContext<'_> {
         let client = client.name();
         let plans = || found.iter().map(|step| &step.plan);
         if found.is_empty() {
-            writeln!(self.err, "nothing to move: {client} has no config here; it would be {}", list(&mut files.iter()))
+            writeln!(self.err, "nothing to move: {client} has no config; its path would be {}", list(&mut files.iter()))
         } else if plans().all(|plan| plan.names.is_empty()) {
             writeln!(self.err, "nothing to move: {client} has no servers in {}", list(&mut found.iter().map(|step| &step.file)))
         } else if plans().any(|plan| !plan.left.is_empty()) {
             writeln!(self.err, "nothing else to move for {client}")
         } else {
-            writeln!(self.err, "nothing to move: the servers of {client} are behind the gate already")
+            writeln!(self.err, "nothing to move: the servers of {client} are already behind the gate")
         }
     }
 
@@ -170,7 +170,7 @@ impl InstallContext<'_> {
             None => Ok(client.files(&self.places)),
             Some(path) => ConfigFile::named(client, path, &self.places)
                 .map(|file| vec![file])
-                .ok_or_else(|| io::Error::other(format!("`{}` is no path", path.display()))),
+                .ok_or_else(|| io::Error::other(format!("`{}` is not a valid path", path.display()))),
         }
     }
 
@@ -201,20 +201,21 @@ impl InstallContext<'_> {
             }
             records.forget_dropped(place)?;
             let (path, kept) = (file.path.display(), backup(place));
-            writeln!(self.err, "{path}: {} behind the gate; as it was: {}", count(plan.moved.len()), kept.display())?;
+            writeln!(self.err, "{path}: {} behind the gate; backup: {}", count(plan.moved.len()), kept.display())?;
         }
         Ok(())
     }
 }
 
 impl FileChange {
-    /// Clients write their files too: what was shown is what is changed, or nothing is.
+    /// Clients write their files too: the file is written only if it is unchanged since the diff was shown.
     fn is_as_shown(&self) -> io::Result<()> {
         if read(&self.file)?.as_ref() == Some(&self.text) {
             return Ok(());
         }
-        let told = format!("`{}` has changed meanwhile; nothing was written to it\n  hint: try again", self.file.path.display());
-        Err(io::Error::other(told))
+        let message =
+            format!("`{}` was changed in the meantime; nothing was written to it\n  hint: try again", self.file.path.display());
+        Err(io::Error::other(message))
     }
 }
 
@@ -230,10 +231,10 @@ fn step(
     let mut before = records.get(&place).cloned().unwrap_or_default();
     if let Some(other) = before.gate.take_if(|other| *other != gate.path) {
         let (client, other) = (file.client.name(), other.display());
-        let told = format!(
+        let message = format!(
             "the servers of {client} are in `{other}`\n  hint: `--config {other}`, or `lychgate uninstall {client}` first"
         );
-        return Err(io::Error::other(told));
+        return Err(io::Error::other(message));
     }
     // As it would be without lychgate, so that what is kept is the whole of it.
     let own = before.put_back(&text, file.format).text;

@@ -100,7 +100,7 @@ pub(super) fn plan(
                 continue;
             }
             Connection::Gate => {
-                plan.left.push((server.name, "is behind the gate already".to_owned()));
+                plan.left.push((server.name, "is already behind the gate".to_owned()));
                 continue;
             }
             Connection::Otherwise(why) => {
@@ -117,7 +117,7 @@ pub(super) fn plan(
         all.extend(edits);
         plan.moved.push(moved);
     }
-    plan.text = apply(text, all).ok_or("its entries lie within each other")?;
+    plan.text = apply(text, all).ok_or("its entries overlap")?;
     Ok(plan)
 }
 

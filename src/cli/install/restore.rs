@@ -18,7 +18,7 @@ struct FileRestore {
     text: Option<String>,
     /// What is to be written, if anything is.
     new: Option<String>,
-    /// How many servers stay as they are, since somebody has changed them.
+    /// Number of servers that were changed since, and are left unchanged.
     changed: usize,
     /// Where it is kept as it was.
     backup: PathBuf,
@@ -34,7 +34,7 @@ impl InstallContext<'_> {
             steps.push(self.step(file, place, &moved, args.forget)?);
         }
         if steps.is_empty() {
-            writeln!(self.err, "nothing of lychgate is installed there")?;
+            writeln!(self.err, "lychgate is not installed there")?;
             return Ok(1);
         }
         if args.dry_run || !(self.yes)(self.err)? {
@@ -53,14 +53,14 @@ impl InstallContext<'_> {
         let mut step = FileRestore { file, place, text, new: None, changed: 0, backup: moved.backup.clone() };
         let path = step.file.path.display();
         if forget {
-            writeln!(self.err, "{path} stays as it is; what was kept of it goes: {}", step.backup.display())?;
+            writeln!(self.err, "{path} is left unchanged; its backup is removed: {}", step.backup.display())?;
         } else if let Some(text) = &step.text {
             let back = moved.put_back(text, step.file.format);
             for name in &back.changed {
                 writeln!(self.err, "left unchanged: `{}` of {path} was changed since", name.escape_debug())?;
             }
             for name in &back.removed {
-                writeln!(self.err, "`{}` of {path} was removed since, and stays so", name.escape_debug())?;
+                writeln!(self.err, "`{}` of {path} was removed since, and is not restored", name.escape_debug())?;
             }
             write!(self.out, "{}", diff::diff(&step.file.path, step.file.format, text, &back.text))?;
             step.changed = back.changed.len();
@@ -72,7 +72,7 @@ impl InstallContext<'_> {
     fn carry_back(&mut self, step: FileRestore, forget: bool, records: &mut Records) -> io::Result<()> {
         let (path, backup) = (step.file.path.display(), step.backup.display());
         if read(&step.file)? != step.text {
-            return Err(io::Error::other(format!("`{path}` has changed meanwhile\n  hint: try again")));
+            return Err(io::Error::other(format!("`{path}` was changed in the meantime\n  hint: try again")));
         }
         match &step.new {
             Some(new) => put(&step.file.path, &marked_as(&step.file.path, new)?, None)?,
@@ -82,14 +82,14 @@ impl InstallContext<'_> {
             let (client, count) = (step.file.client.name(), super::move_servers::count(step.changed));
             return writeln!(
                 self.err,
-                "{path}: {count} not put back; as it was: {backup}\n  hint: put right by hand what was changed and say `lychgate uninstall {client}` again, or `lychgate uninstall --forget --file {path}` to have it stay as it is"
+                "{path}: {count} not restored; backup: {backup}\n  hint: resolve the changes manually and run `lychgate uninstall {client}` again, or `lychgate uninstall --forget --file {path}` to keep the file as it is"
             );
         }
         self.forget(&step.place, if forget { step.text.as_deref() } else { None }, records)?;
         let done = match &step.text {
-            _ if forget => "left as it is, and forgotten",
-            Some(_) => "put back",
-            None => "is gone, and stays so; what was added for it is taken back",
+            _ if forget => "left unchanged; backup removed",
+            Some(_) => "restored",
+            None => "no longer exists and is not restored; its additions to the gate's config are removed",
         };
         writeln!(self.err, "{path}: {done}")
     }
@@ -113,7 +113,7 @@ impl InstallContext<'_> {
                 }
             }
             for name in &released.stay {
-                writeln!(self.err, "`[upstream.{name}]` of {} was changed since, and stays", path.display())?;
+                writeln!(self.err, "`[upstream.{name}]` of {} was changed since, and is kept", path.display())?;
             }
             if let Some(base) = moved.base.as_ref().filter(|_| !records.leads_to(path)) {
                 gate.end(base);

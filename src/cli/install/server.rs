@@ -10,7 +10,7 @@ pub(super) struct Server {
     pub(super) name: String,
     /// The keys that lead to it.
     pub(super) path: Vec<String>,
-    /// Where its value stands in the text.
+    /// Position of its value in the text.
     pub(super) span: Range<usize>,
     /// How the client reaches it.
     pub(super) reached: Connection,
@@ -33,7 +33,7 @@ pub(super) enum Connection {
 #[derive(Clone, Debug)]
 pub(super) struct CommandEntry {
     pub(super) command: String,
-    /// Where the command stands.
+    /// Position of the command.
     pub(super) command_span: Range<usize>,
     /// Just behind the bracket that opens the arguments, and whether there are any; or where a list of them can be added.
     pub(super) arguments: Arguments,
@@ -104,7 +104,7 @@ impl Header {
 pub(super) struct GateEntry {
     /// How the URLs of the gate begin.
     pub(super) base: String,
-    /// This program, whatever it is called here.
+    /// The path of this program.
     pub(super) program: String,
     /// The commands and URLs that were ever written and are not put back.
     pub(super) written: Vec<String>,
@@ -134,7 +134,9 @@ impl Connection {
             return Self::Gate;
         }
         if url.url.contains("${") {
-            return Self::Otherwise("its URL holds a variable: write it out, or add it to the gate's config by hand".to_owned());
+            return Self::Otherwise(
+                "its URL contains a variable: write it in full, or add it to the gate's config manually".to_owned(),
+            );
         }
         if !(url.url.starts_with("http://") || url.url.starts_with("https://")) {
             return Self::Otherwise("its URL is neither http nor https".to_owned());
@@ -143,7 +145,7 @@ impl Connection {
         for (name, written) in headers {
             let Some(header) = Header::read(&name, &written) else {
                 let why = format!(
-                    "the header `{name}` is made of what only the client knows: add the server to the gate's config by hand"
+                    "the header `{name}` depends on values that only the client has: add the server to the gate's config manually"
                 );
                 return Self::Otherwise(why);
             };

@@ -33,14 +33,14 @@ impl InstallContext<'_> {
         let has_http = servers.iter().any(|server| server.upstream.is_some());
         let has_stdio = servers.iter().any(|server| server.wrap_name.is_some());
         if has_stdio && !has_http {
-            writeln!(self.err, "Nothing else has to run.")?;
+            writeln!(self.err, "Nothing else needs to run.")?;
         }
         if has_http {
             self.show_gate(args, &gate.path)?;
         }
         if !gate.variables.is_empty() {
             let names = gate.variables.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-            writeln!(self.err, "It does not start unless these variables are set where it runs: {names}")?;
+            writeln!(self.err, "Variables that must be set in its environment: {names}")?;
         }
         Ok(())
     }
@@ -49,10 +49,10 @@ impl InstallContext<'_> {
         let path = config.display();
         match liveness::of_config(config) {
             Some((address, true)) => {
-                writeln!(self.err, "The gate is running at {address}. Restart it if it does not serve a server that was added.")?;
+                writeln!(self.err, "The gate is running at {address}. Restart it if an added server is unavailable.")?;
             }
             Some((address, false)) => {
-                writeln!(self.err, "The gate is not running: nothing answers at {address}.")?;
+                writeln!(self.err, "The gate is not running: no answer from {address}.")?;
                 writeln!(self.err, "Servers over HTTP need the gate: lychgate run --config {path}")?;
                 writeln!(self.err, "To keep it running: lychgate service install --config {path}")?;
                 self.unserved = Some(config.to_owned());

@@ -97,17 +97,17 @@ fn every_client_goes_there_and_back_byte_for_byte() {
     for (client, path, text, wanted) in FILES {
         let machine = Machine::new();
         let file = machine.write(path, text);
-        let told = machine.install(client);
+        let output = machine.install(client);
         let now = fs::read_to_string(&file).unwrap();
-        assert_eq!(told.code, 0, "{client:?}: {}", told.err);
+        assert_eq!(output.code, 0, "{client:?}: {}", output.err);
         for wanted in wanted.iter().map(|wanted| machine.expected(wanted)) {
             assert!(now.contains(&wanted), "{client:?}: {wanted}\n{now}");
         }
-        assert!(!told.out.contains("hunter2") && !told.err.contains("hunter2"), "{}", told.out);
-        assert!(told.out.contains("+") && told.out.contains(&*file.to_string_lossy()), "{}", told.out);
+        assert!(!output.out.contains("hunter2") && !output.err.contains("hunter2"), "{}", output.out);
+        assert!(output.out.contains("+") && output.out.contains(&*file.to_string_lossy()), "{}", output.out);
         // What is there already is not moved twice.
         let again = machine.install(client).err;
-        assert_eq!(again.trim(), format!("nothing to move: the servers of {} are behind the gate already", client.name()));
+        assert_eq!(again.trim(), format!("nothing to move: the servers of {} are already behind the gate", client.name()));
         assert_eq!(fs::read_to_string(&file).unwrap(), now);
         assert_eq!(machine.uninstall(Some(client)).code, 0);
         assert_eq!(fs::read_to_string(&file).unwrap(), text, "{client:?}");
@@ -122,14 +122,14 @@ fn servers_over_http_go_to_the_gates_config_with_their_headers() {
     let (client, path, text, _) = FILES[0];
     machine.write(path, text);
     machine.write(".config/lychgate/lychgate.toml", "# mine\n");
-    let told = machine.install(client);
+    let output = machine.install(client);
     let gate = fs::read_to_string(machine.gate()).unwrap();
     assert!(gate.starts_with("# mine\n\n[upstream.docs]\nhttp = { url = \"https://docs.example/mcp\""), "{gate}");
-    assert!(!gate.contains("hunter2") && !told.out.contains("hunter2"), "{gate}");
+    assert!(!gate.contains("hunter2") && !output.out.contains("hunter2"), "{gate}");
     let secret = machine.home().join(".config/lychgate/secrets/docs-authorization");
     assert_eq!(fs::read_to_string(&secret).unwrap(), "Bearer hunter2\n");
     assert!(gate.contains(&*secret.to_string_lossy()));
-    assert!(told.err.contains("lychgate run --config"), "{}", told.err);
+    assert!(output.err.contains("lychgate run --config"), "{}", output.err);
     machine.uninstall(None);
     assert_eq!(fs::read_to_string(machine.gate()).unwrap(), "# mine\n");
     assert!(!secret.exists());
@@ -175,16 +175,16 @@ fn what_the_client_changed_since_stays_changed() {
     now["projects"]["/home/me/p"]["mcpServers"]["db"]["args"] = json!(["mine"]);
     fs::write(&file, serde_json::to_string_pretty(&now).unwrap()).unwrap();
     // Moving again takes the new one along, and keeps what was.
-    let told = machine.install(Client::ClaudeCode);
-    assert!(fs::read_to_string(&file).unwrap().contains("\"--\", \"n\"]"), "{}", told.out);
-    let told = machine.uninstall(None);
+    let output = machine.install(Client::ClaudeCode);
+    assert!(fs::read_to_string(&file).unwrap().contains("\"--\", \"n\"]"), "{}", output.out);
+    let output = machine.uninstall(None);
     let back: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let was: serde_json::Value = serde_json::from_str(text).unwrap();
     assert_eq!(back["numStartups"], 4);
     assert_eq!(back["mcpServers"]["files"], was["mcpServers"]["files"]);
     assert_eq!(back["mcpServers"]["docs"], was["mcpServers"]["docs"]);
     assert_eq!(back["mcpServers"]["new"], json!({ "command": "n" }));
-    assert_eq!(back["projects"]["/home/me/p"]["mcpServers"]["db"]["args"], json!(["mine"]), "{}", told.err);
+    assert_eq!(back["projects"]["/home/me/p"]["mcpServers"]["db"]["args"], json!(["mine"]), "{}", output.err);
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn an_uninstall_makes_no_file_where_there_is_none_any_more() {
     let file = machine.write(path, text);
     machine.install(client);
     fs::remove_file(&file).unwrap();
-    let told = machine.uninstall(None);
-    assert_eq!((told.code, told.err.contains("is gone, and stays so")), (0, true), "{}", told.err);
+    let output = machine.uninstall(None);
+    assert_eq!((output.code, output.err.contains("no longer exists and is not restored")), (0, true), "{}", output.err);
     assert!(!file.exists() && !machine.gate().exists());
     assert_eq!(fs::read_dir(machine.0.path().join("state")).unwrap().count(), 0);
 }
@@ -227,22 +227,22 @@ fn what_was_changed_since_can_be_forgotten() {
     let now = fs::read_to_string(&file).unwrap().replace("mcp/a\"", "mcp/a\",\"timeout\":9");
     fs::write(&file, &now).unwrap();
     for _ in 0..2 {
-        let told = machine.uninstall(None);
-        assert_eq!((told.code, told.err.contains("a` of"), told.err.contains("b` of")), (1, true, false), "{}", told.err);
-        let kept = told.err.split("as it was: ").nth(1).unwrap().lines().next().unwrap();
+        let output = machine.uninstall(None);
+        assert_eq!((output.code, output.err.contains("a` of"), output.err.contains("b` of")), (1, true, false), "{}", output.err);
+        let kept = output.err.split("backup: ").nth(1).unwrap().lines().next().unwrap();
         assert_eq!(fs::read_to_string(kept).unwrap(), text);
-        assert!(told.err.contains("uninstall --forget --file /") && !told.err.contains(": put back"), "{}", told.err);
+        assert!(output.err.contains("uninstall --forget --file /") && !output.err.contains(": restored"), "{}", output.err);
     }
     let left = fs::read_to_string(&file).unwrap();
     assert!(left.contains("https://b/mcp") && left.contains("8800/mcp/a"), "{left}");
     let args = UninstallArgs { client: None, file: None, forget: true, dry_run: false, yes: true };
-    let told = machine.with(true, |desk| desk.uninstall(&args));
-    assert_eq!((told.code, fs::read_to_string(&file).unwrap()), (0, left), "{}", told.err);
+    let output = machine.with(true, |desk| desk.uninstall(&args));
+    assert_eq!((output.code, fs::read_to_string(&file).unwrap()), (0, left), "{}", output.err);
     let gate = fs::read_to_string(machine.gate()).unwrap();
     assert!(gate.contains("[upstream.a]") && !gate.contains("[upstream.b]"), "what the file leads to stays: {gate}");
     let secrets = machine.gate().with_file_name("secrets");
     assert!(secrets.join("a-x-key").exists() && !secrets.join("b-x-key").exists());
-    assert_eq!(machine.uninstall(None).err.trim(), "nothing of lychgate is installed there");
+    assert_eq!(machine.uninstall(None).err.trim(), "lychgate is not installed there");
 }
 
 #[test]
@@ -253,8 +253,8 @@ fn a_changed_file_of_codex_gets_its_servers_back() {
     machine.install(client);
     let now = fs::read_to_string(&file).unwrap().replace("model = \"o\"", "model = \"p\"");
     fs::write(&file, now).unwrap();
-    let told = machine.uninstall(Some(client));
-    assert_eq!(told.code, 0, "{}", told.err);
+    let output = machine.uninstall(Some(client));
+    assert_eq!(output.code, 0, "{}", output.err);
     let root: toml_edit::DocumentMut = fs::read_to_string(&file).unwrap().parse().unwrap();
     let was: toml_edit::DocumentMut = text.replace("model = \"o\"", "model = \"p\"").parse().unwrap();
     assert_eq!(root.to_string(), was.to_string());
@@ -265,11 +265,11 @@ fn nothing_is_written_without_a_yes_and_what_cannot_be_moved_is_told() {
     let machine = Machine::new();
     let text = r#"{"servers":{"a":{"url":"https://a/mcp","headers":{"X":"${input:t}"}},"b":{"command":"b"},"c":7,"d":{"url":"ws://d"}}}"#;
     let file = machine.write(".config/Code/User/mcp.json", text);
-    let told = machine.with(false, |desk| desk.install(&install_args(Some(Client::VsCode))));
-    assert_eq!((told.code, fs::read_to_string(&file).unwrap().as_str()), (1, text));
-    assert!(told.out.contains("+"), "{}", told.out);
+    let output = machine.with(false, |desk| desk.install(&install_args(Some(Client::VsCode))));
+    assert_eq!((output.code, fs::read_to_string(&file).unwrap().as_str()), (1, text));
+    assert!(output.out.contains("+"), "{}", output.out);
     for left in ["`a`", "`c`", "`d`"] {
-        assert!(told.err.contains(left), "{}", told.err);
+        assert!(output.err.contains(left), "{}", output.err);
     }
     let dry = InstallArgs { dry_run: true, ..install_args(Some(Client::VsCode)) };
     assert_eq!(machine.with(true, |desk| desk.install(&dry)).code, 1);
@@ -309,9 +309,9 @@ fn a_file_is_moved_once_where_the_home_folder_is_the_project() {
         let machine = Machine::new();
         let file = machine.write(path, text);
         std::os::unix::fs::symlink(machine.home(), machine.0.path().join("project")).unwrap();
-        let told = machine.install(client);
-        let shown = told.out.lines().filter(|line| line.starts_with("--- ") && line.ends_with(path)).count();
-        assert_eq!((told.code, shown), (0, 1), "{}{}", told.out, told.err);
+        let output = machine.install(client);
+        let shown = output.out.lines().filter(|line| line.starts_with("--- ") && line.ends_with(path)).count();
+        assert_eq!((output.code, shown), (0, 1), "{}{}", output.out, output.err);
         assert!(fs::read_to_string(&file).unwrap().contains("/opt/lychgate"));
         let list = machine.with(true, |desk| desk.install(&install_args(None))).out;
         assert_eq!(list.lines().filter(|line| line.starts_with(&client.name())).count(), 1, "{list}");
@@ -337,8 +337,8 @@ fn an_uninstall_that_fails_half_way_can_be_tried_again() {
     assert_eq!(fs::read_to_string(&file).unwrap(), text, "what could be put back was");
     fs::remove_dir(&gate).unwrap();
     fs::rename(&aside, &gate).unwrap();
-    let told = machine.uninstall(None);
-    assert_eq!((told.code, told.err.contains("changed since")), (0, false), "{}", told.err);
+    let output = machine.uninstall(None);
+    assert_eq!((output.code, output.err.contains("changed since")), (0, false), "{}", output.err);
     assert!(!gate.exists() && fs::read_dir(machine.0.path().join("state")).unwrap().next().is_none());
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 }

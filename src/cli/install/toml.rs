@@ -9,20 +9,20 @@ use super::server::{Arguments, CommandEntry, Connection, GateEntry, Server, UrlE
 /// The servers of a file, in its order. `known` is by what those are known that lead to the gate.
 ///
 /// # Errors
-/// The text is no TOML, in a sentence.
+/// Why the text is not valid TOML.
 pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Server>, String> {
     let root = Document::parse(text).map_err(|error| error.message().to_owned())?;
     let Some(all) = root.get(key) else {
         return Ok(vec![]);
     };
-    let all = all.as_table_like().ok_or_else(|| format!("its `{key}` is no table with one for each server"))?;
+    let all = all.as_table_like().ok_or_else(|| format!("its `{key}` is not a table with a table for each server"))?;
     let server = |(name, item): (&str, &Item)| Server {
         name: name.to_owned(),
         path: vec![key.to_owned(), name.to_owned()],
         span: item.span().unwrap_or_default(),
         reached: match item.as_table_like() {
             Some(entry) => reached(text, entry, item.is_table(), known),
-            None => Connection::Otherwise("it is no table".to_owned()),
+            None => Connection::Otherwise("it is not a table".to_owned()),
         },
     };
     Ok(all.iter().map(server).collect())
@@ -33,7 +33,7 @@ pub(in crate::cli) fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string().trim().to_owned()
 }
 
-/// The strings of a file that are nobody's business, as in JSON.
+/// Private strings of a file, as in JSON.
 pub(super) fn private(text: &str) -> Vec<Range<usize>> {
     let Ok(root) = Document::parse(text) else {
         return vec![];
@@ -69,7 +69,7 @@ fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &GateEntry
             None => Arguments::Missing { at: command_span.end },
             Some(item) => match (item.as_array(), item.span()) {
                 (Some(array), Some(span)) => Arguments::At { behind_bracket: span.start + 1, empty: array.is_empty() },
-                _ => return Connection::Otherwise("its `args` are no list".to_owned()),
+                _ => return Connection::Otherwise("its `args` are not a list".to_owned()),
             },
         };
         let first = entry.get("args").and_then(Item::as_array).and_then(|array| array.get(0)?.as_str());
@@ -88,7 +88,7 @@ fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &GateEntry
         };
         let (Some(from), Some(span), true) = (name.span(), item.span(), has_lines && !item.is_table()) else {
             return Connection::Otherwise(format!(
-                "its `{key}` is a table by itself: add the server to the gate's config by hand"
+                "its `{key}` is a separate table: add the server to the gate's config manually"
             ));
         };
         let env = |name: &str| format!("${{{name}}}");
@@ -97,7 +97,7 @@ fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &GateEntry
         }
         for (header, value) in item.as_table_like().iter().flat_map(|table| table.iter()) {
             let Some(value) = value.as_str() else {
-                return Connection::Otherwise(format!("the header `{header}` is no string"));
+                return Connection::Otherwise(format!("the header `{header}` is not a string"));
             };
             headers.push((header.to_owned(), if key == "env_http_headers" { env(value) } else { value.to_owned() }));
         }

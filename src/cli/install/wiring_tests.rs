@@ -1,4 +1,4 @@
-//! The gate that an install leaves: its config, names, secrets, and what is reported of it.
+//! The gate's config after an install: names, secrets, and its report.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -24,14 +24,14 @@ fn the_config_has_an_audit_log_pins_and_an_admin_port() {
     let machine = Machine::new();
     let text = r#"{"mcpServers":{"w":{"url":"https://w.example/mcp"},"c":{"command":"c"}}}"#;
     let file = machine.write(".cursor/mcp.json", text);
-    let told = machine.install(Client::Cursor);
+    let output = machine.install(Client::Cursor);
     let config = config::load(&machine.gate()).unwrap();
     let audit = machine.0.path().join("audit.jsonl");
     assert_eq!(config.audit.to, Some(config::AuditTo::File(audit.clone())));
     assert_eq!(config.pins.file, Some(machine.0.path().join("lychgate.lock")));
     assert_eq!(config.admin.address, Some("127.0.0.1:8801".parse().unwrap()));
     assert!(config.upstreams.contains_key("w"));
-    assert!(told.out.contains("+[audit]") && told.out.contains("+[pins]"), "{}", told.out);
+    assert!(output.out.contains("+[audit]") && output.out.contains("+[pins]"), "{}", output.out);
     // The wrapped server writes to the same log.
     assert!(fs::read_to_string(&file).unwrap().contains(&format!(r#""--audit", "{}""#, audit.display())));
     machine.uninstall(None);
@@ -174,11 +174,11 @@ fn opencode_is_read_in_both_of_its_versions() {
     let text = r#"{"mcp":{"servers":{"a":{"type":"local","command":["npx","a"],"disabled":true},
 "b":{"type":"remote","url":"https://b/mcp","headers":{"X-Key":"{file:~/key}"}},"c":{"type":"local","command":[]}}}}"#;
     let file = machine.write("../project/opencode.json", text);
-    let told = machine.install(Client::OpenCode);
+    let output = machine.install(Client::OpenCode);
     let now = fs::read_to_string(&file).unwrap();
     assert!(now.contains(&machine.expected(r#"["/opt/lychgate", WRAP(a-project) "npx","a"]"#)), "{now}");
-    assert!(told.err.contains("`b` of") && told.err.contains("what only the client knows"), "{}", told.err);
-    assert!(told.err.contains("`c` of"), "{}", told.err);
+    assert!(output.err.contains("`b` of") && output.err.contains("values that only the client has"), "{}", output.err);
+    assert!(output.err.contains("`c` of"), "{}", output.err);
     machine.uninstall(None);
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
     // A server of the first version may be called `servers`.
@@ -202,22 +202,26 @@ fn what_runs_and_what_does_not_is_reported() {
         assert!(head.starts_with("GET /healthz"), "{head}");
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nalive\n").unwrap();
     });
-    let told = machine.install(Client::Cursor);
+    let output = machine.install(Client::Cursor);
     gate.join().unwrap();
-    assert!(told.err.contains("docs                 http   http://127.0.0.1:8800/mcp/docs\n"), "{}", told.err);
-    assert!(told.err.contains("files                stdio  starts with the client; `files` in the audit log\n"), "{}", told.err);
-    assert!(told.err.contains("The gate is running at 127.0.0.1:8800"), "{}", told.err);
+    assert!(output.err.contains("docs                 http   http://127.0.0.1:8800/mcp/docs\n"), "{}", output.err);
+    assert!(
+        output.err.contains("files                stdio  starts with the client; `files` in the audit log\n"),
+        "{}",
+        output.err
+    );
+    assert!(output.err.contains("The gate is running at 127.0.0.1:8800"), "{}", output.err);
     // Now nothing listens there any more.
     machine.uninstall(None);
     fs::write(&file, text).unwrap();
     let mut unserved = None;
-    let told = machine.with(true, |desk| {
+    let output = machine.with(true, |desk| {
         let code = desk.install(&install_args(Some(Client::Cursor)));
         unserved = desk.unserved.take();
         code
     });
-    assert!(told.err.contains("The gate is not running"), "{}", told.err);
-    assert!(told.err.contains("lychgate service install --config"), "{}", told.err);
+    assert!(output.err.contains("The gate is not running"), "{}", output.err);
+    assert!(output.err.contains("lychgate service install --config"), "{}", output.err);
     assert_eq!(unserved, Some(machine.gate()));
 }
 

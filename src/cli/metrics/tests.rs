@@ -1,62 +1,83 @@
+#![allow(clippy::disallowed_types, reason = "a dashboard is JSON")]
+
 use std::collections::BTreeSet;
 
 use regex::Regex;
+use serde_json::Value;
 
+use super::reference::alerts;
 use super::*;
 use crate::record::table::{METRICS, Values};
 
-const ALL: [Verb; 3] = [Verb::Reference, Verb::Dashboard, Verb::Alerts];
+const REFERENCE: &str = "deploy/metrics.md";
+const CASES: &str = include_str!("../../../deploy/alerts_test.yml");
 
-fn deployed(name: &str) -> String {
-    std::fs::read_to_string(format!("{}/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap_or_default()
+fn dashboard() -> Value {
+    serde_json::from_str(DASHBOARD).unwrap()
 }
 
-/// Every query, with what it is of.
+/// The panels of the dashboard, without the rows that group them.
+fn panels(dashboard: &Value) -> impl Iterator<Item = &Value> {
+    dashboard["panels"].as_array().unwrap().iter().filter(|panel| panel["type"] != "row")
+}
+
+/// The queries of the panels, with their legends.
+fn panel_queries() -> Vec<(String, String)> {
+    let dashboard = dashboard();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let targets = panels(&dashboard).flat_map(|panel| panel["targets"].as_array().unwrap());
+    targets.map(|target| (text(&target["expr"]), text(&target["legendFormat"]))).collect()
+}
+
+/// The queries of recording rules and alerts, by their names.
+fn rule_queries() -> Vec<(&'static str, String)> {
+    let rule = |rule: &'static str| {
+        let (head, rest) = rule.split_once("expr: >-\n").unwrap();
+        let lines = rest.lines().take_while(|line| line.starts_with("          "));
+        (head.trim(), lines.map(str::trim).collect::<Vec<_>>().join(" "))
+    };
+    ALERTS.split("- record: ").flat_map(|part| part.split("- alert: ")).skip(1).map(rule).collect()
+}
+
+/// Every query, with its source.
 fn queries() -> Vec<(String, String)> {
-    let mut all: Vec<(String, String)> = Vec::new();
-    for row in panels::rows() {
-        for panel in &row.panels {
-            all.extend(panel.queries().map(|(expr, legend)| (format!("panel, legend `{legend}`"), expr.clone())));
-        }
-    }
-    all.extend(panels::marks().into_iter().map(|(name, expr, ..)| (name.to_owned(), expr)));
-    all.extend(panels::variables().into_iter().map(|variable| (variable.name.to_owned(), variable.values)));
-    all.extend(alerts::records().into_iter().map(|record| (record.name.to_owned(), record.expr)));
-    all.extend(alerts::alerts().into_iter().map(|alert| (alert.name.to_owned(), alert.expr)));
+    let dashboard = dashboard();
+    let listed = |key: &str| dashboard[key]["list"].as_array().unwrap().clone();
+    let named = |entry: &Value, query: &Value| (entry["name"].to_string(), query.as_str().unwrap_or_default().to_owned());
+    let mut all: Vec<(String, String)> =
+        panel_queries().into_iter().map(|(expr, legend)| (format!("panel, legend `{legend}`"), expr)).collect();
+    all.extend(listed("annotations").iter().map(|entry| named(entry, &entry["expr"])));
+    all.extend(listed("templating").iter().map(|entry| named(entry, &entry["definition"])));
+    all.extend(rule_queries().into_iter().map(|(name, expr)| (name.to_owned(), expr)));
     all
 }
 
-/// `UPDATE=1 cargo test --lib cli::metrics` writes them anew.
+/// `UPDATE=1 cargo test --lib cli::metrics` rewrites it.
 #[test]
-fn what_deploy_holds_is_what_the_table_makes() {
-    let mut stale = Vec::new();
-    for verb in ALL {
-        let (name, made) = (verb.file(), verb.text().unwrap());
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(format!("{}/{name}", env!("CARGO_MANIFEST_DIR")), made).unwrap();
-        } else if deployed(name) != made {
-            stale.push(name);
-        }
+fn the_reference_is_current() {
+    let (file, page) = (format!("{}/{REFERENCE}", env!("CARGO_MANIFEST_DIR")), reference::page(ALERTS).unwrap());
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&file, &page).unwrap();
     }
-    assert!(stale.is_empty(), "not what the code makes: {stale:?}; `UPDATE=1 cargo test --lib cli::metrics` writes them anew");
+    let deployed = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(deployed == page, "{REFERENCE} is stale: `UPDATE=1 cargo test --lib cli::metrics` rewrites it");
 }
 
 #[test]
 fn every_metric_is_on_a_panel() {
-    let shown: Vec<String> = queries().into_iter().filter(|(of, _)| of.starts_with("panel")).map(|(_, expr)| expr).collect();
+    let shown = panel_queries();
     for metric in METRICS {
         let name = Regex::new(&format!(r"\b{metric}(?:_bucket)?\b")).unwrap();
         assert!(
-            shown.iter().any(|expr| name.is_match(expr)),
-            "`{metric}` is on no panel of the dashboard: add a line for it to `src/cli/metrics/panels.rs`, then run \
-             `UPDATE=1 cargo test --lib cli::metrics`"
+            shown.iter().any(|(expr, _)| name.is_match(expr)),
+            "`{metric}` is on no panel: add one to deploy/grafana/lychgate.json"
         );
     }
 }
 
 /// Names, labels and values of labels in a query are those of the table.
 #[test]
-fn queries_ask_for_what_there_is() {
+fn queries_match_the_table() {
     let name = Regex::new(r"\b(?:lychgate|process)_[a-z_]+").unwrap();
     let matcher = Regex::new(r#"([a-z_]+)(=~|!~|=|!=)"([^"]*)""#).unwrap();
     let by = Regex::new(r"(?:\bby \(|\bon \(|, )([a-z_, ]+)\)").unwrap();
@@ -67,53 +88,53 @@ fn queries_ask_for_what_there_is() {
         for found in name.find_iter(&expr) {
             let bare = found.as_str().trim_end_matches("_bucket");
             let metric = METRICS.iter().find(|metric| metric.name == bare);
-            let metric = metric.unwrap_or_else(|| panic!("{of}: no metric is called `{bare}`: {expr}"));
+            let metric = metric.unwrap_or_else(|| panic!("{of}: no metric `{bare}`: {expr}"));
             labels.extend(metric.labels.iter().map(|label| label.name));
             used.push(metric);
         }
         for found in matcher.captures_iter(&expr) {
             let (label, value) = (&found[1], &found[3]);
-            assert!(labels.contains(label), "{of}: no label is called `{label}`: {expr}");
+            assert!(labels.contains(label), "{of}: no label `{label}`: {expr}");
             for metric in &used {
                 let Some(Values::Fixed(words)) = metric.labels.iter().find(|known| known.name == label).map(|label| label.values)
                 else {
                     continue;
                 };
                 for word in value.split('|') {
-                    assert!(words.contains(&word), "{of}: `{label}` of `{metric}` never says `{word}`: {expr}");
+                    assert!(words.contains(&word), "{of}: `{label}` of `{metric}` has no value `{word}`: {expr}");
                 }
             }
         }
         for label in by.captures_iter(&expr).flat_map(|found| found[1].split(", ").map(str::to_owned).collect::<Vec<_>>()) {
-            assert!(labels.contains(label.trim()), "{of}: no label is called `{label}`: {expr}");
+            assert!(labels.contains(label.trim()), "{of}: no label `{label}`: {expr}");
         }
     }
 }
 
 #[test]
-fn legends_and_annotations_name_labels_that_are_left() {
+fn legends_and_annotations_use_labels_that_remain() {
     let by = Regex::new(r"by \(([a-z_, ]+)\)").unwrap();
     let left = |expr: &str| -> BTreeSet<String> {
         by.captures_iter(expr).flat_map(|found| found[1].split(", ").map(str::to_owned).collect::<Vec<_>>()).collect()
     };
     let legend_label = Regex::new(r"\{\{([a-z_]+)\}\}").unwrap();
-    for panel in panels::rows().iter().flat_map(|row| &row.panels) {
-        for (expr, legend) in panel.queries() {
-            for label in legend_label.captures_iter(legend) {
-                assert!(left(expr).contains(&label[1]), "legend `{legend}` of `{expr}`");
-            }
+    for (expr, legend) in panel_queries() {
+        for label in legend_label.captures_iter(&legend) {
+            assert!(left(&expr).contains(&label[1]), "legend `{legend}` of `{expr}`");
         }
     }
-    let records: Vec<(&str, String)> = alerts::records().into_iter().map(|record| (record.name, record.expr)).collect();
+    let queries = rule_queries();
     let annotation_label = Regex::new(r"\$labels\.([a-z_]+)").unwrap();
-    for alert in alerts::alerts() {
-        let mut expr = alert.expr.clone();
-        expr.extend(records.iter().filter(|(name, _)| alert.expr.contains(name)).map(|(_, expr)| expr.as_str()));
+    for alert in alerts(ALERTS) {
+        let (_, own) = queries.iter().find(|(name, _)| *name == alert.name).unwrap();
+        let mut expr = own.clone();
+        expr.extend(queries.iter().filter(|(name, _)| name.contains(':') && own.contains(name)).map(|(_, expr)| expr.as_str()));
         let mut labels = left(&expr);
         if expr.starts_with("up{") {
             labels.extend(["job".to_owned(), "instance".to_owned()]);
         }
-        for text in [alert.summary, alert.description, alert.runbook] {
+        for text in [&alert.summary, &alert.description, &alert.runbook] {
+            assert!(!text.is_empty(), "{}: an annotation is missing", alert.name);
             for label in annotation_label.captures_iter(text) {
                 assert!(labels.contains(&label[1]), "{}: `{}` is not left in `{expr}`", alert.name, &label[1]);
             }
@@ -124,34 +145,33 @@ fn legends_and_annotations_name_labels_that_are_left() {
 }
 
 #[test]
-fn every_panel_says_what_it_shows() {
-    let titles: Vec<&str> = panels::rows().iter().flat_map(|row| row.panels.iter().map(panel::Panel::title)).collect();
+fn every_panel_has_a_description_and_fits_the_grid() {
+    let dashboard = dashboard();
+    let titles: Vec<&str> = panels(&dashboard).map(|panel| panel["title"].as_str().unwrap()).collect();
     assert_eq!(titles.iter().collect::<BTreeSet<_>>().len(), titles.len(), "two panels of one title: {titles:?}");
-    let made = panel::dashboard(&panels::rows(), &panels::variables(), &panels::marks());
-    let shown = made["panels"].as_array().unwrap();
-    for panel in shown.iter().filter(|panel| panel["type"] != "row") {
+    for panel in panels(&dashboard) {
         assert!(panel["description"].as_str().unwrap().len() > 10, "{}", panel["title"]);
         let place = &panel["gridPos"];
         assert!(place["x"].as_u64().unwrap() + place["w"].as_u64().unwrap() <= 24, "{}", panel["title"]);
     }
 }
 
-/// Each alert is seen to fire, and seen not to.
+/// For each alert there is a case in which it fires, and one in which it does not.
 #[test]
 fn every_alert_has_cases_both_ways() {
-    let cases = deployed("deploy/alerts_test.yml");
-    for alert in alerts::alerts() {
-        let name = alert.name;
-        assert!(cases.contains(&format!("fires: {name}")), "deploy/alerts_test.yml: no case is called `fires: {name}`");
-        assert!(cases.contains(&format!("spares: {name}")), "deploy/alerts_test.yml: no case is called `spares: {name}`");
+    let alerts = alerts(ALERTS);
+    for alert in &alerts {
+        for case in [format!("fires: {}", alert.name), format!("spares: {}", alert.name)] {
+            assert!(CASES.contains(&case), "deploy/alerts_test.yml: no case `{case}`");
+        }
     }
     let known = Regex::new(r"\bLychgate[A-Z][A-Za-z]+").unwrap();
-    for name in known.find_iter(&cases) {
-        assert!(alerts::alerts().iter().any(|alert| alert.name == name.as_str()), "no alert is called `{}`", name.as_str());
+    for name in known.find_iter(CASES) {
+        assert!(alerts.iter().any(|alert| alert.name == name.as_str()), "no alert `{}`", name.as_str());
     }
     let metric = Regex::new(r"\b(?:lychgate|process)_[a-z_]+").unwrap();
-    for name in metric.find_iter(&cases) {
+    for name in metric.find_iter(CASES) {
         let bare = name.as_str().trim_end_matches("_bucket");
-        assert!(METRICS.iter().any(|metric| metric.name == bare), "alerts_test.yml: no metric is called `{bare}`");
+        assert!(METRICS.iter().any(|metric| metric.name == bare), "alerts_test.yml: no metric `{bare}`");
     }
 }

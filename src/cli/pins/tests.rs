@@ -66,8 +66,8 @@ fn a_lock_file_that_is_broken_is_told_and_left_alone() {
     let broken = std::fs::read_to_string(&path).unwrap().replace("Sums.", "Multiplies.");
     std::fs::write(&path, &broken).unwrap();
     for line in ["list", "diff", "approve --all", "reset up"] {
-        let (code, told) = says(&path, line);
-        assert!(code == 2 && told.contains("lychgate.lock:") && told.contains("it was changed"), "{line}: {told}");
+        let (code, output) = says(&path, line);
+        assert!(code == 2 && output.contains("lychgate.lock:") && output.contains("it was changed"), "{line}: {output}");
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap(), broken);
 }

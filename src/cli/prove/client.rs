@@ -131,7 +131,7 @@ impl GateClient {
         &self.base
     }
 
-    /// Fetches something that the gate tells of itself.
+    /// Fetches the gate's state.
     pub(super) async fn get(&self, path: &str) -> Result<Answer, NotTried> {
         self.send(Method::GET, path, &[], Auth::Token, String::new()).await
     }
@@ -156,9 +156,9 @@ impl GateClient {
         body: String,
     ) -> Result<Answer, NotTried> {
         let request = self.request(method, path, headers, shows, body);
-        let request = request.map_err(|error| NotTried(format!("`{}` is no URL of a gate: {error}", self.base)))?;
+        let request = request.map_err(|error| NotTried(format!("`{}` is not a valid gate URL: {error}", self.base)))?;
         let answered = tokio::time::timeout(PATIENCE, async {
-            let response = self.http.request(request).await.map_err(|error| chain(&error))?;
+            let response = self.http.request(request).await.map_err(|error| trust::error_text(&error))?;
             let (head, body) = response.into_parts();
             let body = whole(body).await.map_err(|error| error.to_string())?;
             Ok(Answer { status: head.status, headers: head.headers, body })
@@ -211,44 +211,30 @@ async fn whole(mut body: hyper::body::Incoming) -> io::Result<Bytes> {
     Ok(whole.freeze())
 }
 
-/// What to do about a gate that does not answer; `why` is what the TLS library or the connection says.
+/// A hint for a gate that does not respond; `why` is the error of the connection.
 fn hint(why: &str, plain: bool) -> &'static str {
     let known = [
-        ("CertificateRequired", "it wants a certificate of its callers: `--client-cert FILE --client-key FILE`"),
-        ("UnknownIssuer", "`--ca FILE` names the authority that signed its certificate"),
+        ("CertificateRequired", "it requires a client certificate: `--client-cert FILE --client-key FILE`"),
+        ("UnknownIssuer", "`--ca FILE` sets the authority that signed its certificate"),
         (
             "CaUsedAsEndEntity",
-            "its certificate is that of an authority, which no client takes for a server's: make one with \
+            "its certificate is a CA certificate, which clients reject for a server: create one with \
              `-addext basicConstraints=critical,CA:FALSE`",
         ),
-        ("UnsupportedCertVersion", "a certificate is of version 1: those of `--client-cert` and `--ca` must be of version 3"),
-        ("NotValidForName", "the URL must name the gate as its certificate does"),
-        ("Expired", "its certificate is over: `lychgate doctor` looks at its files"),
+        ("UnsupportedCertVersion", "a certificate has version 1: those of `--client-cert` and `--ca` must have version 3"),
+        ("not valid for", "the host of the URL must match the certificate"),
+        ("Expired", "its certificate has expired: run `lychgate doctor`"),
     ];
     if let Some((_, hint)) = known.iter().find(|(word, _)| why.contains(word)) {
         return hint;
     }
     if plain && (why.contains("invalid HTTP version") || why.contains("message completed") || why.contains("connection closed")) {
-        return "does it speak TLS? then its URL begins with `https:`";
+        return "if it uses TLS, its URL begins with `https:`";
     }
-    "is it running, at the address that the config names? `--offline` starts it here"
+    "check that it is running at the configured address; `--offline` starts it here"
 }
 
-/// An error with what is behind it.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        source = error.source();
-    }
-    text
-}
-
-/// Trusts one certificate and no other, whatever name it is for and whoever signed it.
+/// Trusts exactly one certificate, independent of its name and issuer.
 #[derive(Debug)]
 struct PinnedCertificate {
     own: CertificateDer<'static>,
@@ -267,7 +253,7 @@ impl ServerCertVerifier for PinnedCertificate {
         if *end_entity == self.own {
             return Ok(ServerCertVerified::assertion());
         }
-        Err(rustls::Error::General("it shows another certificate than that of the config".to_owned()))
+        Err(rustls::Error::General("its certificate differs from that of the config".to_owned()))
     }
 
     fn verify_tls12_signature(

@@ -25,23 +25,23 @@ impl<'c> Diagnosis<'c> {
         Self { config, shipped: None }
     }
 
-    /// Why a canary became this at an upstream, whose policy says this of it.
+    /// Explains the outcome of a canary at an upstream.
     pub(super) fn of(&mut self, canary: &Canary, became: Outcome, (upstream, there): (&str, &Value), said: &str) -> String {
         let word = |key: &str| there.get(key).and_then(Value::as_str).unwrap_or_default();
         let policy = word("policy");
         let acting: Vec<&str> = acting(there, canary);
         if became == Outcome::Disturbed {
             return match acting.as_slice() {
-                [] => format!("no rule of policy `{policy}` says so; the gate said: {}", first_line(said)),
-                rules => format!("policy `{policy}` finds something in it: {}", named(rules)),
+                [] => format!("no rule of policy `{policy}` explains this; the gate's answer: {}", first_line(said)),
+                rules => format!("matched in policy `{policy}`: {}", named(rules)),
             };
         }
         if !acting.is_empty() {
             let rules = named(&acting);
             if word("mode") == "observe" {
-                return format!("only observed; enforced, it would be caught by {rules}");
+                return format!("observe mode; in enforce mode it would be caught by {rules}");
             }
-            return format!("{rules} should have acted: the gate does not do what its policy says (a bug: please report it)");
+            return format!("{rules} should have acted: the gate does not follow its policy (a bug: please report it)");
         }
         if let Some((rule, until)) = suppressed(there, canary) {
             return format!("`{rule}` found it; a `[[policy.{policy}.suppress]]` lets it pass until {until}");
@@ -56,29 +56,31 @@ impl<'c> Diagnosis<'c> {
             .map(|rule| match in_force(rule) {
                 None => format!("`{rule}` is not in force ({})", self.off(policy, rule)),
                 Some("log") => format!("`{rule}` only logs (`[policy.{policy}.override]`)"),
-                Some(_) => format!("`{rule}` is in force and does not look there ({})", self.elsewhere(upstream, policy)),
+                Some(_) => {
+                    format!("`{rule}` is in force, but does not inspect this location ({})", self.elsewhere(upstream, policy))
+                }
             })
             .collect();
         match reasons.is_empty() {
-            true => "no shipped rule of this version knows it".to_owned(),
+            true => "no built-in rule of this version covers it".to_owned(),
             false => reasons.join("; "),
         }
     }
 
-    /// Why a rule is not in force, as far as the config at hand tells.
+    /// Why a rule is not in force, according to the available config.
     fn off(&self, policy: &str, rule: &str) -> String {
         let Some(config) = self.config.and_then(|config| config.policies.get(policy)) else {
-            return format!("switched off by `override`, `packs`, `profile` or `rules` of `[policy.{policy}]`");
+            return format!("disabled by `override`, `packs`, `profile` or `rules` of `[policy.{policy}]`");
         };
         let switched_off = config.overrides.get(rule).and_then(|change| change.enabled) == Some(false);
         let packs: Vec<String> = config.packs.iter().filter(|(_, on)| !**on).map(|(pack, _)| format!("`{pack}`")).collect();
         match (switched_off, config.builtin, packs.as_slice()) {
-            (true, ..) => format!("`[policy.{policy}.override]` says `\"{rule}\" = {{ enabled = false }}`"),
-            (_, false, _) => format!("`rules` of `[policy.{policy}]` leaves out `\"builtin\"`"),
+            (true, ..) => format!("`[policy.{policy}.override]` contains `\"{rule}\" = {{ enabled = false }}`"),
+            (_, false, _) => format!("`rules` of `[policy.{policy}]` does not contain `\"builtin\"`"),
             (_, _, []) => {
-                format!("a rule of the same id in `rules` of `[policy.{policy}]` takes its place, or the file was changed since")
+                format!("a rule of the same id in `rules` of `[policy.{policy}]` replaces it, or the file was changed since")
             }
-            (_, _, packs) => format!("`[policy.{policy}]` switches packs off: {}", packs.join(", ")),
+            (_, _, packs) => format!("`[policy.{policy}]` disables packs: {}", packs.join(", ")),
         }
     }
 
@@ -86,7 +88,7 @@ impl<'c> Diagnosis<'c> {
     fn elsewhere(&self, upstream: &str, policy: &str) -> String {
         let config = self.config.and_then(|config| Some((config, config.policies.get(policy)?)));
         let Some((config, of)) = config else {
-            return format!("see who reads it, `roots`, `urls` and `suppress` of `[policy.{policy}]`");
+            return format!("check the argument types, `roots`, `urls` and `suppress` of `[policy.{policy}]`");
         };
         let mut keys: Vec<&str> = Vec::new();
         let named = |key, any: bool| any.then_some(key);
@@ -104,8 +106,8 @@ impl<'c> Diagnosis<'c> {
         self.shipped.get_or_insert_with(|| {
             let library = Library::load(true, &[]).ok();
             let policy = library.and_then(|library| Policy::new("shipped", &PolicyConfig::default(), &library).ok());
-            let told = policy.map(|policy| verdicts(&policy, &UpstreamName("shipped".into())));
-            told.and_then(|told| serde_json::from_str(&told).ok()).unwrap_or_default()
+            let names = policy.map(|policy| verdicts(&policy, &UpstreamName("shipped".into())));
+            names.and_then(|names| serde_json::from_str(&names).ok()).unwrap_or_default()
         })
     }
 }
@@ -135,8 +137,8 @@ fn acting<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j str> {
 
 fn named(rules: &[&str]) -> String {
     let more = rules.len().saturating_sub(NAMED);
-    let told: Vec<String> = rules.iter().take(NAMED).map(|rule| format!("`{rule}`")).collect();
-    if more == 0 { told.join(", ") } else { format!("{} and {more} more", told.join(", ")) }
+    let names: Vec<String> = rules.iter().take(NAMED).map(|rule| format!("`{rule}`")).collect();
+    if more == 0 { names.join(", ") } else { format!("{} and {more} more", names.join(", ")) }
 }
 
 fn first_line(text: &str) -> &str {

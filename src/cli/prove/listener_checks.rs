@@ -4,7 +4,7 @@ use super::NotTried;
 use super::client::{Auth, GateClient};
 use super::trial::{Outcome, Trial};
 
-/// What is tried: its name, what it is, and the status that it must get. The last is left out where nobody needs a token.
+/// The checks: id, title, and the expected status. The last one is skipped if callers need no token.
 pub(super) const CHECKS: [(&str, &str, Auth<'static>, u16); 3] = [
     ("foreign-host", "an unknown host name", Auth::Host("attacker.example"), 403),
     ("foreign-page", "a cross-origin request", Auth::Origin("https://attacker.example"), 403),
@@ -21,8 +21,8 @@ pub(super) async fn trials(wire: &GateClient, upstream: &str, open: bool, except
         let status = wire.post(&path, &[], shows, PING.to_owned()).await?.status.as_u16();
         let (became, why) = match status {
             status if status == expected => (Outcome::Caught, String::new()),
-            503 => (Outcome::Untried, "the gate is full".to_owned()),
-            status => (Outcome::Missed, format!("the listener answered with {status}, where it should with {expected}")),
+            503 => (Outcome::Untried, "the gate is at capacity".to_owned()),
+            status => (Outcome::Missed, format!("the listener answered with {status} instead of {expected}")),
         };
         let excepted = except.iter().any(|named| named == id);
         trials.push(Trial { id, title, attack: true, became, rules: Vec::new(), why, excepted });

@@ -1,4 +1,4 @@
-//! `lychgate prove`: sends canaries through a gate, and tells which it caught, which not, and why.
+//! `lychgate prove`: sends canaries through a gate, and reports which ones it caught, and why others were missed.
 
 #![allow(clippy::disallowed_types, reason = "what the gate tells of itself is read as JSON")]
 
@@ -14,6 +14,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use super::config_file::ConfigArg;
+use super::exit::fault_text;
 use crate::app::{self, Running};
 use crate::config::{self, ApprovalConfig, AuditConfig, Config, EvidenceConfig, PinsConfig, QuarantineConfig};
 use crate::document::Fault;
@@ -82,7 +83,7 @@ struct NotTried(String);
 
 impl From<Vec<Fault>> for NotTried {
     fn from(faults: Vec<Fault>) -> Self {
-        Self(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        Self(fault_text(faults))
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) fn text(proof: &Proof) -> String {
     let how = if proof.offline { "started here from the config" } else { "running" };
     let mut out = format!("gate {} ({how}, lychgate {})\n", proof.gate, proof.version);
     for upstream in &proof.upstreams {
-        let observed = if upstream.mode == "observe" { ": what is found is recorded, and passes" } else { "" };
+        let observed = if upstream.mode == "observe" { ": findings are recorded, and messages pass" } else { "" };
         out.push_str(&format!("\n{} · policy {} · {}{observed}\n", upstream.name, upstream.policy, upstream.mode));
         upstream.trials.iter().for_each(|trial| line(trial, &mut out));
     }
@@ -20,18 +20,18 @@ pub(super) fn text(proof: &Proof) -> String {
     let (all, well) = (proof.trials().count(), proof.trials().filter(|trial| trial.became.well()).count());
     let count = |what: Outcome| proof.trials().filter(|trial| trial.became == what && !trial.excepted).count();
     let excepted = proof.trials().filter(|trial| trial.excepted && !trial.became.well()).count();
-    let mut told = vec![format!("{well} of {all} as expected")];
+    let mut parts = vec![format!("{well} of {all} as expected")];
     for (number, what) in [
         (count(Outcome::Missed), "not caught"),
         (count(Outcome::Disturbed), "false positive"),
-        (count(Outcome::Untried), "not tried"),
+        (count(Outcome::Untried), "not tested"),
         (excepted, "excepted"),
     ] {
         if number > 0 {
-            told.push(format!("{number} {what}"));
+            parts.push(format!("{number} {what}"));
         }
     }
-    out.push_str(&format!("\n{}\n", told.join(", ")));
+    out.push_str(&format!("\n{}\n", parts.join(", ")));
     out
 }
 
@@ -57,7 +57,7 @@ fn line(trial: &Trial, out: &mut String) {
 /// For programs: one document.
 pub(super) fn json(proof: &Proof) -> String {
     let trial = |trial: &Trial| {
-        let mut told = json!({
+        let mut parts = json!({
             "canary": trial.id,
             "title": trial.title,
             "attack": trial.attack,
@@ -65,15 +65,15 @@ pub(super) fn json(proof: &Proof) -> String {
             "as_expected": trial.became.well(),
             "rules": trial.rules,
         });
-        if let Some(told) = told.as_object_mut() {
+        if let Some(parts) = parts.as_object_mut() {
             if !trial.why.is_empty() {
-                told.insert("why".to_owned(), trial.why.as_str().into());
+                parts.insert("why".to_owned(), trial.why.as_str().into());
             }
             if trial.excepted {
-                told.insert("excepted".to_owned(), true.into());
+                parts.insert("excepted".to_owned(), true.into());
             }
         }
-        told
+        parts
     };
     let upstreams: Vec<Value> = proof
         .upstreams

@@ -1,10 +1,10 @@
 //! Where the gate that runs is, and what to show there.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use super::client::GateClient;
 use super::{Args, NotTried};
+use crate::cli::admin_client::reachable;
 use crate::config::{self, Config};
 
 /// The way to the gate that the arguments mean, and its config where that can be read.
@@ -15,18 +15,18 @@ pub(super) fn running(args: &Args) -> Result<(GateClient, Option<Config>), NotTr
     }
     let config_file = args.config.find()?;
     let (listen, admin, approval) = config::load_listen(&config_file)?;
-    let hint = "give the gate an admin port (`[admin]` with `address = \"127.0.0.1:8801\"`), or start it here with `--offline`";
+    let hint = "add an admin port (`[admin]` with `address = \"127.0.0.1:8801\"`), or start it here with `--offline`";
     let file = match (&args.token_file, admin.address) {
         (Some(file), _) => file.clone(),
         (None, Some(admin)) => approval
             .token_file(admin.port())
-            .ok_or_else(|| NotTried("no token file\n  hint: name it with `--token-file FILE`".to_owned()))?,
+            .ok_or_else(|| NotTried("no token file\n  hint: pass `--token-file FILE`".to_owned()))?,
         (None, None) => {
-            return Err(NotTried(format!("the config sets no admin port, so that there is no token\n  hint: {hint}")));
+            return Err(NotTried(format!("the config sets no admin port, so there is no token\n  hint: {hint}")));
         }
     };
-    let wire = GateClient::to_own(reached(listen.address), listen.tls.as_ref(), client, token(&file)?)?;
-    // Only to say more of what was missed: whoever asks may not have what the gate has.
+    let wire = GateClient::to_own(reachable(listen.address), listen.tls.as_ref(), client, token(&file)?)?;
+    // The config only improves explanations; the caller may not be able to read the gate's.
     Ok((wire, config::load(&config_file).ok()))
 }
 
@@ -37,18 +37,8 @@ fn token(file: &Path) -> Result<String, NotTried> {
     })?;
     let token = read.trim();
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let hint = "the gate writes its token there while it runs: one line, and no certificate or key";
-        return Err(NotTried(format!("`{}` holds no token\n  hint: {hint}", file.display())));
+        let hint = "a token file has one line; this may be a certificate or a key";
+        return Err(NotTried(format!("`{}` contains no token\n  hint: {hint}", file.display())));
     }
     Ok(token.to_owned())
-}
-
-/// Where somebody on this machine reaches a listener.
-fn reached(mut address: SocketAddr) -> SocketAddr {
-    match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
-        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
-        _ => {}
-    }
-    address
 }

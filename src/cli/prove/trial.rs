@@ -38,7 +38,7 @@ pub(super) struct Trial {
     pub(super) rules: Vec<String>,
     /// Why it is not as expected, where it is not.
     pub(super) why: String,
-    /// Whether the arguments say that it need not be.
+    /// Whether it was excepted by an argument.
     pub(super) excepted: bool,
 }
 
@@ -91,20 +91,20 @@ impl Proof {
 
 /// Tries the gate.
 pub(super) async fn prove(args: &Args, wire: &GateClient, config: Option<&Config>, offline: bool) -> Result<Proof, NotTried> {
-    let begun = told(wire.get("/prove").await?, wire)?;
+    let begun = gate_state(wire.get("/prove").await?, wire)?;
     let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let listed: Vec<Value> = begun.get("upstreams").and_then(Value::as_array).cloned().unwrap_or_default();
     let names: Vec<String> = listed.iter().map(|upstream| text(upstream, "name")).collect();
     if names.is_empty() {
-        return Err(NotTried("what answers names no upstream: it is no gate, or there is nothing to try".to_owned()));
+        return Err(NotTried("the response lists no upstreams: it is not a gate, or has nothing to test".to_owned()));
     }
     if let Some(unknown) = args.upstream.iter().find(|name| !names.contains(name)) {
-        return Err(NotTried(format!("the gate has no upstream `{unknown}`\n  hint: it has {}", names.join(", "))));
+        return Err(NotTried(format!("the gate has no upstream `{unknown}`\n  hint: known upstreams: {}", names.join(", "))));
     }
     let mut upstreams = Vec::new();
     let mut why = Diagnosis::new(config);
     for name in names.iter().filter(|name| args.upstream.is_empty() || args.upstream.contains(name)) {
-        let judged = told(wire.get(&format!("/prove/{name}")).await?, wire)?;
+        let judged = gate_state(wire.get(&format!("/prove/{name}")).await?, wire)?;
         let (policy, mode) = (text(&judged, "policy"), text(&judged, "mode"));
         let mut trials = Vec::new();
         for canary in CANARIES.iter().filter(|canary| canary.quick || !args.quick) {
@@ -132,8 +132,8 @@ pub(super) async fn prove(args: &Args, wire: &GateClient, config: Option<&Config
     Ok(Proof { gate: wire.base().to_owned(), version: text(&begun, "version"), offline, upstreams, door })
 }
 
-/// What the gate told of itself.
-fn told(answer: Answer, wire: &GateClient) -> Result<Value, NotTried> {
+/// The gate's description of itself.
+fn gate_state(answer: Answer, wire: &GateClient) -> Result<Value, NotTried> {
     if answer.status.is_success()
         && let Ok(value) = serde_json::from_slice(&answer.body)
     {
@@ -142,10 +142,10 @@ fn told(answer: Answer, wire: &GateClient) -> Result<Value, NotTried> {
     let base = wire.base();
     Err(NotTried(match answer.status.as_u16() {
         401 => format!(
-            "{base} does not know the token\n  hint: it is written anew at each start of the gate: is the file this gate's?"
+            "{base} rejected the token\n  hint: it changes at each start of the gate: check that the file belongs to this gate"
         ),
-        404 => format!("{base} cannot be tried\n  hint: it needs an admin port (`[admin]`), and to be of this version"),
-        status => format!("what answers at {base} is not a gate that can be tried: status {status}"),
+        404 => format!("{base} cannot be tested\n  hint: it needs an admin port (`[admin]`), and the same version"),
+        status => format!("unexpected response from {base}: status {status}"),
     }))
 }
 
@@ -156,7 +156,7 @@ async fn send(wire: &GateClient, upstream: &str, canary: &Canary) -> Result<Answ
     wire.post(&format!("/prove/{upstream}"), &headers, Auth::Token, body).await
 }
 
-/// What became of a canary, and what the gate said of it.
+/// The outcome of a canary, and the gate's answer.
 fn outcome(canary: &Canary, answer: &Answer) -> (Outcome, String) {
     let said = said(&answer.body);
     let received = answer.headers.get(RECEIVED).and_then(|value| value.to_str().ok());

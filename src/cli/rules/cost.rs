@@ -52,7 +52,7 @@ impl Costs {
             let (searches, bytes) = (each(cost.searches), each(cost.bytes));
             let dear = most.is_some_and(|most| bytes > most.saturating_mul(10));
             over += usize::from(dear);
-            let mark = if dear { "  too dear" } else { "" };
+            let mark = if dear { "  too expensive" } else { "" };
             writeln!(out, "{:>12}.{}  {:>12}.{}  {rule}{mark}", searches / 10, searches % 10, bytes / 10, bytes % 10)?;
         }
         let sum = self.rules.iter().fold(Cost::default(), |sum, (_, cost)| sum.plus(*cost));
@@ -113,7 +113,7 @@ mod tests {
         };
         let (over, out) = written(Some(100));
         assert_eq!(over, 1, "{out}");
-        assert!(out.contains("dear  too dear\n") && out.ends_with("all, over 24000 bytes\n"), "{out}");
+        assert!(out.contains("dear  too expensive\n") && out.ends_with("all, over 24000 bytes\n"), "{out}");
         assert_eq!(written(None).0, 0);
         assert!(measure(&library, &[dir.path().join("none")]).is_err());
     }

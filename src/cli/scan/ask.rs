@@ -21,10 +21,10 @@ const LEGACY: &str = "2025-11-25";
 /// Pages of one list, and entries of all lists of a server, at the most.
 const PAGES: usize = 100;
 const ITEMS: usize = 10_000;
-/// How long a server may take to say that it does not know `server/discover`.
+/// Timeout of `server/discover`, which older servers do not know.
 const DISCOVER: Duration = Duration::from_secs(5);
 
-/// What a server says that does not know a method (JSON-RPC 2.0, section 5.1).
+/// Error code of an unknown method (JSON-RPC 2.0, section 5.1).
 const NO_METHOD: &str = "-32601";
 const TEMPLATES: &str = "resources/templates/list";
 
@@ -44,7 +44,7 @@ pub(in crate::cli) struct ReplyPage {
     pub(super) context: Context,
 }
 
-/// Everything that a server said.
+/// All answers of a server.
 pub(super) struct ServerLists {
     /// The revision that was spoken.
     pub(super) version: String,
@@ -79,7 +79,7 @@ impl RequestError {
 }
 
 impl RequestError {
-    /// Whether the server says that it has nothing like it.
+    /// Whether the server responded that it does not support this.
     fn has_none(&self) -> bool {
         match self {
             Self::Error { code, .. } => code == NO_METHOD,
@@ -104,7 +104,7 @@ impl<'u> Client<'u> {
         Self { upstream, context, version: MODERN.to_owned(), limits, last_id: 0 }
     }
 
-    /// Has the server say everything, whichever era it is of.
+    /// Queries the server, of any revision.
     pub(super) async fn look(&mut self, child: bool) -> Result<ServerLists, RequestError> {
         let first = self.greet(child).await?;
         let capabilities = capabilities(&first.message);
@@ -112,7 +112,7 @@ impl<'u> Client<'u> {
         let mut items = 0;
         for (_, method, member, _, capability) in LISTS {
             let declared = said.capabilities.iter().any(|known| known == capability);
-            // Servers that say nothing of tools may have some all the same; clients ask.
+            // Servers that do not declare tools may still have some; clients ask.
             if declared || capability == "tools" {
                 self.list(method, member, declared, &mut items, &mut said).await;
             }
@@ -192,14 +192,14 @@ impl<'u> Client<'u> {
             said.pages.push(page);
             match next {
                 None => return,
-                Some(next) if next == cursor => return said.notes.push(format!("`{method}`: its pages lead back to themselves")),
+                Some(next) if next == cursor => return said.notes.push(format!("`{method}`: its pages form a loop")),
                 Some(_) if *items > ITEMS => {
-                    return said.notes.push(format!("`{method}`: more than {ITEMS} entries; the rest was not looked at"));
+                    return said.notes.push(format!("`{method}`: more than {ITEMS} entries; the rest was not inspected"));
                 }
                 Some(next) => cursor = next,
             }
         }
-        said.notes.push(format!("`{method}`: more than {PAGES} pages; the rest was not looked at"));
+        said.notes.push(format!("`{method}`: more than {PAGES} pages; the rest was not inspected"));
     }
 
     /// Asks one thing, with these members among its parameters.
@@ -265,7 +265,7 @@ impl<'u> Client<'u> {
     }
 }
 
-/// What a server says that it offers.
+/// The capabilities that a server declares.
 fn capabilities(message: &Message) -> Vec<String> {
     let result = message.single().and_then(|envelope| message.body(envelope));
     let capabilities = result.and_then(|result| result.get("capabilities"));
@@ -275,13 +275,13 @@ fn capabilities(message: &Message) -> Vec<String> {
 impl std::fmt::Display for RequestError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Call(CallError::Connect(error)) => write!(f, "it cannot be reached: {error}"),
+            Self::Call(CallError::Connect(error)) => write!(f, "unreachable: {error}"),
             Self::Call(CallError::Process(fault)) => f.write_str(&fault.described()),
             Self::Call(error) => error.fmt(f),
             Self::Error { code, text } => {
-                write!(f, "it answers with error {}: {}", super::show::plain(code, 20), super::show::plain(text, 200))
+                write!(f, "it responded with error {}: {}", super::show::plain(code, 20), super::show::plain(text, 200))
             }
-            Self::Status(status) => write!(f, "it answers with status {status}, and not with MCP"),
+            Self::Status(status) => write!(f, "it responded with status {status} instead of an MCP message"),
         }
     }
 }

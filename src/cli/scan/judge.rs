@@ -1,4 +1,4 @@
-//! What the gate would make of what a server says: the same judge, the same pins.
+//! The gate's verdicts on a server's definitions, by the same judge and pins.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(super) fn tools(pages: &[ReplyPage]) -> Vec<String> {
     lists.flat_map(|page| entries(page).into_iter().map(|(_, name, _)| name)).collect()
 }
 
-/// What the judge of lists finds in all that a server said.
+/// Findings of the list judge in all definitions of a server.
 pub(super) fn judge(
     policy: &Policy,
     pages: &[ReplyPage],
@@ -76,7 +76,7 @@ pub(super) fn judge(
                 .map_or((None, finding.at.as_str()), |entry| {
                     (Some(entry), finding.at.get(entries.get(entry).map_or(0, |e| e.2.len())..).unwrap_or_default())
                 });
-            // What stands beside the list is the server's own.
+            // Members beside the list are the server's own.
             let index = entry.and_then(|entry| here.get(entry)).copied().unwrap_or(0);
             if let Some(item) = items.get_mut(index) {
                 item.found.push(found(policy, finding, place));
@@ -119,7 +119,7 @@ fn found(policy: &Policy, finding: &Finding, place: &str) -> ScanFinding {
     }
 }
 
-/// How definitions differ from those that are pinned.
+/// Differences from the pinned definitions.
 fn changes(
     policy: &Policy,
     page: &ReplyPage,
@@ -135,11 +135,11 @@ fn changes(
         let class = seen.classes.iter().copied().max().unwrap_or(ChangeClass::Other);
         let words: Vec<&str> = seen.classes.iter().map(|class| class.name()).collect();
         let new = seen.classes == [ChangeClass::New];
-        let title = if new { "It was not there when the list was pinned" } else { "It is not what it was when it was pinned" };
+        let title = if new { "New since the list was pinned" } else { "Changed since it was pinned" };
         item.found.push(ScanFinding {
             rule: CHANGED.to_owned(),
             title: format!("{title}: {}", words.join(", ")),
-            why: "See `lychgate pins diff`; `lychgate pins approve` takes the new one.".to_owned(),
+            why: "See `lychgate pins diff`; `lychgate pins approve` accepts the new one.".to_owned(),
             severity: severity(class),
             verdict: seen.action.name(),
             acts: seen.action > ChangeAction::Pass,

@@ -1,4 +1,4 @@
-//! `lychgate scan`: one look at what servers say of themselves and of what they have, by the rules that judge it in the gate.
+//! `lychgate scan`: inspects the definitions of servers with the rules of the gate.
 
 #![allow(clippy::disallowed_types, reason = "reports are JSON")]
 
@@ -32,7 +32,7 @@ pub(super) use target::login_free;
 /// Servers that are asked at the same time.
 const AT_ONCE: usize = 4;
 
-/// What takes longer than this says how far it is, and again and again.
+/// A scan that takes longer than this reports its progress, at this interval.
 const LONG: Duration = Duration::from_secs(1);
 
 /// Arguments of `lychgate scan`.
@@ -147,7 +147,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     let report = match report {
         Ok(report) => report,
         Err(why) => {
-            writeln!(err, "nothing could be looked at: {why}")?;
+            writeln!(err, "nothing could be scanned: {why}")?;
             return Ok(2);
         }
     };
@@ -182,7 +182,7 @@ impl Args {
             if progress && began.elapsed() >= LONG {
                 // A terminal that cannot be written to shows nothing.
                 let (done, of) = (all.len(), targets.len());
-                let _shown = write!(err, "\r\x1b[Kasking: {done} of {of} answered …").and_then(|()| err.flush());
+                let _shown = write!(err, "\r\x1b[Kscanning: {done} of {of} done …").and_then(|()| err.flush());
             }
         }
         drop(asked);
@@ -209,7 +209,7 @@ impl Args {
         Ok(Report { servers: servers.collect() })
     }
 
-    /// Has one server say everything, in time.
+    /// Queries one server, with a time limit.
     async fn ask(&self, target: &Target, limits: &Limits, time: Duration) -> Result<ServerLists, String> {
         let mut why = String::new();
         for upstream in target.ways() {
@@ -227,7 +227,7 @@ impl Args {
                 Ok(Err(_)) => {}
                 Err(_) => {
                     return Err(format!(
-                        "it did not answer within {} s\n  hint: `--timeout-seconds` gives it longer",
+                        "it did not respond within {} s\n  hint: `--timeout-seconds` raises the limit",
                         time.as_secs()
                     ));
                 }
@@ -237,7 +237,7 @@ impl Args {
     }
 }
 
-/// The tools of all servers that were looked at, and of those that are pinned.
+/// The tools of all scanned servers, and all pinned tools.
 fn names(all: &[(&Target, Result<ServerLists, String>)], lock: &Lock) -> Names {
     let mut names = Names::default();
     for (target, said) in all {

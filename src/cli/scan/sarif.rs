@@ -24,8 +24,10 @@ pub(super) fn document(report: &Report) -> String {
         .servers
         .iter()
         .flat_map(|server| match &server.looked {
-            Ok(looked) => looked.notes.iter().map(|why| format!("`{}` was not looked at whole: {why}", server.name)).collect(),
-            Err(why) => vec![format!("`{}` could not be looked at: {why}", server.name)],
+            Ok(looked) => {
+                looked.notes.iter().map(|why| format!("`{}` was only partially inspected: {why}", server.name)).collect()
+            }
+            Err(why) => vec![format!("`{}` could not be inspected: {why}", server.name)],
         })
         .map(|text| json!({ "level": "error", "message": { "text": text } }))
         .collect();

@@ -37,7 +37,7 @@ pub(super) fn text(report: &Report, all: bool) -> String {
 }
 
 fn one(server: &Server, all: bool, out: &mut String) {
-    let observed = if server.observed { " (only observes)" } else { "" };
+    let observed = if server.observed { " (observe mode)" } else { "" };
     out.push_str(&format!(
         "{} · {} · policy {}{observed}\n",
         plain(&server.name, NAME),
@@ -47,13 +47,13 @@ fn one(server: &Server, all: bool, out: &mut String) {
     let looked = match &server.looked {
         Ok(looked) => looked,
         Err(why) => {
-            out.push_str(&format!("  not looked at: {}\n\n", why.replace('\n', "\n  ")));
+            out.push_str(&format!("  not scanned: {}\n\n", why.replace('\n', "\n  ")));
             return;
         }
     };
     out.push_str(&format!("  {}, MCP {}{}\n", counted(looked), looked.version, offers(looked)));
     for note in &looked.notes {
-        out.push_str(&format!("  not whole: {note}\n"));
+        out.push_str(&format!("  incomplete: {note}\n"));
     }
     let shown: Vec<&Item> = looked.items.iter().filter(|item| all || !item.found.is_empty()).collect();
     if shown.iter().any(|item| !item.found.is_empty()) || all && !shown.is_empty() {
@@ -106,12 +106,12 @@ fn counted(looked: &ServerReport) -> String {
     };
     let kinds = [(Kind::Tool, "tool"), (Kind::Prompt, "prompt"), (Kind::Resource, "resource"), (Kind::Template, "template")];
     let all: Vec<String> = kinds.into_iter().filter_map(|(kind, what)| number(kind, what)).collect();
-    if all.is_empty() { "it lists nothing".to_owned() } else { all.join(", ") }
+    if all.is_empty() { "no items".to_owned() } else { all.join(", ") }
 }
 
 fn offers(looked: &ServerReport) -> String {
     let names: Vec<String> = looked.capabilities.iter().map(|name| plain(name, 40)).collect();
-    if names.is_empty() { String::new() } else { format!("; it offers {}", names.join(", ")) }
+    if names.is_empty() { String::new() } else { format!("; capabilities: {}", names.join(", ")) }
 }
 
 fn summary(report: &Report) -> String {
@@ -122,26 +122,26 @@ fn summary(report: &Report) -> String {
         let of = |item: &&&Item| item.found.iter().filter(|found| found.acts).map(|found| found.severity).max() == Some(severity);
         acting.iter().filter(of).count()
     };
-    let mut told = format!("{} looked at, {}", number(looked.len(), "server"), number(items().count(), "item"));
+    let mut summary = format!("{} scanned, {}", number(looked.len(), "server"), number(items().count(), "item"));
     if acting.is_empty() {
-        told.push_str(": nothing found that the gate would act on");
+        summary.push_str(": no findings that the gate would act on");
     } else {
         let named = [Severity::Critical, Severity::High, Severity::Medium, Severity::Low]
             .map(|severity| (worst(severity), severity.name()));
         let by: Vec<String> =
             named.into_iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
-        told.push_str(&format!(": the gate would act on {} ({})", acting.len(), by.join(", ")));
+        summary.push_str(&format!(": the gate would act on {} ({})", acting.len(), by.join(", ")));
     }
     match report.servers.len() - looked.len() {
         0 => {}
-        missing => told.push_str(&format!("; {} could not be looked at", number(missing, "server"))),
+        missing => summary.push_str(&format!("; {} could not be scanned", number(missing, "server"))),
     }
     match looked.iter().filter(|looked| !looked.notes.is_empty()).count() {
         0 => {}
-        part => told.push_str(&format!("; {} NOT looked at whole", number(part, "server"))),
+        part => summary.push_str(&format!("; {} only partially scanned", number(part, "server"))),
     }
-    told.push('\n');
-    told
+    summary.push('\n');
+    summary
 }
 
 fn number(count: usize, what: &str) -> String {
@@ -161,7 +161,7 @@ pub(super) fn json(report: &Report) -> String {
         json!({ "kind": item.kind.name(), "name": item.name, "found": all })
     };
     let server = |server: &Server| {
-        let mut told = json!({
+        let mut summary = json!({
             "name": server.name, "reached": server.reached, "policy": server.policy,
             "mode": if server.observed { "observe" } else { "enforce" },
         });
@@ -174,10 +174,10 @@ pub(super) fn json(report: &Report) -> String {
                 "items": looked.items.iter().map(item).collect::<Vec<Value>>(),
             }),
         };
-        if let (Some(told), Value::Object(more)) = (told.as_object_mut(), more) {
-            told.extend(more);
+        if let (Some(summary), Value::Object(more)) = (summary.as_object_mut(), more) {
+            summary.extend(more);
         }
-        told
+        summary
     };
     let servers: Vec<Value> = report.servers.iter().map(server).collect();
     format!("{:#}\n", json!({ "ok": report.code() == 0, "servers": servers }))

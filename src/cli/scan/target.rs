@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::Args;
 use super::ask::RequestError;
 use crate::app;
+use crate::cli::exit::fault_text;
 use crate::config::{
     self, AuditConfig, Config, HttpTransport, Limits, OAuthConfig, PinsConfig, PolicyConfig, StdioTransport, Transport,
     UpstreamConfig,
@@ -40,12 +41,11 @@ type Targets = (Vec<Target>, Limits, Lock);
 
 /// The servers that the arguments mean, with the limits and pins that they are held to.
 pub(super) fn targets(args: &Args) -> Result<Targets, String> {
-    let told = |faults: Vec<Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let is_url = args.target.as_ref().is_some_and(|target| target.contains("://"));
     if is_url || !args.command.is_empty() {
-        return alone(args).map_err(told);
+        return alone(args).map_err(fault_text);
     }
-    of_config(args).map_err(told)
+    of_config(args).map_err(fault_text)
 }
 
 /// The upstreams of a config.
@@ -102,7 +102,7 @@ fn alone(args: &Args) -> Result<Targets, Vec<Fault>> {
             };
             let host = url.parse::<http::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned));
             let host =
-                host.ok_or_else(|| fault("URL", "it names no host".to_owned(), Some("as in `https://mcp.example.org/mcp`")))?;
+                host.ok_or_else(|| fault("URL", "it names no host".to_owned(), Some("such as `https://mcp.example.org/mcp`")))?;
             let both =
                 if args.sse { vec![Transport::Sse(http)] } else { vec![Transport::Http(http.clone()), Transport::Sse(http)] };
             (host.clone(), host, both)
@@ -127,7 +127,7 @@ fn alone(args: &Args) -> Result<Targets, Vec<Fault>> {
     Ok((vec![target], config.limits, lock))
 }
 
-/// The gate's logins, for use only: nobody is sent to a page, and nothing is told anywhere.
+/// The gate's logins, read-only: no login is started, and nothing is recorded.
 pub(in crate::cli) fn login_free(config: &Config) -> Result<Arc<Shared>, Vec<Fault>> {
     let oauth = OAuthConfig { open_browser: false, login_wait: std::time::Duration::ZERO, ..config.oauth.clone() };
     let fault = |error: std::io::Error| vec![Fault::of_file("oauth", error.to_string(), None)];
@@ -143,7 +143,7 @@ fn lock(file: Option<&Path>) -> Result<Lock, Vec<Fault>> {
     Ok(lock)
 }
 
-/// The line on which a config tells of an upstream, from 1.
+/// The line of an upstream in the config, from 1.
 fn line_of(text: &str, name: &str) -> usize {
     let tables = [format!("[upstream.{name}]"), format!("[upstream.{name}."), format!("[upstream.\"{name}\"")];
     let found = text.lines().position(|line| tables.iter().any(|table| line.trim_start().starts_with(table.as_str())));
@@ -192,24 +192,24 @@ impl Target {
                 format!("log in with `lychgate login {}`", self.name)
             }
             RequestError::Call(CallError::LoginOwed { .. } | CallError::AuthRequired) => {
-                "name a token with `--token-file FILE`, or make it an upstream of a config and log in there".to_owned()
+                "pass a token with `--token-file FILE`, or add it to a config as an upstream and log in there".to_owned()
             }
             RequestError::Call(CallError::Process(fault)) => {
                 let lines = fault.output.stderr.iter().map(|line| format!("\n  stderr: {line}"));
                 let stdout = fault.output.stdout.iter().map(|line| format!("\n  stdout: {line}"));
                 let hint = match fault.kind {
                     ProcessFaultKind::NoAnswer => {
-                        "standard output is for MCP messages, one on each line: have the program log to standard error"
+                        "standard output must contain MCP messages only, one per line: log to standard error"
                     }
-                    _ => "fix what it printed; a variable that it needs goes into `env` or `set_env` of the upstream",
+                    _ => "see its output; variables that it needs go into `env` or `set_env` of the upstream",
                 };
                 return format!("{fault}{}\n  hint: {hint}", lines.chain(stdout).collect::<String>());
             }
             RequestError::Call(CallError::Connect(_)) if self.is_child() => {
-                "start the program by hand: what does it say?".to_owned()
+                "start the program manually and check its output".to_owned()
             }
-            RequestError::Call(CallError::NotStarted(_)) => "is `command` right, and the program installed?".to_owned(),
-            RequestError::Call(CallError::Connect(_)) => "is the address right, and the server up?".to_owned(),
+            RequestError::Call(CallError::NotStarted(_)) => "check `command`, and that the program is installed".to_owned(),
+            RequestError::Call(CallError::Connect(_)) => "check the address, and that the server is up".to_owned(),
             _ => return failed.to_string(),
         };
         format!("{failed}\n  hint: {hint}")

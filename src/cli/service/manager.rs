@@ -59,14 +59,14 @@ impl Manager {
     }
 
     /// # Errors
-    /// There is no such manager here, in a sentence.
+    /// Why the manager is not available.
     pub(super) fn check(&self) -> Result<(), String> {
         let command = if self.is_mac {
             words(&["launchctl", "print", &self.domain()])
         } else {
             words(&["systemctl", "--user", "show-environment"])
         };
-        let name = if self.is_mac { "launchd does not manage this session" } else { "there is no systemd user manager here" };
+        let name = if self.is_mac { "launchd does not manage this session" } else { "no systemd user manager is running" };
         match self.output(&command) {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => Err(format!("{name}: {}", complaint(&output))),
@@ -139,7 +139,7 @@ impl Manager {
         if output.status.success() {
             return Ok(());
         }
-        let hint = "lychgate service status shows what is there; lychgate service uninstall removes it";
+        let hint = "`lychgate service status` shows the state; lychgate service uninstall removes it";
         Err(io::Error::other(format!("`{line}` failed ({}): {}\n  hint: {hint}", output.status, complaint(&output))))
     }
 

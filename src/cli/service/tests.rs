@@ -1,4 +1,4 @@
-//! The service's files, and what is done with a manager that records how it is called.
+//! The service's files, and its calls to a recording manager.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -148,7 +148,7 @@ fn without_a_manager_the_command_to_run_by_hand_is_shown() {
         host.manager = Manager::new(false, machine.at("bin").into());
         host.install(&machine.config(), false, true)
     });
-    assert_eq!((code, err.contains("there is no systemd user manager here")), (2, true), "{err}");
+    assert_eq!((code, err.contains("no systemd user manager is running")), (2, true), "{err}");
 }
 
 #[test]

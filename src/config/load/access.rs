@@ -38,19 +38,19 @@ pub(super) fn access(name: &str, table: &Table<'_>, upstreams: &[&str]) -> Acces
     };
     if made.agents.is_empty() && made.users.is_empty() && made.groups.is_empty() {
         table.fault(
-            format!("`access.{name}` is for nobody"),
-            Some("say whom it is for with `agents`, `users` or `groups`; `agents = [\"*\"]` is everyone"),
+            format!("`access.{name}` applies to nobody"),
+            Some("set `agents`, `users` or `groups`; `agents = [\"*\"]` is everyone"),
         );
     }
     let overrides = !made.reading_tools.is_empty() || !made.writing_tools.is_empty() || !made.trust_annotations.is_empty();
     if overrides && !made.read_only {
-        let hint = "say `read_only = true` beside `reading_tools`, `writing_tools` and `trust_annotations`";
-        table.fault(format!("`access.{name}` says what only reads, and is not held to it"), Some(hint));
+        let hint = "these keys require `read_only = true`: `reading_tools`, `writing_tools`, `trust_annotations`";
+        table.fault(format!("`access.{name}` classifies tools without `read_only = true`"), Some(hint));
     }
     made
 }
 
-/// `NAME` is of any upstream, `UPSTREAM/NAME` of those that fit.
+/// `NAME` matches any upstream, `UPSTREAM/NAME` those that match the first part.
 fn qualified(table: &Table<'_>, written: Located<String>, upstreams: &[&str]) -> String {
     match written.value.split_once('/') {
         // The address of a resource: `file:///…`.
@@ -64,7 +64,7 @@ fn qualified(table: &Table<'_>, written: Located<String>, upstreams: &[&str]) ->
 fn checked<'w>(table: &Table<'_>, written: &'w Located<String>, upstream: &str, upstreams: &[&str]) -> &'w Located<String> {
     // `lychgate wrap` brings its server along.
     if !upstreams.is_empty() && !upstreams.iter().any(|name| glob_fits(upstream, name)) {
-        let message = format!("`{}` fits no upstream: there is no `[upstream.{upstream}]`", written.value);
+        let message = format!("`{}` matches no upstream: there is no `[upstream.{upstream}]`", written.value);
         let hint = format!("{}; a name with a slash in it is written `*/{}`", suggest(upstream, upstreams), written.value);
         table.fault_at(&written.place, message, Some(&hint));
     }

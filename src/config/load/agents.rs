@@ -12,10 +12,10 @@ use crate::document::{Located, Place, Table, suggest};
 use super::upstream::UpstreamRead;
 use super::values::{Reader, check_name};
 
-/// Shortest bearer token taken, in bytes: what is shorter can be guessed.
+/// Minimum length of a bearer token, in bytes: shorter ones can be guessed.
 const TOKEN_BYTES: usize = 16;
-const TOKEN_HINT: &str = "make one with `openssl rand -hex 32`; its hash with `printf %s \"$TOKEN\" | sha256sum`";
-/// Most issuers, and most that one of them can say of scopes and audiences.
+const TOKEN_HINT: &str = "create one with `openssl rand -hex 32`, its hash with `printf %s \"$TOKEN\" | sha256sum`";
+/// Limits: issuers, and scopes and audiences of each.
 const ISSUERS: usize = 32;
 /// Clocks that are further off than this are to be set right.
 const LEEWAY_SECONDS: u64 = 300;
@@ -51,7 +51,7 @@ pub(super) fn agents(root: &Table<'_>, reader: &Reader<'_>) -> (Vec<AgentRead>, 
 pub(super) fn file(root: &Table<'_>, reader: &Reader<'_>) -> AgentsFile {
     let Some(table) = root.table("agents") else { return AgentsFile::default() };
     if !table.has("file") {
-        table.missing("file", "where `lychgate agent` keeps the hashes of tokens, as in `agents.toml`");
+        table.missing("file", "the file in which `lychgate agent` stores token hashes, such as `agents.toml`");
     }
     let file = reader.any_path(&table, "file");
     table.finish();
@@ -76,7 +76,7 @@ fn tokens_of(root: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> Vec<Ag
 }
 
 fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> AgentRead {
-    let name = table.required("name", "the name that stands in audit lines");
+    let name = table.required("name", "the name for the audit log");
     if let Some(name) = &name {
         check_name(table, name, "agent");
     }
@@ -85,10 +85,10 @@ fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> AgentRead
     let hash = table.string("token_sha256").and_then(|written| checked_hash(table, &written));
     let certificate = certificate(table);
     if has_token && has_hash {
-        table.fault("an agent has `token` or `token_sha256`, one of the two", Some(TOKEN_HINT));
+        table.fault("an agent has either `token` or `token_sha256`", Some(TOKEN_HINT));
     }
     if !(has_token || has_hash || table.has("certificate") || file.file.is_some()) {
-        table.fault("an agent has `token`, `token_sha256` or `certificate`", Some(TOKEN_HINT));
+        table.fault("an agent needs `token`, `token_sha256` or `certificate`", Some(TOKEN_HINT));
     }
     let upstreams = table.strings("upstreams");
     let named = table.has("upstreams").then(|| upstreams.iter().map(|name| name.value.clone()).collect());
@@ -100,7 +100,7 @@ fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> AgentRead
     AgentRead { agent, upstreams, place }
 }
 
-/// A name in a client's certificate, with its kind. What says no kind is a URI or the name of a host.
+/// A name in a client certificate, with its kind. Without a kind it is a URI or a host name.
 fn certificate(table: &Table<'_>) -> Option<String> {
     let written = table.string("certificate")?;
     let value = written.value;
@@ -112,15 +112,16 @@ fn certificate(table: &Table<'_>) -> Option<String> {
     };
     let is_host = || name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
     if name.is_empty() || kind == "dns:" && !is_host() {
-        let hint = "a name in the certificate, as in `spiffe://example.org/ci` or `ci.example.org`; `cn:NAME` is its common name";
-        table.fault_at(&written.place, format!("`certificate`: `{value}` is no name"), Some(hint));
+        let hint =
+            "a name in the certificate, such as `spiffe://example.org/ci` or `ci.example.org`; `cn:NAME` is its common name";
+        table.fault_at(&written.place, format!("`certificate`: `{value}` is not a valid name"), Some(hint));
     }
     Some(format!("{kind}{}", if kind == "dns:" { name.to_ascii_lowercase() } else { name.to_owned() }))
 }
 
 fn hashed(table: &Table<'_>, token: &str) -> Option<[u8; 32]> {
     if token.len() < TOKEN_BYTES || token.contains(' ') {
-        let message = format!("the agent's token is shorter than {TOKEN_BYTES} bytes, or holds a space");
+        let message = format!("the agent's token is shorter than {TOKEN_BYTES} bytes, or contains a space");
         table.fault_of("token", message, Some(TOKEN_HINT));
         return None;
     }
@@ -142,7 +143,7 @@ pub(super) fn issuers(root: &Table<'_>, reader: &Reader<'_>) -> Vec<IssuerConfig
     for table in &tables {
         let (made, place) = issuer(table, reader);
         if all.iter().any(|other| other.issuer == made.issuer) {
-            root.fault_at(&place, format!("there are two issuers `{}`", made.issuer), Some("leave one of them"));
+            root.fault_at(&place, format!("there are two issuers `{}`", made.issuer), Some("remove one of them"));
         }
         if all.len() >= ISSUERS {
             root.fault_at(&place, format!("there are more than {ISSUERS} issuers"), None);
@@ -154,13 +155,14 @@ pub(super) fn issuers(root: &Table<'_>, reader: &Reader<'_>) -> Vec<IssuerConfig
 }
 
 fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
-    let issuer = table.required("issuer", "its identifier, exactly as in the `iss` of its tokens");
+    let issuer = table.required("issuer", "the issuer's identifier, exactly as in the `iss` claim of its tokens");
     let place = issuer.as_ref().map_or_else(|| table.place(), |issuer| issuer.place.clone());
     for url in issuer.iter().chain(&table.string("jwks_uri")) {
         let secure = url.value.starts_with("https://") || url.value.starts_with("http://");
         if !secure || url.value.contains(['#', ' ']) {
-            let hint = "an `https` URL without a fragment; `http` on loopback where `[oauth]` says `allow_loopback_http = true`";
-            table.fault_at(&url.place, format!("`{}` is no such URL", url.value), Some(hint));
+            let hint =
+                "an `https` URL without a fragment; `http` on loopback requires `allow_loopback_http = true` under `[oauth]`";
+            table.fault_at(&url.place, format!("`{}` is not a valid issuer URL", url.value), Some(hint));
         }
     }
     let words = |key: &str| -> Vec<String> { table.strings(key).into_iter().map(|word| word.value).collect() };
@@ -175,7 +177,11 @@ fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
         // RFC 6749, section 3.3.
         let fits = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
         if scope.value.is_empty() || !scope.value.bytes().all(fits) {
-            table.fault_at(&scope.place, format!("`{}` is no scope", scope.value), Some("one scope a string, without spaces"));
+            table.fault_at(
+                &scope.place,
+                format!("`{}` is not a valid scope", scope.value),
+                Some("write one scope per string, without spaces"),
+            );
         }
     }
     let made = IssuerConfig {
@@ -199,13 +205,13 @@ fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
 pub(super) fn check_listener(root: &Table<'_>, agents: &[AgentRead], issuers: &[IssuerConfig], listen: &Listen) {
     let certified = listen.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
     for read in agents.iter().filter(|read| read.agent.certificate.is_some() && !certified) {
-        let message = format!("`{}` has a `certificate`, and nobody is asked for one", read.agent.name);
+        let message = format!("`{}` has a `certificate`, but the listener requests none", read.agent.name);
         root.fault_at(&read.place, message, Some("name the authority that signs them: `tls.client_ca` under `[listen]`"));
     }
     let nameless = listen.public_url.is_none() && listen.hosts.is_empty() && listen.address.ip().is_unspecified();
     if nameless && issuers.iter().any(|issuer| issuer.audience.is_empty()) {
         let message = "tokens of an `[[issuer]]` must be for this gate, and it has no name";
-        root.fault_of("issuer", message, Some("say `public_url` under `[listen]`, or `audience` under `[[issuer]]`"));
+        root.fault_of("issuer", message, Some("set `public_url` under `[listen]`, or `audience` under `[[issuer]]`"));
     }
 }
 
@@ -216,12 +222,12 @@ pub(super) fn check(root: &Table<'_>, agents: &[AgentRead], upstreams: &[(Locate
         for earlier in agents.iter().take(index) {
             let (name, other) = (&read.agent.name, &earlier.agent.name);
             if name == other {
-                let hint = "each agent has its own name; `lychgate agent` gives it more tokens than one";
+                let hint = "agent names are unique; `lychgate agent add` creates further tokens for an agent";
                 root.fault_at(&read.place, format!("there are two agents `{name}`"), Some(hint));
             }
             if read.agent.tokens.iter().any(|token| earlier.agent.tokens.contains(token)) {
                 let message = format!("`{name}` has the same token as `{other}`");
-                root.fault_at(&read.place, message, Some("each agent has its own token: it is how the gate tells them apart"));
+                root.fault_at(&read.place, message, Some("each agent needs its own token, which identifies it"));
             }
             if read.agent.certificate.is_some() && read.agent.certificate == earlier.agent.certificate {
                 let message = format!("`{name}` has the same name in certificates as `{other}`");

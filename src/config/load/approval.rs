@@ -25,7 +25,7 @@ pub(super) fn approval(root: &Table<'_>, reader: &Reader<'_>) -> ApprovalConfig 
     made
 }
 
-/// What a policy says of approvals.
+/// The approval settings of a policy.
 pub(super) fn of_policy(table: &Table<'_>, made: &mut PolicyConfig) {
     made.confirm_first_write = table.choice("confirm", &[("first-write", true), ("nothing", false)]).unwrap_or(false);
     let Some(approval) = table.table("approval") else { return };
@@ -37,14 +37,14 @@ pub(super) fn of_policy(table: &Table<'_>, made: &mut PolicyConfig) {
                 Some(scope) => scopes.push(scope),
                 None => {
                     let hint = "known: `once`, `session`, `call`, `always`";
-                    approval.fault_at(&word.place, format!("`scopes` holds `{}`", word.value), Some(hint));
+                    approval.fault_at(&word.place, format!("`scopes` contains `{}`", word.value), Some(hint));
                 }
             }
         }
         scopes.sort_unstable();
         scopes.dedup();
         if scopes.is_empty() {
-            approval.fault_of("scopes", "`scopes` allows no yes at all", Some("write `scopes = [\"once\"]`"));
+            approval.fault_of("scopes", "`scopes` is empty: no approval is possible", Some("write `scopes = [\"once\"]`"));
         }
         made.scopes = scopes;
     }
@@ -55,7 +55,11 @@ pub(super) fn of_policy(table: &Table<'_>, made: &mut PolicyConfig) {
 pub(super) fn check(root: &Table<'_>, approval: &ApprovalConfig, policies: &std::collections::BTreeMap<String, PolicyConfig>) {
     let good = |policy: &PolicyConfig| policy.scopes.contains(&Scope::Always);
     if let (None, Some((name, _))) = (&approval.file, policies.iter().find(|(_, policy)| good(policy))) {
-        let hint = "say where a yes for good is kept: `file = \"PATH\"` under `[approval]`";
-        root.fault_of("policy", format!("`policy.{name}.approval` allows `always`, which is kept nowhere"), Some(hint));
+        let hint = "permanent approvals are stored in a file: set `file = \"PATH\"` under `[approval]`";
+        root.fault_of(
+            "policy",
+            format!("`policy.{name}.approval` allows `always`, but permanent approvals have no file"),
+            Some(hint),
+        );
     }
 }

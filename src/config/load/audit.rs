@@ -49,16 +49,13 @@ pub(super) fn audit(root: &Table<'_>, reader: &Reader<'_>) -> AuditConfig {
     rotation.keep_bytes = table.integer("keep_bytes", 1 << 16..=1 << 50);
     if stdout {
         for key in OF_FILES.iter().filter(|key| table.has(key)) {
-            let hint = "leave it out, or write `file = \"PATH\"` in the place of `stdout`";
+            let hint = "remove it, or replace `stdout` with `file = \"PATH\"`";
             table.fault_of(key, format!("`{key}` has no effect on standard output"), Some(hint));
         }
     }
     table.finish();
     if file.is_some() == stdout {
-        table.fault(
-            "the audit log goes to a `file` or to `stdout`, one of the two",
-            Some("write `file = \"PATH\"` or `stdout = true`"),
-        );
+        table.fault("the audit log needs either `file` or `stdout`", Some("write `file = \"PATH\"` or `stdout = true`"));
     }
     made.to = file.map(AuditTo::File).or(stdout.then_some(AuditTo::Stdout));
     made
@@ -68,8 +65,8 @@ pub(super) fn audit(root: &Table<'_>, reader: &Reader<'_>) -> AuditConfig {
 fn bytes_or_none(table: &Table<'_>, key: &str) -> Option<u64> {
     let bytes = table.integer(key, 0..=1 << 40)?;
     if (1..1 << 16).contains(&bytes) {
-        let hint = "65536 is the least, and 0 is no bound";
-        table.fault_of(key, format!("`{key}` is smaller than what a few lines take"), Some(hint));
+        let hint = "the minimum is 65536; 0 disables it";
+        table.fault_of(key, format!("`{key}` is too small"), Some(hint));
     }
     Some(bytes)
 }
@@ -79,8 +76,8 @@ pub(super) fn command(table: &Table<'_>, reader: &Reader<'_>, key: &str) -> Vec<
     let mut words: Vec<String> = table.strings(key).into_iter().map(|word| word.value).collect();
     match words.first_mut() {
         Some(program) if program.is_empty() => {
-            let hint = "as in `[\"/usr/local/bin/program\", \"--option\"]`";
-            table.fault_of(key, format!("`{key}` names no program"), Some(hint));
+            let hint = "for example `[\"/usr/local/bin/program\", \"--option\"]`";
+            table.fault_of(key, format!("`{key}` is empty"), Some(hint));
         }
         // A bare name is looked for where the system looks for programs.
         Some(program) if program.contains('/') => *program = reader.path(program).to_string_lossy().into_owned(),
@@ -95,11 +92,11 @@ fn url(table: &Table<'_>) -> Option<String> {
     let host = parsed.as_ref().and_then(Uri::host).unwrap_or_default();
     let scheme = parsed.as_ref().and_then(Uri::scheme_str);
     if !matches!(scheme, Some("http" | "https")) || host.is_empty() || url.value.contains(['#', '@']) {
-        let hint = "a URL is `https://`, a host and a path, without name and password";
-        table.fault_at(&url.place, "`anchor_url` is no URL that can be called", Some(hint));
+        let hint = "use `https://`, a host and a path, without user name and password";
+        table.fault_at(&url.place, "`anchor_url` is not a valid URL", Some(hint));
     } else if leaves_in_the_clear(&url.value) {
-        let hint = "who can change it on its way can hide what it shows: write `https://`, or keep to this machine";
-        table.fault_at(&url.place, "`anchor_url` would be reached without encryption", Some(hint));
+        let hint = "a checkpoint modified in transit proves nothing: use `https://`, or a host on this machine";
+        table.fault_at(&url.place, "`anchor_url` would be contacted without encryption", Some(hint));
     }
     Some(url.value)
 }
@@ -155,16 +152,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_told() {
-        for (text, told) in [
+        for (text, expected) in [
             ("stdout = true\nkeep_days = 3", "`keep_days` has no effect on standard output"),
-            ("file = \"a\"\nrotate_bytes = 100", "smaller than what a few lines take"),
+            ("file = \"a\"\nrotate_bytes = 100", "too small"),
             ("file = \"a\"\nanchor_url = \"http://keep.example/\"", "without encryption"),
-            ("file = \"a\"\nanchor_url = \"keep.example\"", "no URL that can be called"),
-            ("file = \"a\"\nanchor_command = [\"\"]", "names no program"),
-            ("file = \"a\"\ncheckpoint_seconds = 0", "`checkpoint_seconds` must lie between"),
+            ("file = \"a\"\nanchor_url = \"keep.example\"", "not a valid URL"),
+            ("file = \"a\"\nanchor_command = [\"\"]", "`anchor_command` is empty"),
+            ("file = \"a\"\ncheckpoint_seconds = 0", "`checkpoint_seconds` must be between"),
         ] {
             let faults = read(&format!("[audit]\n{text}\n")).unwrap_err();
-            assert!(faults.contains(told), "{text}: {faults}");
+            assert!(faults.contains(expected), "{text}: {faults}");
         }
     }
 }

@@ -17,8 +17,8 @@ pub(super) fn classifier(policy: &Table<'_>, reader: &Reader<'_>) -> Option<Clas
     let server = http(&table, reader);
     if let Some(server) = server.as_ref().filter(|server| leaves_in_the_clear(&server.url)) {
         let host = server.url.parse::<Uri>().ok().and_then(|url| url.host().map(str::to_owned)).unwrap_or_default();
-        let hint = "what servers say goes there: write `https://`, or run the classifier on this machine";
-        table.fault_of("url", format!("`{}` would be reached without encryption", host.escape_debug()), Some(hint));
+        let hint = "it receives server content: use `https://`, or run the classifier on this machine";
+        table.fault_of("url", format!("`{}` would be contacted without encryption", host.escape_debug()), Some(hint));
     }
     let mut made = server.map(ClassifierConfig::new);
     let bytes = |key: &str, range| table.integer(key, range).map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -31,7 +31,7 @@ pub(super) fn classifier(policy: &Table<'_>, reader: &Reader<'_>) -> Option<Clas
     let threshold = table.number("threshold").and_then(|written| {
         let number = written.value.parse::<f64>().ok().filter(|number| (0.0..=1.0).contains(number));
         if number.is_none() {
-            table.fault_at(&written.place, "`threshold` must lie between 0 and 1", None);
+            table.fault_at(&written.place, "`threshold` must be between 0 and 1", None);
         }
         number
     });

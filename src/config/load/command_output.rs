@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 /// says on its standard error goes to that of the gate, where a person reads it.
 ///
 /// # Errors
-/// That it cannot be started, fails, takes too long, or prints too much or what is no text.
+/// It cannot be started, fails, times out, or its output is too long or not text.
 pub(super) fn by(command: &[String], within: Duration, most: u64) -> io::Result<String> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::NotFound)?;
     let mut child = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
@@ -27,7 +27,7 @@ pub(super) fn by(command: &[String], within: Duration, most: u64) -> io::Result<
         child.kill()?;
         child.wait()?;
         // Its own children may hold the pipe open for ever: the thread ends with them.
-        return Err(io::Error::other(format!("it took longer than {} s", within.as_secs())));
+        return Err(io::Error::other(format!("it timed out after {} s", within.as_secs())));
     };
     let read = read?;
     if read.len() as u64 > most {
@@ -54,7 +54,7 @@ mod tests {
     fn a_program_has_its_time_and_its_bytes() {
         assert_eq!(sh("printf value", 5000).unwrap(), "value");
         assert!(sh("exit 3", 5000).is_err());
-        assert!(sh("exec sleep 20", 50).unwrap_err().to_string().contains("longer than"));
+        assert!(sh("exec sleep 20", 50).unwrap_err().to_string().contains("timed out"));
         assert!(sh("yes", 5000).unwrap_err().to_string().contains("more than 100 bytes"));
         assert!(by(&["/no/such/program".to_owned()], Duration::from_secs(1), 100).is_err());
     }

@@ -13,10 +13,10 @@ use super::values::{Reader, check_name};
 
 /// Longest value, in bytes.
 pub(super) const VALUE_BYTES: u64 = 64 << 10;
-/// A command has so long to print its value, unless the file says otherwise (`timeout_seconds`).
+/// Default timeout of a command that prints a value (`timeout_seconds`).
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-const HINT: &str = "write `name`, and where the value is: `env = \"NAME\"`, `file = \"PATH\"` or `command = [\"PROGRAM\", …]`";
+const HINT: &str = "set `name`, and the source of the value: `env = \"NAME\"`, `file = \"PATH\"` or `command = [\"PROGRAM\", …]`";
 
 /// Reads what a policy guards.
 pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
@@ -27,7 +27,7 @@ pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
         if let Some(name) = &name {
             check_name(&table, name, "secret");
             if names.contains(&name.value) {
-                table.fault_at(&name.place, format!("there are two secrets `{}`", name.value), Some("each has its own name"));
+                table.fault_at(&name.place, format!("there are two secrets `{}`", name.value), Some("names are unique"));
             }
             names.push(name.value.clone());
         }
@@ -50,19 +50,15 @@ pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
                 (program.place.clone(), format!("`{}`", program.value), reader.run(&words, timeout))
             }
             _ => {
-                table.fault("a secret is in one of `env`, `file` and `command`", Some(HINT));
+                table.fault("set exactly one of `env`, `file` and `command`", Some(HINT));
                 continue;
             }
         };
         match value.map(Zeroizing::new) {
-            Err(error) => table.fault_at(&place, format!("no secret can be had from {from}: {error}"), None),
+            Err(error) => table.fault_at(&place, format!("cannot read the secret from {from}: {error}"), None),
             Ok(value) if !made.guarded.guard(value.trim()) => {
                 let message = format!("the secret in {from} is shorter than {} bytes", Own::LEAST_BYTES);
-                table.fault_at(
-                    &place,
-                    message,
-                    Some("what is so short stands in ordinary texts by chance: it cannot be guarded"),
-                );
+                table.fault_at(&place, message, Some("short values occur in ordinary text by chance and cannot be guarded"));
             }
             Ok(_) => {}
         }

@@ -51,8 +51,8 @@ fn checked_origin(table: &Table<'_>, origin: Located<String>) -> String {
             !scheme.is_empty() && !rest.is_empty() && scheme_fits && rest_fits
         });
     if !fits {
-        let hint = "an origin is scheme, host and port and nothing more, as in `https://app.example.org`; there is no wildcard";
-        table.fault_at(&origin.place, format!("`{}` is no origin", origin.value), Some(hint));
+        let hint = "an origin consists of scheme, host and port, as in `https://app.example.org`; wildcards are not supported";
+        table.fault_at(&origin.place, format!("`{}` is not a valid origin", origin.value), Some(hint));
     }
     value
 }
@@ -62,7 +62,7 @@ fn checked_url(table: &Table<'_>, url: Located<String>) -> String {
     let site = bare.strip_prefix("https://").or_else(|| bare.strip_prefix("http://"));
     let fits = |site: &str| site.parse::<http::uri::Authority>().is_ok() && !site.contains('@');
     if !site.is_some_and(fits) {
-        let hint = "scheme, host and port and nothing more, as in `https://gate.example.org`";
+        let hint = "scheme, host and port only, as in `https://gate.example.org`";
         table.fault_at(&url.place, format!("`public_url` is `{}`", url.value), Some(hint));
     }
     bare.to_owned()
@@ -73,8 +73,9 @@ fn checked_host(table: &Table<'_>, host: Located<String>) -> String {
     let bare = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(&value);
     let name_fits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
     if !name_fits && bare.parse::<std::net::Ipv6Addr>().is_err() {
-        let hint = "a host is a name or an address without scheme and port, as in `gate.example.org`; there is no wildcard";
-        table.fault_at(&host.place, format!("`{}` is no host", host.value), Some(hint));
+        let hint =
+            "a host is a name or an address without scheme and port, as in `gate.example.org`; wildcards are not supported";
+        table.fault_at(&host.place, format!("`{}` is not a valid host", host.value), Some(hint));
     }
     value
 }
@@ -83,7 +84,7 @@ fn checked_host(table: &Table<'_>, host: Located<String>) -> String {
 pub(super) fn admin(root: &Table<'_>, listen: SocketAddr) -> Admin {
     let Some(table) = root.table("admin") else { return Admin::default() };
     if !table.has("address") {
-        table.missing("address", "where `/metrics`, `/healthz` and `/readyz` are, as in `127.0.0.1:8801`");
+        table.missing("address", "the address that serves `/metrics`, `/healthz` and `/readyz`, such as `127.0.0.1:8801`");
     }
     let address = address(&table, "8801");
     let hosts = table.strings("hosts").into_iter().map(|host| checked_host(&table, host)).collect();
@@ -91,11 +92,11 @@ pub(super) fn admin(root: &Table<'_>, listen: SocketAddr) -> Admin {
     let console_url = table.string("console_url").map(|url| console_url(&table, url));
     table.finish();
     if console == Some(true) && console_url.is_none() && address.is_some_and(|address| !address.ip().is_loopback()) {
-        let hint = "put a proxy with TLS before it and name its address: `console_url = \"https://gate-admin.example.org\"`";
-        table.fault_of("console", "off loopback the console is shown over TLS only", Some(hint));
+        let hint = "put a TLS proxy in front and set its URL: `console_url = \"https://gate-admin.example.org\"`";
+        table.fault_of("console", "off loopback the console requires TLS", Some(hint));
     }
     if address.is_some_and(|admin| admin.port() != 0 && admin.port() == listen.port() && overlap(admin, listen)) {
-        table.fault_of("address", "the admin port is the agents' port", Some("give it a port of its own"));
+        table.fault_of("address", "the admin port equals the agents' port", Some("use a different port"));
     }
     Admin { address, hosts, console, console_url }
 }
@@ -104,7 +105,7 @@ fn console_url(table: &Table<'_>, url: Located<String>) -> String {
     let bare = url.value.strip_suffix('/').unwrap_or(&url.value).to_ascii_lowercase();
     let site = bare.strip_prefix("https://").filter(|site| !site.contains('@'));
     if site.is_none_or(|site| site.parse::<http::uri::Authority>().is_err()) {
-        let hint = "`https`, host and port and nothing more, as in `https://gate-admin.example.org`";
+        let hint = "`https`, host and port only, as in `https://gate-admin.example.org`";
         table.fault_at(&url.place, format!("`console_url` is `{}`", url.value), Some(hint));
     }
     bare

@@ -47,7 +47,7 @@ const HEADER_BYTES: u64 = 8192;
 /// Longest config file, in bytes.
 const CONFIG_BYTES: u64 = 1 << 20;
 
-/// Reads a config file. Secrets are taken from where the file says they are, relative paths are
+/// Reads a config file. Secrets are read from the sources that it references, relative paths are
 /// resolved against the file's folder, and every file and folder that is named must be there.
 ///
 /// # Errors
@@ -116,7 +116,7 @@ pub fn load_kept(path: &Path) -> Result<(QuarantineConfig, EvidenceConfig), Vec<
     read(path, &Machine, |root, reader| (stores::quarantine(root, reader), stores::evidence(root, reader)))
 }
 
-/// Reads only what is said of the audit log, as [`load_admin`] does.
+/// Reads only the section of the audit log, as [`load_admin`] does.
 ///
 /// # Errors
 /// What is wrong with that section.
@@ -220,7 +220,7 @@ fn read<T>(path: &Path, world: &dyn Environment, make: impl FnOnce(&Table<'_>, &
 fn read_by<T>(path: &Path, reader: Reader<'_>, make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T) -> Result<T, Vec<Fault>> {
     let file = path.display().to_string();
     let text = reader.config(path, CONFIG_BYTES).map_err(|error| {
-        vec![Fault::of_file(&file, format!("cannot be read: {error}"), Some("name another file with `--config FILE`"))]
+        vec![Fault::of_file(&file, format!("cannot be read: {error}"), Some("pass another file with `--config FILE`"))]
     })?;
     if let Some(fault) = foreign::check(&file, &text) {
         return Err(vec![fault]);
@@ -263,8 +263,8 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: LoadScope) -> Config {
         suppress::check(root, &policies, &upstreams);
     }
     if upstreams.is_empty() && wants == LoadScope::Upstreams {
-        let hint = "say where the server is: `[upstream.NAME]` with `http`, `sse` or `stdio`";
-        root.fault("no upstream is named", Some(hint));
+        let hint = "add `[upstream.NAME]` with `http`, `sse` or `stdio`";
+        root.fault("no upstream is configured", Some(hint));
     }
 
     Config {
@@ -313,8 +313,8 @@ fn check_listener(root: &Table<'_>, listen: &Listen, nobody: bool) {
     }
     root.fault_of(
         "listen",
-        format!("`{}` is reachable from other machines, and nobody has to say who it is", listen.address),
-        Some("name the agents with their tokens (`[[agent]]`), listen on 127.0.0.1, or say `allow_unauthenticated_agents_off_loopback = true`"),
+        format!("`{}` is reachable from other machines, and callers are not authenticated", listen.address),
+        Some("add agents with tokens (`[[agent]]`), listen on 127.0.0.1, or set `allow_unauthenticated_agents_off_loopback = true`"),
     );
 }
 
@@ -380,7 +380,7 @@ fn limits(table: &Table<'_>) -> Limits {
     for (key, limit) in [("bytes_in_flight", made.bytes_in_flight), ("bytes_in_flight_per_agent", made.bytes_in_flight_per_agent)]
     {
         if limit < made.read.message_bytes {
-            table.fault(format!("`{key}` is less than `message_bytes`"), Some("no message of that length could pass"));
+            table.fault(format!("`{key}` is less than `message_bytes`"), Some("no message of that size could pass"));
         }
     }
     table.finish();

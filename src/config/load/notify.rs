@@ -27,7 +27,7 @@ pub(super) fn notify(root: &Table<'_>, reader: &Reader<'_>) -> NotifyConfig {
         timeout: seconds.map_or(base.timeout, Duration::from_secs),
     };
     if seconds.is_some() && made.command.is_empty() && !table.has("webhook") {
-        let hint = "add `notify_command` or `webhook`, or leave it out";
+        let hint = "add `notify_command` or `webhook`, or remove it";
         table.fault_of("notify_seconds", "`notify_seconds` has no effect: nobody is notified", Some(hint));
     }
     made
@@ -38,14 +38,16 @@ fn webhook(approval: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
     let url = if table.is_table("url") {
         reader.secret(&table, "url")
     } else {
-        table.required("url", "where requests are sent, as in `https://chat.example.org/hooks/approvals`").map(|url| url.value)
+        table
+            .required("url", "the URL that receives requests, such as `https://chat.example.org/hooks/approvals`")
+            .map(|url| url.value)
     };
     if let Some(url) = &url {
         check(&table, url);
     }
     let bearer = reader.secret(&table, "bearer");
     if bearer.as_ref().is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err()) {
-        table.fault_of("bearer", "the token cannot stand in a header", Some("a bearer token is printable ASCII"));
+        table.fault_of("bearer", "the token is not valid in a header", Some("a bearer token is printable ASCII"));
     }
     let headers = headers(&table, reader);
     let ca = reader.file(&table, "ca");
@@ -62,7 +64,7 @@ fn check(table: &Table<'_>, url: &str) {
         let hint = "use `https://`, a host and a path, without name and password";
         table.fault_of("url", "`url` of `webhook` is not a valid URL", Some(hint));
     } else if leaves_in_the_clear(url) {
-        let hint = "requests name agents, tools and arguments: write `https://`, or use an address of this machine";
+        let hint = "requests contain agents, tools and arguments: use `https://`, or an address of this machine";
         table.fault_of("url", "the webhook would be called without encryption", Some(hint));
     } else if scheme == Some("http") && table.has("ca") {
         table.fault_of("ca", "`ca` has no effect on an `http://` URL", Some("write `https://`"));

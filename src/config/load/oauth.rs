@@ -33,7 +33,7 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     made.lease = seconds("lease_seconds", 2..=600, made.lease);
     made.request = seconds("request_seconds", 1..=120, made.request);
     if made.lease <= made.request {
-        let hint = "whoever renews a login must have it done before another one may";
+        let hint = "a renewal must end before its lease does";
         table.fault("`lease_seconds` must be longer than `request_seconds`", Some(hint));
     }
     made.pending_logins = table.integer("pending_logins", 1..=100_000).map_or(made.pending_logins, |most| most as usize);
@@ -42,7 +42,7 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     made.client_document = client_document(&table);
     if let Some(name) = table.string("client_name") {
         if name.value.is_empty() || name.value.len() > 100 || name.value.chars().any(char::is_control) {
-            table.fault_at(&name.place, "`client_name` is shown to people: 1 to 100 bytes on one line", None);
+            table.fault_at(&name.place, "`client_name` must be 1 to 100 bytes on one line", None);
         }
         made.client_name = name.value;
     }
@@ -65,7 +65,10 @@ pub(super) fn key_place(table: &Table<'_>, reader: &Reader<'_>) -> Option<VaultK
         },
         (None, None, Some(name)) => Some(VaultKey::Keyring(name.value)),
         _ => {
-            table.fault("a key is in one place", Some("`{ file = \"PATH\" }`, `{ env = \"NAME\" }` or `{ keyring = \"NAME\" }`"));
+            table.fault(
+                "set exactly one source for the key",
+                Some("`{ file = \"PATH\" }`, `{ env = \"NAME\" }` or `{ keyring = \"NAME\" }`"),
+            );
             None
         }
     }
@@ -80,7 +83,7 @@ fn callback(table: &Table<'_>) -> Option<Callback> {
         return Some(Callback::Hosted(written.value));
     }
     let hint = "`\"loopback\"`, or the gate's own address as browsers reach it, as in `\"https://gate.example.org\"`";
-    table.fault_at(&written.place, "`callback` is neither", Some(hint));
+    table.fault_at(&written.place, "`callback` is invalid", Some(hint));
     None
 }
 
@@ -91,19 +94,19 @@ fn client_document(table: &Table<'_>) -> Option<String> {
     if is_https(&written.value) && path && !written.value.contains(['?', '#']) {
         return Some(written.value);
     }
-    let hint = "where others can fetch it, as in `\"https://example.org/lychgate.json\"`; the gate shows what it has to say at `/oauth/client.json`";
-    table.fault_at(&written.place, "`client_document` is no `https://` address with a path", Some(hint));
+    let hint = "a public URL, such as `\"https://example.org/lychgate.json\"`; the gate serves the document's content at `/oauth/client.json`";
+    table.fault_at(&written.place, "`client_document` is not an `https://` URL with a path", Some(hint));
     None
 }
 
-/// How the gate logs in at an upstream: as it finds out, where nothing is said; not at all where it has a token.
+/// How the gate logs in at an upstream: by discovery if not set; not at all if it has a token.
 pub(super) fn login(table: &Table<'_>, reader: &Reader<'_>) -> Option<Box<LoginConfig>> {
     if table.is_boolean("oauth") {
         return (table.boolean("oauth") == Some(true)).then(Box::default);
     }
     let Some(inner) = table.table("oauth") else { return Some(Box::default()) };
     if table.has("bearer") {
-        let hint = "leave out one of the two: the gate logs in, or it has a token";
+        let hint = "remove one of the two: the gate either logs in or has a token";
         table.fault_of("oauth", "`oauth` has no effect beside `bearer`", Some(hint));
     }
     let made = LoginConfig {
@@ -121,11 +124,11 @@ pub(super) fn login(table: &Table<'_>, reader: &Reader<'_>) -> Option<Box<LoginC
             .then(|| inner.strings("scopes").into_iter().map(|scope| checked_scope(&inner, scope)).collect()),
     };
     if made.client_id.is_some() != made.issuer.is_some() {
-        let hint = "an id is good at the authorization server that gave it, and is shown to no other";
-        inner.fault("`client_id` and `issuer` go together", Some(hint));
+        let hint = "a client id is valid only at the authorization server that issued it";
+        inner.fault("`client_id` and `issuer` require each other", Some(hint));
     }
     if made.grant != Grant::Person && made.client_id.is_none() {
-        inner.missing("client_id", "a client that logs in by itself was registered beforehand");
+        inner.missing("client_id", "`client_credentials` requires a registered client");
     }
     inner.finish();
     Some(Box::new(made))
@@ -140,7 +143,7 @@ fn grant(table: &Table<'_>, reader: &Reader<'_>) -> Grant {
     let found = table.table("grant").and_then(|outer| {
         let inner = outer.table("enterprise");
         if inner.is_none() {
-            outer.fault("`grant` names no way to a token", Some(GRANT_HINT));
+            outer.fault("`grant` is not a known grant", Some(GRANT_HINT));
         }
         outer.finish();
         inner
@@ -148,9 +151,9 @@ fn grant(table: &Table<'_>, reader: &Reader<'_>) -> Grant {
     let Some(inner) = found else { return Grant::Person };
     let issuer = address(&inner, "issuer");
     for (key, hint) in [
-        ("issuer", "the organisation's login server"),
-        ("client_id", "the gate's id at the organisation's login server"),
-        ("id_token_file", "the file that the ID token is read from, each time anew"),
+        ("issuer", "the organization's login server"),
+        ("client_id", "the gate's id at the organization's login server"),
+        ("id_token_file", "the file with the ID token; read before each exchange"),
     ] {
         if !inner.has(key) {
             inner.missing(key, hint);
@@ -195,8 +198,8 @@ fn checked_scope(table: &Table<'_>, scope: Located<String>) -> String {
     if !fits {
         table.fault_at(
             &scope.place,
-            format!("`{}` is no scope", scope.value.escape_debug()),
-            Some("one word without spaces and quotes each"),
+            format!("`{}` is not a valid scope", scope.value.escape_debug()),
+            Some("a scope contains neither spaces nor quotes"),
         );
     }
     scope.value
@@ -206,8 +209,8 @@ fn checked_scope(table: &Table<'_>, scope: Located<String>) -> String {
 fn address(table: &Table<'_>, key: &str) -> Option<String> {
     let written = table.string(key)?;
     if !is_https(&written.value) && !is_here(&written.value) {
-        let hint = "as in `https://login.example.org`, spelt as that server spells it";
-        table.fault_at(&written.place, format!("`{key}` is no `https://` address"), Some(hint));
+        let hint = "such as `https://login.example.org`, exactly as the server's metadata spells it";
+        table.fault_at(&written.place, format!("`{key}` is not an `https://` URL"), Some(hint));
     }
     Some(written.value)
 }

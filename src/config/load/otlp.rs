@@ -14,26 +14,26 @@ use super::values::Reader;
 const ATTRIBUTES: usize = 64;
 const ATTRIBUTE_BYTES: usize = 1024;
 
-/// Reads `[otlp]`, if there. No environment variable takes its place: what leaves the machine stands in the file.
+/// Reads `[otlp]`, if there. Environment variables are ignored: exports are visible in the config file.
 pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> {
     let table = root.table("otlp")?;
-    let endpoint = table.required("endpoint", "where the collector is, as in `http://127.0.0.1:4318`");
+    let endpoint = table.required("endpoint", "the collector's URL, such as `http://127.0.0.1:4318`");
     let plain = table.boolean("allow_plain_http") == Some(true);
     if let Some(url) = &endpoint {
         let https = check_url(&table, url, "endpoint");
         if url.value.contains('?') {
-            let hint = "a key goes into `headers`, as `{ env = … }` or `{ file = … }`";
-            table.fault_at(&url.place, "`endpoint` holds a query", Some(hint));
+            let hint = "put keys into `headers`, as `{ env = … }` or `{ file = … }`";
+            table.fault_at(&url.place, "`endpoint` contains a query", Some(hint));
         } else if url.value.trim_end_matches('/').ends_with("/v1/logs")
             || url.value.trim_end_matches('/').ends_with("/v1/traces")
             || url.value.trim_end_matches('/').ends_with("/v1/metrics")
         {
-            let hint = "write what stands before `/v1/…`: the gate adds that for each signal";
-            table.fault_at(&url.place, "`endpoint` is that of one signal", Some(hint));
+            let hint = "remove `/v1/…`: the gate appends it for each signal";
+            table.fault_at(&url.place, "`endpoint` is the URL of a single signal", Some(hint));
         } else if leaves_in_the_clear(&url.value) && !plain {
             let hint =
-                "audit lines go there: write `https://`, run a collector on this machine, or say `allow_plain_http = true`";
-            table.fault_at(&url.place, "the collector would be reached without encryption", Some(hint));
+                "it receives audit lines: use `https://`, run a collector on this machine, or set `allow_plain_http = true`";
+            table.fault_at(&url.place, "the collector would be contacted without encryption", Some(hint));
         }
         if !https && table.has("ca") {
             table.fault_of("ca", "`ca` has no effect on an `http://` URL", Some("write `https://`"));
@@ -48,7 +48,7 @@ pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> 
     if let Some(written) = table.number("sample_ratio") {
         match written.value.parse::<f64>().ok().filter(|number| (0.0..=1.0).contains(number)) {
             Some(ratio) => made.sample_ratio = ratio,
-            None => table.fault_at(&written.place, "`sample_ratio` must lie between 0 and 1", None),
+            None => table.fault_at(&written.place, "`sample_ratio` must be between 0 and 1", None),
         }
     }
     made.resource = resource(&table);
@@ -62,7 +62,7 @@ pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> 
     made.batch_records = count("batch_records", 1..=100_000, made.batch_records);
     made.batch_bytes = count("batch_bytes", 1024..=64 << 20, made.batch_bytes);
     if !made.logs && !made.traces && !made.metrics {
-        table.fault("nothing is left to send", Some("say `true` for `logs`, `traces` or `metrics`, or leave `[otlp]` out"));
+        table.fault("all signals are disabled", Some("enable `logs`, `traces` or `metrics`, or remove `[otlp]`"));
     }
     table.finish();
     Some(made)
@@ -76,8 +76,8 @@ fn resource(table: &Table<'_>) -> BTreeMap<String, String> {
     for name in names {
         if all.is_table(&name.value) {
             all.know(&name.value);
-            let hint = "the whole name goes into quotes, as in `\"service.name\" = \"gate\"`";
-            all.fault_at(&name.place, format!("`{}` is no text", name.value.escape_debug()), Some(hint));
+            let hint = "quote the whole name, as in `\"service.name\" = \"gate\"`";
+            all.fault_at(&name.place, format!("`{}` is not a string", name.value.escape_debug()), Some(hint));
             continue;
         }
         let Some(value) = all.string(&name.value) else { continue };

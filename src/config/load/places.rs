@@ -8,7 +8,7 @@ use crate::document::{Located, Table};
 
 use super::values::Reader;
 
-/// Time to look up names, unless the file says otherwise (`resolve_ms`).
+/// Default time to resolve names (`resolve_ms`).
 const RESOLVE: Duration = Duration::from_millis(500);
 
 /// Reads `roots` and `urls` of a policy.
@@ -35,7 +35,7 @@ pub(super) fn hosts(table: &Table<'_>) -> HostList {
         let pattern = |entry: &Located<String>| match HostPattern::read(&entry.value) {
             Ok(pattern) => Some(pattern),
             Err(hint) => {
-                table.fault_at(&entry.place, format!("`{key}` holds `{}`", entry.value.escape_debug()), Some(hint));
+                table.fault_at(&entry.place, format!("`{key}` contains `{}`", entry.value.escape_debug()), Some(hint));
                 None
             }
         };
@@ -52,8 +52,8 @@ fn folder(table: &Table<'_>, reader: &Reader<'_>, written: &Located<String>) -> 
     let of_windows =
         text.get(1..2) == Some(":") && text.starts_with(|c: char| c.is_ascii_alphabetic()) || text.starts_with("\\\\");
     if text.is_empty() || text.contains(['*', '\0']) || text.split(['/', '\\']).any(|part| part == "..") {
-        let hint = "a root is a folder such as `/srv/data`, `~/work` or `C:\\work`, without `..` and stars";
-        table.fault_at(&written.place, format!("`roots` holds `{}`", text.escape_debug()), Some(hint));
+        let hint = "a root is a folder such as `/srv/data`, `~/work` or `C:\\work`, without `..` and `*`";
+        table.fault_at(&written.place, format!("`roots` contains `{}`", text.escape_debug()), Some(hint));
         return None;
     }
     Some(if of_windows { text.to_owned() } else { reader.path(text).display().to_string() })

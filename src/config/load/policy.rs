@@ -16,13 +16,13 @@ use super::upstream::UpstreamRead;
 use super::values::Reader;
 use super::{approval, pins, suppress, tool};
 
-/// The word in `rules` that stands for the built-in rules.
+/// The word in `rules` for the built-in rules.
 const BUILTIN: &str = "builtin";
 
 /// Whether verdicts are carried out, by its word in the file.
 pub(super) const MODES: [(&str, bool); 2] = [("enforce", true), ("observe", false)];
 
-/// Whether only what is beyond doubt is acted on, by the word in the file.
+/// Whether only unambiguous matches are acted on.
 const PROFILES: [(&str, bool); 2] = [("usual", false), ("strict", true)];
 /// The pack of rules that now and then are set off by an ordinary text.
 const LIKELY: &str = "likely";
@@ -37,7 +37,7 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
         made.rules =
             written.iter().filter(|entry| entry.value != BUILTIN).map(|entry| reader.folder(table, "rules", entry)).collect();
         if written.is_empty() && made.enforce {
-            let hint = format!("write `rules = [\"{BUILTIN}\"]`, or `mode = \"observe\"` if nothing is to be judged");
+            let hint = format!("write `rules = [\"{BUILTIN}\"]`, or `mode = \"observe\"` to enforce nothing");
             table.fault_of("rules", format!("`policy.{name}` enforces no rules at all"), Some(&hint));
         }
     }
@@ -92,7 +92,7 @@ fn redact_results(policy: &Table<'_>, made: &mut PolicyConfig) {
             name if REDACTED.contains(&name) => {
                 made.packs.entry(format!("redact-{name}")).or_insert(true);
             }
-            name => policy.fault_at(&what.place, format!("`redact_results` holds `{name}`"), Some(&suggest(name, &REDACTED))),
+            name => policy.fault_at(&what.place, format!("`redact_results` contains `{name}`"), Some(&suggest(name, &REDACTED))),
         }
     }
 }
@@ -103,7 +103,7 @@ fn block_uninspected(policy: &Table<'_>) -> Vec<Unread> {
         let known = Unread::WORDS.iter().find(|(word, _)| *word == written.value);
         if known.is_none() {
             let hint = suggest(&written.value, &Unread::WORDS.map(|(word, _)| word));
-            policy.fault_at(&written.place, format!("`block_uninspected` holds `{}`", written.value), Some(&hint));
+            policy.fault_at(&written.place, format!("`block_uninspected` contains `{}`", written.value), Some(&hint));
         }
         known.map(|(_, reason)| *reason)
     };
@@ -136,7 +136,7 @@ fn sizes(policy: &Table<'_>, key: &str) -> BTreeMap<String, usize> {
 fn change_of(table: &Table<'_>) -> Override {
     let made = Override { action: table.choice("action", &Action::WORDS), enabled: table.boolean("enabled") };
     if made.action.is_none() && made.enabled.is_none() && !table.has("action") && !table.has("enabled") {
-        table.fault("the override changes nothing", Some("write `{ action = \"log\" }` or `{ enabled = false }`"));
+        table.fault("the override has no effect", Some("write `{ action = \"log\" }` or `{ enabled = false }`"));
     }
     table.finish();
     made
@@ -147,8 +147,8 @@ fn arguments(table: &Table<'_>, key: &str) -> Vec<String> {
     for entry in &written {
         let fits = entry.value.split_once('.').is_some_and(|(tool, argument)| !tool.is_empty() && !argument.is_empty());
         if !fits {
-            let hint = "a tool and its argument joined by a point, as in `run_query.sql`";
-            table.fault_at(&entry.place, format!("`{key}` holds `{}`", entry.value), Some(hint));
+            let hint = "a tool and its argument joined by a dot, as in `run_query.sql`";
+            table.fault_at(&entry.place, format!("`{key}` contains `{}`", entry.value), Some(hint));
         }
     }
     written.into_iter().map(|entry| entry.value).collect()

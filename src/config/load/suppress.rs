@@ -9,24 +9,24 @@ use crate::document::{Fault, Located, Table};
 
 use super::upstream::UpstreamRead;
 
-/// How far ahead one may reach: whoever still wants it then looks at it again.
+/// Maximum duration of a suppression, after which it must be reviewed.
 const MOST_DAYS: u64 = 366;
 /// Most of one policy.
 const MOST: usize = 1000;
 /// Longest name, place or reason, in bytes.
 const TEXT_BYTES: usize = 1024;
 
-const REASON: &str = "say who decided it and why, for whoever reads the audit log: `reason = \"…\"`";
-const UNTIL: &str = "say on which day it is looked at again, a year ahead at most: `until = 2027-01-31`";
-const RULE: &str = "name the rule by its id, as the audit line does: `rule = \"…\"`, or several: `rules = [\"…\", \"…\"]`";
-const SHA256: &str = "32 digits of hex, as `evidence` in the audit line has them; `lychgate explain` writes it out";
-const AT: &str = "a JSON pointer such as `/result/content/*/text`, where `*` is any one step";
+const REASON: &str = "who decided this and why, for readers of the audit log: `reason = \"…\"`";
+const UNTIL: &str = "the last day on which it applies, at most a year ahead: `until = 2027-01-31`";
+const RULE: &str = "the rule's id, as in the audit line: `rule = \"…\"`, or several: `rules = [\"…\", \"…\"]`";
+const SHA256: &str = "32 hexadecimal digits, as in `evidence` of the audit line; `lychgate explain` prints them";
+const AT: &str = "a JSON pointer such as `/result/content/*/text`, in which `*` matches any one step";
 
 /// Reads what a policy suppresses.
 pub(super) fn suppressions(policy: &Table<'_>) -> Vec<Arc<Suppression>> {
     let tables = policy.tables("suppress");
     if tables.len() > MOST {
-        policy.fault_of("suppress", format!("more than {MOST} suppressions"), Some("change the rule, or switch it off"));
+        policy.fault_of("suppress", format!("more than {MOST} suppressions"), Some("change the rule, or disable it"));
     }
     tables.iter().filter_map(suppression).map(Arc::new).collect()
 }
@@ -47,7 +47,7 @@ fn suppression(table: &Table<'_>) -> Option<Suppression> {
         hex.len() == 32 && hex.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
     });
     if let (Some(_), Some(at)) = (&argument, at.first()) {
-        table.fault_at(&at.place, "`argument` and `at` both say where", Some("leave one of them out"));
+        table.fault_at(&at.place, "`argument` and `at` both set the location", Some("remove one of them"));
     }
     if !table.has("reason") {
         table.missing("reason", REASON);
@@ -86,7 +86,7 @@ fn rules(table: &Table<'_>) -> Vec<Located<String>> {
             let rule = table.required("rule", RULE);
             return rule.into_iter().inspect(|rule| check_text(table, "rule", rule)).collect();
         }
-        (true, true) => table.fault_of("rules", "`rule` and `rules` both name rules", Some("leave one of them out")),
+        (true, true) => table.fault_of("rules", "`rule` and `rules` are both set", Some("remove one of them")),
         (false, true) => {}
     }
     table.know("rule");
@@ -97,7 +97,7 @@ fn rules(table: &Table<'_>) -> Vec<Located<String>> {
 fn names(table: &Table<'_>, key: &str) -> Vec<Located<String>> {
     let names = table.one_or_more(key);
     if names.is_empty() && table.is_list(key) {
-        table.fault_of(key, format!("`{key}` is empty"), Some("leave it out, or name at least one"));
+        table.fault_of(key, format!("`{key}` is empty"), Some("remove it, or add at least one"));
     }
     names.iter().for_each(|name| check_text(table, key, name));
     names
@@ -111,7 +111,7 @@ fn named(table: &Table<'_>, key: &str) -> Option<Located<String>> {
 
 fn check_text(table: &Table<'_>, key: &str, name: &Located<String>) {
     if name.value.trim().is_empty() || name.value.len() > TEXT_BYTES {
-        let hint = if key == "reason" { REASON } else { "leave it out, or write a name" };
+        let hint = if key == "reason" { REASON } else { "remove it, or set a name" };
         let message = if name.value.len() > TEXT_BYTES { "is too long" } else { "is empty" };
         table.fault_at(&name.place, format!("`{key}` {message}"), Some(hint));
     }
@@ -128,7 +128,7 @@ pub(super) fn check(root: &Table<'_>, policies: &BTreeMap<String, PolicyConfig>,
             if judged == name {
                 continue;
             }
-            let message = format!("`{upstream}` is judged by `policy.{judged}`, not by `policy.{name}`");
+            let message = format!("`{upstream}` uses `policy.{judged}`, not `policy.{name}`");
             let hint = format!("write it under `[[policy.{judged}.suppress]]`");
             let (file, line, column) = one.place.clone();
             root.add(Fault { file: file.into(), line, column, message, hint: Some(hint) });

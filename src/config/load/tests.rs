@@ -64,10 +64,10 @@ fn pretend(text: &str) -> Pretend {
 }
 
 fn load_text(text: &str) -> Result<Config, String> {
-    load_in(Path::new("/etc/gate/lychgate.toml"), &pretend(text), LoadScope::Upstreams).map_err(|faults| told(&faults))
+    load_in(Path::new("/etc/gate/lychgate.toml"), &pretend(text), LoadScope::Upstreams).map_err(|faults| fault_text(&faults))
 }
 
-fn told(faults: &[Fault]) -> String {
+fn fault_text(faults: &[Fault]) -> String {
     faults.iter().map(|fault| format!("{fault}\n")).collect::<String>().replace("/etc/gate/lychgate.toml", "faulty.toml")
 }
 
@@ -75,25 +75,25 @@ const UPSTREAM: &str = "[upstream.a]\nhttp = { url = \"https://example.org/mcp\"
 
 #[test]
 fn the_config_of_a_client_is_named_as_such() {
-    let told = load_text(r#"{ "mcpServers": { "files": { "command": "npx" } } }"#).unwrap_err();
-    assert!(told.starts_with("faulty.toml: this is the config of an MCP client (`mcpServers`"), "{told}");
-    assert!(told.contains("`lychgate install CLIENT`") && told.lines().count() == 2, "nothing else is reported: {told}");
+    let output = load_text(r#"{ "mcpServers": { "files": { "command": "npx" } } }"#).unwrap_err();
+    assert!(output.starts_with("faulty.toml: this is the config of an MCP client (`mcpServers`"), "{output}");
+    assert!(output.contains("`lychgate install CLIENT`") && output.lines().count() == 2, "nothing else is reported: {output}");
 }
 
 #[test]
 fn every_fault_is_told_at_once_with_place_and_hint() {
-    let told = load_text(include_str!("../../../tests/snapshots/config/faulty.toml")).unwrap_err();
+    let output = load_text(include_str!("../../../tests/snapshots/config/faulty.toml")).unwrap_err();
     for secret in ["hunter2", "ghp_abc", "user:pass", "inline\"", "three-three"] {
-        assert!(!told.contains(secret), "a fault shows a secret: {told}");
+        assert!(!output.contains(secret), "a fault shows a secret: {output}");
     }
-    assert_eq!(told, include_str!("../../../tests/snapshots/config/faulty.txt"), "got:\n{told}");
+    assert_eq!(output, include_str!("../../../tests/snapshots/config/faulty.txt"), "got:\n{output}");
 }
 
 #[test]
 fn an_empty_file_and_a_missing_one_are_faults() {
-    assert!(load_text("").unwrap_err().contains("no upstream is named"));
-    let told = told(&load(Path::new("/nowhere/at/all.toml")).unwrap_err());
-    assert!(told.contains("/nowhere/at/all.toml: cannot be read") && told.contains("--config"), "{told}");
+    assert!(load_text("").unwrap_err().contains("no upstream is configured"));
+    let output = fault_text(&load(Path::new("/nowhere/at/all.toml")).unwrap_err());
+    assert!(output.contains("/nowhere/at/all.toml: cannot be read") && output.contains("--config"), "{output}");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn paths_start_at_the_files_folder_or_at_home() {
     assert_eq!(config.audit.to, Some(AuditTo::File("/etc/gate/log/audit.jsonl".into())));
     assert!(config.audit.required);
     let Transport::Stdio(stdio) = &config.upstreams["a"].transport else { panic!("not stdio") };
-    assert_eq!(stdio.command, ["/etc/gate/bin/server", "./argument"], "arguments are handed over exactly");
+    assert_eq!(stdio.command, ["/etc/gate/bin/server", "./argument"], "arguments are passed without a shell");
     let Transport::Stdio(stdio) = &config.upstreams["b"].transport else { panic!("not stdio") };
     assert_eq!(stdio.command, ["npx"], "looked up in PATH");
 }
@@ -219,7 +219,7 @@ fn load_sample(text: String) -> Config {
     ] {
         world.variables.insert(name, "another-secret-of-some-length");
     }
-    load_in(Path::new("/etc/lychgate/lychgate.toml"), &world, LoadScope::Upstreams).map_err(|faults| told(&faults)).unwrap()
+    load_in(Path::new("/etc/lychgate/lychgate.toml"), &world, LoadScope::Upstreams).map_err(|faults| fault_text(&faults)).unwrap()
 }
 
 #[test]
@@ -242,8 +242,8 @@ fn the_sample_loads_as_it_is_and_with_every_option_set() {
     config.limits.connections_per_address = None;
     assert_eq!((config.upstreams.len(), config.agents.len(), config.policies.len()), (5, 3, 2));
     assert_eq!((config.issuers.len(), config.access.len()), (1, 3));
-    assert_eq!(format!("{:?}", config.limits), format!("{:?}", Limits::default()), "the sample tells other defaults");
-    let told = crate::config::OAuthConfig {
+    assert_eq!(format!("{:?}", config.limits), format!("{:?}", Limits::default()), "the sample has other defaults");
+    let output = crate::config::OAuthConfig {
         vault: config.oauth.vault.clone(),
         vault_key: config.oauth.vault_key.clone(),
         earlier_vault_keys: config.oauth.earlier_vault_keys.clone(),
@@ -251,27 +251,27 @@ fn the_sample_loads_as_it_is_and_with_every_option_set() {
         client_document: config.oauth.client_document.clone(),
         ..Default::default()
     };
-    assert_eq!(config.oauth, told, "the sample tells other defaults");
-    let told = crate::config::QuarantineConfig {
+    assert_eq!(config.oauth, output, "the sample has other defaults");
+    let output = crate::config::QuarantineConfig {
         folder: config.quarantine.folder.clone(),
         key: config.quarantine.key.clone(),
         ..Default::default()
     };
-    assert_eq!(config.quarantine, told, "the sample tells other defaults");
-    let told = crate::config::EvidenceConfig {
+    assert_eq!(config.quarantine, output, "the sample has other defaults");
+    let output = crate::config::EvidenceConfig {
         folder: config.evidence.folder.clone(),
         key: config.evidence.key.clone(),
         ..Default::default()
     };
-    assert_eq!(config.evidence, told, "the sample tells other defaults");
-    let told = config.otlp.unwrap();
+    assert_eq!(config.evidence, output, "the sample has other defaults");
+    let output = config.otlp.unwrap();
     let plain = crate::config::OtlpConfig {
-        headers: told.headers.clone(),
-        ca: told.ca.clone(),
-        resource: told.resource.clone(),
-        ..crate::config::OtlpConfig::new(told.endpoint.clone())
+        headers: output.headers.clone(),
+        ca: output.ca.clone(),
+        resource: output.resource.clone(),
+        ..crate::config::OtlpConfig::new(output.endpoint.clone())
     };
-    assert!(told == plain, "the sample tells other defaults");
+    assert!(output == plain, "the sample has other defaults");
     let plain = crate::config::UpstreamConfig::new(config.upstreams["github"].transport.clone());
     assert_eq!(config.upstreams["github"].request_timeout, plain.request_timeout);
     assert_eq!(config.upstreams["github"].initialize_timeout, plain.initialize_timeout);
@@ -304,8 +304,8 @@ fn the_sample_explains_every_key_that_is_read() {
         regex::Regex::new(reads).unwrap().captures_iter(&sources).map(|found| found.get(1).unwrap().as_str()).collect();
     assert!(keys.len() > 45 && keys.contains(&"drain_seconds") && keys.contains(&"client_ca"), "{keys:?}");
     for key in keys.into_iter().chain(["http", "sse", "stdio"]).chain(Limits::NAMES) {
-        let told = regex::Regex::new(&format!(r"\b{key}(?: =|\]|\.)")).unwrap();
-        assert!(told.is_match(SAMPLE), "`{key}` is not in deploy/lychgate.toml");
+        let output = regex::Regex::new(&format!(r"\b{key}(?: =|\]|\.)")).unwrap();
+        assert!(output.is_match(SAMPLE), "`{key}` is not in deploy/lychgate.toml");
     }
 }
 
@@ -328,20 +328,20 @@ fn what_is_wrong_with_those_who_come_in_is_told() {
     for (text, says) in [
         ("[agents]\n".to_owned(), "`file` is missing"),
         ("[[agent]]\nname = \"a\"\n".to_owned(), "`token`, `token_sha256` or `certificate`"),
-        (format!("{agent}\"ci.example\"\n"), "nobody is asked for one"),
-        (format!("{agent}\"no name\"\n"), "is no name"),
-        (format!("{issuer}\"ftp://i\"\n"), "is no such URL"),
+        (format!("{agent}\"ci.example\"\n"), "the listener requests none"),
+        (format!("{agent}\"no name\"\n"), "is not a valid name"),
+        (format!("{issuer}\"ftp://i\"\n"), "is not a valid issuer URL"),
         (format!("{issuer}\"https://i\"\nleeway_seconds = 301\n"), "between 0 and 300"),
-        (format!("{issuer}\"https://i\"\nscopes = [\"a b\"]\n"), "is no scope"),
+        (format!("{issuer}\"https://i\"\nscopes = [\"a b\"]\n"), "is not a valid scope"),
         (format!("{issuer}\"https://i\"\n{issuer}\"https://i\"\n"), "two issuers"),
         (format!("[listen]\naddress = \"0.0.0.0:1\"\n{issuer}\"https://i\"\n"), "`public_url`"),
         ("[listen]\npublic_url = \"https://g.example/path\"\n".to_owned(), "`public_url` is"),
-        ("[access.a]\n".to_owned(), "is for nobody"),
-        ("[access.a]\nagents = [\"*\"]\ndeny_tools = [\"b/t\"]\n".to_owned(), "fits no upstream"),
-        ("[access.a]\nagents = [\"*\"]\nreading_tools = [\"t\"]\n".to_owned(), "not held to it"),
+        ("[access.a]\n".to_owned(), "applies to nobody"),
+        ("[access.a]\nagents = [\"*\"]\ndeny_tools = [\"b/t\"]\n".to_owned(), "matches no upstream"),
+        ("[access.a]\nagents = [\"*\"]\nreading_tools = [\"t\"]\n".to_owned(), "classifies tools without"),
     ] {
-        let told = load_text(&format!("{text}{UPSTREAM}")).unwrap_err();
-        assert!(told.contains(says), "{text}{told}");
+        let output = load_text(&format!("{text}{UPSTREAM}")).unwrap_err();
+        assert!(output.contains(says), "{text}{output}");
     }
     let config = load_text(&format!(
         "[access.a]\ngroups = [\"g\"]\nallow_tools = [\"t\", \"a/u\"]\nallow_resources = [\"file:///x/*\"]\n{issuer}\"https://i\"\n{UPSTREAM}"
@@ -356,7 +356,7 @@ fn what_is_wrong_with_those_who_come_in_is_told() {
 #[test]
 fn the_console_is_open_off_loopback_only_behind_tls() {
     let admin = |more: &str| load_text(&format!("{UPSTREAM}[admin]\naddress = \"10.0.0.1:8801\"\n{more}"));
-    assert!(admin("console = true\n").unwrap_err().contains("off loopback the console is shown over TLS only"));
+    assert!(admin("console = true\n").unwrap_err().contains("off loopback the console requires TLS"));
     assert!(admin("").is_ok());
     assert!(admin("console = true\nconsole_url = \"https://gate-admin.example.org\"\n").is_ok());
 }
@@ -376,7 +376,7 @@ fn a_suppression_names_one_rule_or_several() {
         "rules `a`, `b`, tool `t`, places `/x`, `/y`"
     );
     for (keys, fault) in [
-        ("rule = \"a\"\nrules = [\"b\"]", "5:9: `rule` and `rules` both name rules"),
+        ("rule = \"a\"\nrules = [\"b\"]", "5:9: `rule` and `rules` are both set"),
         ("rules = []", "4:9: `rules` is empty"),
         ("rules = [\"a\", \" \"]", "4:15: `rules` is empty"),
         ("rules = [\"a\", 1]", "4:15: `rules` must be a list of strings, not a whole number"),
@@ -385,7 +385,7 @@ fn a_suppression_names_one_rule_or_several() {
         ("rule = \"a\"\nat = [\"/x\", \"y\"]", "5:13: `at` is `y`"),
         ("rule = \"a\"\nsha256 = [\"xyz\"]", "5:11: `sha256` is `xyz`"),
     ] {
-        let told = load(keys).unwrap_err();
-        assert!(told.starts_with(&format!("faulty.toml:{fault}")), "{told}");
+        let output = load(keys).unwrap_err();
+        assert!(output.starts_with(&format!("faulty.toml:{fault}")), "{output}");
     }
 }

@@ -11,7 +11,7 @@ use super::places::hosts;
 /// What becomes of calls of tools that no list had.
 const UNLISTED: [(&str, bool); 2] = [("pass", true), ("block", false)];
 
-/// Reads what a policy says of single tools, the nearest first: whole names, then globs, those that say more first.
+/// Reads a policy's settings for single tools, most specific first: exact names, then globs, longest first.
 pub(super) fn tools(policy: &Table<'_>) -> Vec<(String, ToolConfig)> {
     let Some(all) = policy.table("tool") else { return Vec::new() };
     let mut made: Vec<(String, ToolConfig)> =
@@ -65,7 +65,7 @@ fn argument(table: &Table<'_>) -> ArgumentConfig {
         keywords: keywords(table),
     };
     if made.format.is_some() && made.keywords.contains_key("pattern") {
-        table.fault_of("format", "`format` and `pattern` both say what the text looks like", Some("leave one of them out"));
+        table.fault_of("format", "`format` and `pattern` are both set", Some("remove one of them"));
     }
     table.finish();
     made
@@ -90,8 +90,8 @@ fn keywords(table: &Table<'_>) -> BTreeMap<&'static str, String> {
     }
     if let Some(pattern) = table.string("pattern") {
         if let Err(error) = regex::Regex::new(&pattern.value) {
-            let hint = "a regular expression without look-around and back-references";
-            table.fault_at(&pattern.place, format!("`pattern` is none: {error}"), Some(hint));
+            let hint = "use a regular expression without look-around and back-references";
+            table.fault_at(&pattern.place, format!("`pattern` is invalid: {error}"), Some(hint));
         }
         made.extend(table.json("pattern").map(|pattern| ("pattern", pattern.value)));
     }

@@ -53,7 +53,7 @@ fn read(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
     let ways = ["http", "sse", "stdio"];
     if ways.iter().filter(|way| table.has(way)).count() != 1 {
         let hint = "as in `http = { url = \"https://…\" }` or `stdio = { command = [\"PROGRAM\", \"ARGUMENT\"] }`";
-        table.fault("an upstream has `http`, `sse` or `stdio`, one of the three", Some(hint));
+        table.fault("an upstream needs exactly one of `http`, `sse` and `stdio`", Some(hint));
     }
     let mut transport = None;
     for way in ways {
@@ -65,7 +65,7 @@ fn read(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
         };
         inner.finish();
     }
-    // With a fault noted the config is not used: this stands in for the transport that could not be read.
+    // The fault is recorded and the config is not used: a placeholder for the transport.
     let nothing = || Transport::Stdio(StdioTransport { command: vec![], env: vec![], set_env: vec![], directory: None });
     let mut config = UpstreamConfig::new(transport.unwrap_or_else(nothing));
     let policy = table.string("policy");
@@ -91,12 +91,12 @@ fn server(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
 
 /// Reads how a server is reached by HTTP.
 pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
-    let url = table.required("url", "where the server is, as in `https://mcp.example.org/mcp`");
+    let url = table.required("url", "the server's URL, such as `https://mcp.example.org/mcp`");
     let https = url.as_ref().is_some_and(|url| check_url(table, url, "url"));
     let bearer = reader.secret(table, "bearer");
     // A gate that runs without this upstream notes what it cannot send when it builds it.
     if !reader.spares_others() && bearer.as_ref().is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err()) {
-        table.fault_of("bearer", "the token cannot stand in a header", Some("a bearer token is printable ASCII"));
+        table.fault_of("bearer", "the token is not valid in a header", Some("a bearer token is printable ASCII"));
     }
     let headers = headers(table, reader);
     let file = |table: &Table<'_>, key: &str| {
@@ -125,22 +125,22 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
     Some(HttpTransport { url: url?.value, bearer, login: None, headers, ca, client_cert })
 }
 
-/// Notes what is wrong with the URL of `key`; says whether it is `https`.
+/// Records faults of the URL of `key`; returns whether it is `https`.
 pub(super) fn check_url(table: &Table<'_>, url: &Located<String>, key: &str) -> bool {
-    let hint = "a URL is `http://` or `https://`, a host and a path, as in `https://mcp.example.org/mcp`";
+    let hint = "use `http://` or `https://`, a host and a path, such as `https://mcp.example.org/mcp`";
     let parsed = url.value.parse::<Uri>().ok();
     let scheme = parsed.as_ref().and_then(Uri::scheme_str);
     let host = parsed.as_ref().and_then(Uri::host).unwrap_or_default();
     if !matches!(scheme, Some("http" | "https")) || host.is_empty() || url.value.contains('#') {
-        table.fault_at(&url.place, format!("`{key}` is no URL that can be called"), Some(hint));
+        table.fault_at(&url.place, format!("`{key}` is not a valid URL"), Some(hint));
     } else if parsed.as_ref().and_then(Uri::authority).is_some_and(|authority| authority.as_str().contains('@')) {
-        let hint = "leave it out and write `bearer` or `headers` with `{ env = … }`";
-        table.fault_at(&url.place, format!("`{key}` holds a name or password"), Some(hint));
+        let hint = "remove it and use `bearer` or `headers` with `{ env = … }`";
+        table.fault_at(&url.place, format!("`{key}` contains a user name or password"), Some(hint));
     }
     scheme == Some("https")
 }
 
-/// Reads `headers`: what is sent with each request.
+/// Reads `headers`, which are sent with each request.
 pub(super) fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, String)> {
     let Some(all) = table.table("headers") else { return Vec::new() };
     let mut out: Vec<(String, String)> = Vec::new();
@@ -149,13 +149,13 @@ pub(super) fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, St
     for written in names {
         let name = written.value.to_ascii_lowercase();
         let fault = if HeaderName::try_from(&name).is_err() {
-            Some("is no header name")
+            Some("is not a valid header name")
         } else if OWN_HEADERS.contains(&name.as_str()) || name.starts_with("mcp-param-") || name == "mcp-name" {
             Some("is set by the gate itself")
         } else if name == "authorization" && table.has("bearer") {
-            Some("is set by `bearer` already")
+            Some("is already set by `bearer`")
         } else if out.iter().any(|(other, _)| *other == name) {
-            Some("is there twice: case does not count")
+            Some("is set twice (names are case-insensitive)")
         } else {
             None
         };
@@ -164,7 +164,7 @@ pub(super) fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, St
         }
         let Some(value) = plain_or_secret(&all, reader, &written) else { continue };
         if !reader.spares_others() && HeaderValue::try_from(value.as_str()).is_err() {
-            all.fault_at(&written.place, format!("the value of `{name}` cannot stand in a header"), None);
+            all.fault_at(&written.place, format!("the value of `{name}` is not valid in a header"), None);
         }
         out.push((name, value));
     }
@@ -178,7 +178,7 @@ fn stdio(table: &Table<'_>, reader: &Reader<'_>) -> Option<StdioTransport> {
     }
     let written = table.strings("command");
     if table.has("command") && written.first().is_none_or(|program| program.value.is_empty()) {
-        table.fault_of("command", "`command` names no program", None);
+        table.fault_of("command", "`command` is empty", None);
     }
     let mut command = Vec::new();
     for (index, part) in written.into_iter().enumerate() {
@@ -186,7 +186,7 @@ fn stdio(table: &Table<'_>, reader: &Reader<'_>) -> Option<StdioTransport> {
             table.fault_at(&part.place, "`command` holds a NUL character", None);
         }
         if index > 0 && part.value.starts_with("~/") {
-            let hint = "arguments are handed over exactly and no shell reads them: write the folder in full";
+            let hint = "arguments are passed without a shell: write the full path";
             table.fault_at(&part.place, format!("`{}` would not be expanded", part.value), Some(hint));
         }
         // As for a shell, only a program with a slash in it is a path.
@@ -215,12 +215,16 @@ fn stdio(table: &Table<'_>, reader: &Reader<'_>) -> Option<StdioTransport> {
 
 fn check_variable(table: &Table<'_>, name: &Located<String>) {
     if name.value.is_empty() || name.value.contains(['=', '\0']) {
-        let hint = "names only: a value goes into `set_env`";
-        table.fault_at(&name.place, format!("`{}` is no name of an environment variable", name.value.escape_debug()), Some(hint));
+        let hint = "list names only; `set_env` sets values";
+        table.fault_at(
+            &name.place,
+            format!("`{}` is not a valid environment variable name", name.value.escape_debug()),
+            Some(hint),
+        );
     }
 }
 
-/// A value that may stand in the file, unless its name says that it is a secret.
+/// A value that may be in the file, unless its name indicates a secret.
 fn plain_or_secret(table: &Table<'_>, reader: &Reader<'_>, name: &Located<String>) -> Option<String> {
     if table.is_table(&name.value) || names_a_secret(&name.value) {
         return reader.secret(table, &name.value);

@@ -1,4 +1,4 @@
-//! Single values: names, paths, and secrets that stand somewhere else.
+//! Single values: names, paths, and references to secrets.
 
 use std::cell::RefCell;
 use std::io;
@@ -76,7 +76,7 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// A path as meant: `~` is the home folder, and what is relative starts at the config file's folder.
+    /// A resolved path: `~` is the home folder, and relative paths start at the config file's folder.
     pub(super) fn path(&self, written: &str) -> PathBuf {
         if let (Some(rest), Some(home)) = (written.strip_prefix('~'), &self.home)
             && (rest.is_empty() || rest.starts_with('/'))
@@ -123,7 +123,7 @@ impl<'w> Reader<'w> {
         self.world.run(command, within)
     }
 
-    /// A path, if there, whatever it leads to.
+    /// A path, if set; whether it exists is not checked.
     pub(super) fn any_path(&self, table: &Table<'_>, key: &str) -> Option<PathBuf> {
         let written = table.string(key)?;
         if written.value.is_empty() {
@@ -138,7 +138,7 @@ impl<'w> Reader<'w> {
         let path = self.path(&written.value);
         if !self.world.is_file(&path) {
             let message = format!("`{key}`: there is no file `{}`", path.display());
-            self.missing(table, &written.place, message, Some("a relative path starts at the config file's folder"));
+            self.missing(table, &written.place, message, Some("relative paths start at the config file's folder"));
         }
         Some(path)
     }
@@ -148,7 +148,7 @@ impl<'w> Reader<'w> {
         let path = self.path(&written.value);
         if !self.world.is_folder(&path) {
             let message = format!("`{key}`: there is no folder `{}`", path.display());
-            self.missing(table, &written.place, message, Some("a relative path starts at the config file's folder"));
+            self.missing(table, &written.place, message, Some("relative paths start at the config file's folder"));
         }
         path
     }
@@ -160,7 +160,7 @@ impl<'w> Reader<'w> {
         }
         if !table.is_table(key) {
             table.know(key);
-            table.fault_of(key, format!("`{key}` is a secret and must not stand in the file"), Some(&secret_hint(key)));
+            table.fault_of(key, format!("`{key}` is a secret and must not be in the config file"), Some(&secret_hint(key)));
             return None;
         }
         let place = table.table(key)?;
@@ -188,7 +188,7 @@ impl<'w> Reader<'w> {
                 }
             }
             _ => {
-                place.fault(format!("`{key}` says `env` or `file`, one of the two"), Some(&secret_hint(key)));
+                place.fault(format!("`{key}` needs either `env` or `file`"), Some(&secret_hint(key)));
                 None
             }
         }
@@ -202,7 +202,7 @@ impl<'w> Reader<'w> {
         }
         if value.chars().any(char::is_control) {
             let message = format!("the secret in `{}` holds a control character", name.value);
-            self.missing(table, &name.place, message, Some("it is one line without line breaks or tabs"));
+            self.missing(table, &name.place, message, Some("use a single line without tabs"));
             return None;
         }
         Some(value)
@@ -216,7 +216,7 @@ fn secret_hint(key: &str) -> String {
 /// Notes a fault if a name cannot be part of a path and a metric label: 1 to 64 of `a-z`, `0-9`, `_` and `-`.
 pub(super) fn check_name(table: &Table<'_>, name: &Located<String>, what: &str) {
     if !is_name(&name.value) {
-        let hint = "a name is 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`";
+        let hint = "a name has 1 to 64 of the characters `a` to `z`, `0` to `9`, `_` and `-`";
         table.fault_at(&name.place, format!("invalid {what} name `{}`", name.value.escape_debug()), Some(hint));
     }
 }

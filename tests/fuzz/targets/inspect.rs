@@ -1,11 +1,9 @@
 //! Any text in a result or an argument, judged by all shipped rules: in bounded time, never a panic, and what is
 //! rewritten is JSON of the same shape.
-#![no_main]
 
 use std::sync::{LazyLock, Once};
 use std::time::{Duration, Instant};
 
-use libfuzzer_sys::fuzz_target;
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{InspectContext, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote, splice};
@@ -20,7 +18,7 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
     Policy::new("default", &config, &Library::builtin()).expect("the shipped rules")
 });
 
-fuzz_target!(|input: &str| {
+pub fn fuzz(input: &str) {
     // libFuzzer's hook aborts on a panic that is caught, too: html2text's are.
     HOOK.call_once(|| drop(std::panic::take_hook()));
     let (policy, limits, text) = (&*POLICY, ReadLimits::default(), quote(input));
@@ -52,4 +50,4 @@ fuzz_target!(|input: &str| {
     assert!(!matches!(verdict, Verdict::Rewrite(_)), "what goes out is passed or refused");
     policy.inspect_text(input, AuditId::make(), &InspectContext::default());
     assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
-});
+}

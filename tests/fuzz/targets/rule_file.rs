@@ -1,10 +1,8 @@
 //! Any text at all, as a rule file: read or refused with faults that say something, never a panic.
-#![no_main]
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use libfuzzer_sys::fuzz_target;
 use lychgate::config::PolicyConfig;
 use lychgate::message::Direction;
 use lychgate::rules::Library;
@@ -15,7 +13,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     folder
 });
 
-fuzz_target!(|input: &str| {
+pub fn fuzz(input: &str) {
     std::fs::write(FOLDER.join("outbound/fuzzed.toml"), input).expect("a file is written");
     match Library::load(false, std::slice::from_ref(&FOLDER)) {
         Ok(library) => {
@@ -24,4 +22,4 @@ fuzz_target!(|input: &str| {
         }
         Err(faults) => assert!(faults.iter().all(|fault| !fault.to_string().is_empty()) && !faults.is_empty()),
     }
-});
+}

@@ -182,7 +182,7 @@ fn secrets_and_suppressions_are_complete() {
     let twice = secret("name = \"a\"\nfile = \"secret\"\n[[policy.default.secret]]\nname = \"a\"\nfile = \"token-of-bob\"");
     assert!(twice.contains("two secrets `a`"), "{twice}");
     let slow = "name = \"a\"\ncommand = [\"sh\", \"-c\", \"sleep 2; echo a-long-secret-value\"]\ntimeout_seconds =";
-    assert!(secret(&format!("{slow} 1")).contains("no secret can be had"));
+    assert!(secret(&format!("{slow} 1")).contains("cannot read the secret"));
     assert_eq!(secret(&format!("{slow} 20")), "");
     let suppress = "[policy.default]\n[[policy.default.suppress]]\nrule = \"delete-tree\"\n";
     let in_a_while = std::time::SystemTime::now() + std::time::Duration::from_secs(100 * 86_400);

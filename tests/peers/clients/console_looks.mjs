@@ -22,7 +22,7 @@ export const tests = {
     await until('lines', 'document.querySelectorAll("#lines .line.block").length > 0');
     await read('document.activeElement.blur()');
     await press('?');
-    await until('the list of keys', 'document.querySelector("dialog[open]")?.innerText.includes("to the next line")');
+    await until('the list of keys', 'document.querySelector("dialog[open]")?.innerText.includes("next or previous line")');
     await picture('keys');
     await press('Escape');
     await until('no dialog', '!document.querySelector("dialog")');
@@ -48,7 +48,7 @@ export const tests = {
       const stops = await tabTo(`document.activeElement?.dataset?.view === "${view}"`, 20);
       await press('Enter');
       await until(view, `location.hash === "#/${view}"`);
-      await until(`what is in ${view}`, '!document.querySelector("main").innerText.includes("Looking …")');
+      await until(`what is in ${view}`, '!document.querySelector("main").innerText.includes("Loading …")');
       for (let at = 0; at < 12; at += 1) {
         await press('Tab');
         stops.push(await focused());
@@ -67,7 +67,7 @@ export const tests = {
     await until('the explanation', 'document.querySelector("#detail .finding mark")');
     same('the keyboard is where it was', await read('Boolean(document.activeElement.closest(".finding a"))'), true);
     await press('Enter');
-    await until('its rule', 'location.hash.startsWith("#/rules/") && document.querySelector("main").innerText.includes("Catches")');
+    await until('its rule', 'location.hash.startsWith("#/rules/") && document.querySelector("main").innerText.includes("Must match")');
     await go('live');
     await press('Escape');
   },
@@ -83,7 +83,7 @@ export const tests = {
       await fits(view);
     }
     await go('rules/asks-first');
-    await until('the rule', 'document.querySelector("main").innerText.includes("Catches")');
+    await until('the rule', 'document.querySelector("main").innerText.includes("Must match")');
     await fits('rule');
     await go('quarantine');
     await read(`${button('#quarantine', 'Show')}.click()`);

@@ -69,7 +69,7 @@ export async function reload() {
 export const VIEWS = ['live', 'overview', 'approvals', 'upstreams', 'definitions', 'rules', 'quarantine', 'connected'];
 export async function go(view) {
   await read(`location.hash = ${json(`#/${view}`)}`);
-  await until(view, '!document.querySelector("main").innerText.includes("Looking …") && Boolean(document.querySelector("main h1"))');
+  await until(view, '!document.querySelector("main").innerText.includes("Loading …") && Boolean(document.querySelector("main h1"))');
   await settle();
 }
 export const press = async (key, code = key) => {

@@ -10,10 +10,10 @@ export const tests = {
     await type('#token', plan.token);
     await press('Enter');
     await until('the frame', 'document.querySelector("#app")?.hidden === false');
-    await until('an empty stream', 'document.body.innerText.includes("Nothing judged yet")');
+    await until('an empty stream', 'document.body.innerText.includes("No messages yet")');
     await until('where agents are to go', `document.querySelector("main").innerText.includes(${json(`${plan.agents}/mcp/`)})`);
     await picture('empty');
-    for (const [view, word] of [['approvals', 'Nothing waits'], ['quarantine', 'The quarantine is empty'], ['connected', 'Nobody is connected']]) {
+    for (const [view, word] of [['approvals', 'No pending requests'], ['quarantine', 'The quarantine is empty'], ['connected', 'No agents connected']]) {
       await go(view);
       same(`${view} says that there is nothing`, await read(`document.querySelector("main").innerText.includes(${json(word)})`), true);
       await picture(`empty-${view}`);
@@ -28,7 +28,7 @@ export const tests = {
   'nobody comes in without a token, and a wrong one says so': async () => {
     await type('#token', 'no-such-token');
     await press('Enter');
-    await until('a word', 'document.querySelector("#login-told")?.textContent.includes("invalid token")');
+    await until('a word', 'document.querySelector("#login-fault")?.textContent.includes("invalid token")');
     same('the frame', await read('document.querySelector("#app").hidden'), true);
     for (const path of ['stream', 'overview', 'rules', 'quarantine', 'session']) same(path, (await fetch(`${plan.admin}/console/api/${path}`)).status, 401);
   },
@@ -86,7 +86,7 @@ export const tests = {
     await click('#pause');
     const before = await rows();
     await tool('plain', { city: 'Rome' });
-    await until('a count', 'document.querySelector("#live-count").textContent.includes("more since the pause")');
+    await until('a count', 'document.querySelector("#live-count").textContent.includes("more since paused")');
     same('held', await rows(), before);
     await click('#pause');
     await until('more', `document.querySelectorAll("#lines li").length > ${before}`);
@@ -98,7 +98,7 @@ export const tests = {
     same('the rule', await read('document.querySelector("#detail .finding strong").textContent.length > 5'), true);
     await picture('finding');
     await read('[...document.querySelectorAll("#detail .finding:first-of-type details")].forEach(one => { one.open = true; })');
-    same('its cases, and how it would be let pass', await read('(text => ["What the rule must catch", "[[policy.default.suppress]]", "reason", "until"].filter(part => !text.includes(part)))(document.querySelector("#detail .finding").innerText)'), []);
+    same('its cases, and how it would be let pass', await read('(text => ["Test cases of the rule", "[[policy.default.suppress]]", "reason", "until"].filter(part => !text.includes(part)))(document.querySelector("#detail .finding").innerText)'), []);
     same('cases are many', await read('document.querySelectorAll("#detail .finding li").length > 3'), true);
     await picture('finding-explained');
     await press('Escape');
@@ -110,15 +110,15 @@ export const tests = {
     same('refused before', await refused(), true);
     await until('its line', '[...document.querySelectorAll("#lines .line.block")].some(line => line.textContent.includes("fork-bomb"))');
     await read('[...document.querySelectorAll("#lines .line.block")].find(line => line.textContent.includes("fork-bomb")).click()');
-    await until('the button', `Boolean(${button('#detail .finding', 'Let this pass')})`);
+    await until('the button', `Boolean(${button('#detail .finding', 'Suppress')})`);
     await read('[...document.querySelectorAll("#detail .finding details")].forEach(one => { one.open = true; })');
-    await read(`${button('#detail .finding', 'Let this pass')}.click()`);
+    await read(`${button('#detail .finding', 'Suppress')}.click()`);
     await until('the question', 'document.querySelector("dialog[open] form")');
     same('the table is shown first', await read('["[[policy.default.suppress]]", "fork-bomb", "sha256", "run_command"].filter(part => !document.querySelector("dialog pre").textContent.includes(part))'), []);
     await clean('the question');
     const calls = () => read('performance.getEntriesByType("resource").filter(one => one.name.includes("/api/suppress/")).length');
     await click('dialog button[type=submit]');
-    await until('that it wants a reason', 'document.querySelector("dialog .fault:not([hidden])")?.textContent.includes("who decided it")');
+    await until('that it wants a reason', 'document.querySelector("dialog .fault:not([hidden])")?.textContent.includes("who decided this")');
     same('nothing is sent without one', await calls(), 0);
     same('refused still', await refused(), true);
     await type('dialog input[name=reason]', 'Ada: a joke <b onclick=owned(3)>');

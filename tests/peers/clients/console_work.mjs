@@ -35,7 +35,7 @@ export const tests = {
     await picture('rules');
     await clean('rules');
     await go('rules/asks-first');
-    await until('a rule', 'document.querySelector("main").innerText.includes("Catches")');
+    await until('a rule', 'document.querySelector("main").innerText.includes("Must match")');
     same('what it says of itself', await has('main', 'A person says yes', 'owned(2)', 'U+202E'), []);
     await picture('rule');
     await clean('rule');
@@ -90,7 +90,7 @@ export const tests = {
     await go('definitions');
     await until('the servers', 'document.querySelectorAll("#pins details").length > 1');
     await read('document.querySelectorAll("#pins summary").forEach(one => one.click())');
-    same('the tools', await has('#pins', 'run_command', 'shown', 'Hide', 'Nothing waits for approval'), []);
+    same('the tools', await has('#pins', 'run_command', 'shown', 'Hide', 'No pending changes'), []);
     await picture('definitions');
     await clean('definitions');
     const row = '[...document.querySelectorAll("#pins li")].find(one => one.querySelector("span").textContent === "run_command")';
@@ -123,8 +123,8 @@ export const tests = {
     await picture('definitions-changed');
     await clean('a change');
     await clickAt(button('#pins .held', 'Approve'));
-    await sure(['Approve this definition?', 'Read every line that was added']);
-    await until('no change', '!document.querySelector("#pins .held") && document.querySelector("#pins").innerText.includes("Nothing waits for approval")');
+    await sure(['Approve this definition?', 'Review every added line']);
+    await until('no change', '!document.querySelector("#pins .held") && document.querySelector("#pins").innerText.includes("No pending changes")');
     same('agents get the new one', (await call('tools/list', {})).includes('on every host'), true);
     await clean('definitions, approved');
   },
@@ -142,7 +142,7 @@ export const tests = {
     await picture('quarantine-shown');
     await clean('quarantine');
     await onKept('note ', 'Release');
-    await sure(['as it came, once']);
+    await sure(['unmodified, once']);
     await state('note ', 'released');
     same('the next call', (await take()).includes(INJECTION), true);
     same('the one after that', (await take()).includes(INJECTION), false);
@@ -153,7 +153,7 @@ export const tests = {
     await picture('quarantine-delivered');
     const before = await read('document.querySelectorAll("#quarantine tbody tr").length');
     await onKept('another', 'Delete');
-    await sure(['cannot be brought back']);
+    await sure(['cannot be restored']);
     await until('one less', `document.querySelectorAll("#quarantine tbody tr").length === ${before - 1}`);
     same('it is gone', await read(`Boolean(${kept('another')})`), false);
     await clean('quarantine, after that');
@@ -209,13 +209,13 @@ export const tests = {
     same('the agent is told', /login|log in/i.test(await whoami()), true);
     await go('upstreams');
     const card = '[...document.querySelectorAll("#upstreams section")].find(one => one.getAttribute("aria-label") === "tracker")';
-    await until('that it is owed', `${card}?.innerText.includes("wants a login")`);
+    await until('that it is owed', `${card}?.innerText.includes("login required")`);
     await picture('upstreams-owed');
     await clean('upstreams');
     await clickAt(`[...${card}.querySelectorAll("button")].find(one => one.textContent === "Log in")`);
     const titles = await opened({ login: 'ada', password: 'any' });
     same('the pages', [titles.length > 2, titles.at(-1)], [true, 'Logged in · lychgate']);
-    await until('that somebody is', `${card}?.innerText.includes("logged in") && !${card}.innerText.includes("wants a login")`);
+    await until('that somebody is', `${card}?.innerText.includes("logged in") && !${card}.innerText.includes("login required")`);
     await picture('upstreams-logged-in');
     await clean('upstreams, logged in');
     same('the agent is let through', (await whoami()).includes('"ada"'), true);

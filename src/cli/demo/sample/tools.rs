@@ -1,10 +1,10 @@
-//! What the sample server says. Nothing of it is true, and nothing it is told to run is run.
+//! The tools of the sample server. Their results are made up, and no command is run.
 
 use serde_json::{Value, json};
 
 use crate::protocol::MODERN;
 
-/// What a web page says to its reader, and what it hides for a model to find.
+/// A web page with visible text, and text that is hidden for a model to find.
 const RECIPE: &str = r#"<html><head><title>Lemon cake</title><style>.note { display: none }</style></head>
 <body>
 <h1>Lemon cake</h1>

@@ -1,10 +1,10 @@
-// Talks to the gate. A session is shown by a cookie that no script reads, and by a proof that only pages of this very
-// address (scheme, host and port) know.
+// Requests to the gate. A session is authenticated by an HttpOnly cookie, and by a proof that only pages of this
+// origin know.
 
 const KEY = 'lychgate-console-proof';
 let ended = () => {};
 
-/** Says what to do when the session is over. */
+/** Sets the handler for the end of the session. */
 export const onEnd = what => { ended = what; };
 
 export const hasProof = () => Boolean(localStorage.getItem(KEY));
@@ -15,7 +15,7 @@ function headers(byItself) {
   return all;
 }
 
-/** Asks; throws an Error with the gate's own words. `byItself`: nobody has done anything, so the session is not kept open by it. */
+/** Sends a request; throws an Error with the gate's message. `byItself`: automatic, so it does not keep the session open. */
 export async function ask(path, { method = 'GET', data, byItself = false } = {}) {
   const answer = await fetch(`/console/api/${path}`, {
     method, headers: { ...headers(byItself), ...(data ? { 'content-type': 'application/json' } : {}) },
@@ -26,7 +26,7 @@ export async function ask(path, { method = 'GET', data, byItself = false } = {})
     throw new Error('the session has ended');
   }
   const said = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(said?.error ?? `the gate answered ${answer.status}`);
+  if (!answer.ok) throw new Error(said?.error ?? `the gate responded with status ${answer.status}`);
   return said;
 }
 
@@ -42,14 +42,14 @@ export async function logOut() {
 
 export const forget = () => localStorage.removeItem(KEY);
 
-/** Reads the stream until it ends or `signal` says so; each line to `told`. */
-export async function listen(back, told, signal) {
+/** Reads the stream until it ends or `signal` aborts; passes its lines to `receive`. */
+export async function listen(back, receive, signal) {
   const answer = await fetch(`/console/api/stream?back=${back}`, { headers: headers(true), signal, credentials: 'same-origin', cache: 'no-store' });
   if (answer.status === 401) {
     ended();
     return;
   }
-  if (!answer.ok) throw new Error((await answer.json().catch(() => ({})))?.error ?? `the gate answered ${answer.status}`);
+  if (!answer.ok) throw new Error((await answer.json().catch(() => ({})))?.error ?? `the gate responded with status ${answer.status}`);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {
@@ -57,6 +57,6 @@ export async function listen(back, told, signal) {
     if (done) return;
     const lines = (rest + value).split('\n');
     rest = lines.pop();
-    told(lines.filter(Boolean).map(line => JSON.parse(line)));
+    receive(lines.filter(Boolean).map(line => JSON.parse(line)));
   }
 }

@@ -1,4 +1,4 @@
-// Charts, drawn by hand; behind each stands the same as a table.
+// Charts as SVG, each with its data as a table.
 
 import { h, s, clock, count, micros } from './dom.js';
 
@@ -40,7 +40,7 @@ function frame(label, all, top, format) {
   return { y, drawn: s('svg', { class: 'chart', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': label }, [...lines, ...times]) };
 }
 
-/** Bars, one upon the other: calls, and what of them was stopped. */
+/** Stacked bars: calls, and those that were stopped. */
 export function bars(label, all, of, parts) {
   const top = nice(Math.max(...all.map(of)));
   const { y, drawn } = frame(label, all, top, count);
@@ -53,7 +53,7 @@ export function bars(label, all, of, parts) {
   return drawn;
 }
 
-/** Two lines with gaps where there was nothing. */
+/** Two lines, with gaps where there is no data. */
 export function curves(label, all) {
   const top = nice(Math.max(...all.map(minute => minute.p99 ?? 0), 10));
   const { y, drawn } = frame(label, all, top, micros);
@@ -69,13 +69,13 @@ export function curves(label, all) {
   return drawn;
 }
 
-/** The same in figures. */
+/** The data as a table. */
 export function figures(label, all, columns) {
   const rows = all.filter(minute => columns.some(([, of]) => of(minute)));
   return h('details', {}, [h('summary', { class: 'small' }, ['As a table']), rows.length ? h('div', { class: 'scroll' }, [h('table', { 'aria-label': label }, [
     h('thead', {}, [h('tr', {}, [h('th', { scope: 'col' }, ['Minute']), ...columns.map(([name]) => h('th', { scope: 'col', class: 'num' }, [name]))])]),
     h('tbody', {}, rows.map(minute => h('tr', {}, [h('td', {}, [clock(minute.at * 1000).slice(0, 5)]), ...columns.map(([, of]) => h('td', { class: 'num' }, [String(of(minute) ?? '')]))]))),
-  ])]) : h('p', { class: 'small soft' }, ['Nothing within the last hour.'])]);
+  ])]) : h('p', { class: 'small soft' }, ['No data in the last hour.'])]);
 }
 
 export const legend = pairs => h('div', { class: 'legend' }, pairs.map(([name, kind]) => h('span', {}, [h('i', { class: kind }), name])));

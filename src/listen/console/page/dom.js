@@ -1,10 +1,10 @@
-// The only way in which anything gets onto the page. Texts of agents and servers are texts here, whatever is in them:
-// nothing makes markup of a string, and what cannot be seen or turns text around is shown for what it is.
+// All DOM construction. Texts of agents and servers are always text nodes:
+// no string is parsed as markup, and invisible and bidirectional characters are shown escaped.
 
 const SVG = 'http://www.w3.org/2000/svg';
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]|[\ud800-\udfff]/u;
 
-/** Splits a text where characters stand that do not show, or are obeyed: [text, isHidden] pairs. */
+/** Splits a text at invisible and control characters: [text, isHidden] pairs. */
 function pieces(text) {
   const out = [];
   let plain = '';
@@ -21,7 +21,7 @@ function pieces(text) {
   return out;
 }
 
-/** A text of others as nodes, with what does not show made visible. */
+/** An untrusted text as nodes, with invisible characters made visible. */
 export function visible(text, most = 20000) {
   const whole = String(text ?? '');
   const shown = document.createDocumentFragment();
@@ -68,8 +68,8 @@ export function s(tag, attributes = {}, children = []) {
 export const fill = (element, ...children) => element.replaceChildren(...children.flat().filter(Boolean)
   .map(child => (child instanceof Node ? child : visible(child))));
 
-/** The same for what is brought up to date now and then: whoever stands on something with a `data-key` stands there again,
- *  and whoever types is left alone. */
+/** Like `fill`, for refreshes: focus on an element with a `data-key` is restored,
+ *  and nothing is replaced during input. */
 export function renew(element, ...children) {
   const at = element.contains(document.activeElement) ? document.activeElement : null;
   if (at?.matches('input, textarea, select')) return;
@@ -96,7 +96,7 @@ export const facts = pairs => h('dl', { class: 'facts' }, pairs.filter(([, value
   .flatMap(([name, value]) => [h('dt', {}, [name]), h('dd', {}, [value])]));
 
 let fading;
-/** Says something for a moment. */
+/** Shows a short message. */
 export function toast(text) {
   const place = document.getElementById('toast');
   place.textContent = plainly(text, 300);
@@ -113,12 +113,12 @@ export const copier = (text, label = 'Copy') => h('button', {
       await navigator.clipboard.writeText(text);
       toast('copied');
     } catch {
-      toast('the browser does not allow it: select and copy by hand');
+      toast('not permitted by the browser: select and copy manually');
     }
   },
 }, [label]);
 
-/** Asks whether something is meant. */
+/** A confirmation dialog; resolves to whether it was confirmed. */
 export function sure(title, text, yes, kind = 'primary') {
   return new Promise(resolve => {
     const answer = value => () => dialog.close(value);

@@ -13,13 +13,13 @@ const text = (line, what) => {
 export const word = text;
 
 const EVENTS = {
-  judged: 'message', failed: 'call failed', turned_away: 'turned away', approval: 'a person’s yes', refused_again: 'refused again',
-  overlaid: 'list overlaid', definition: 'definition changed', pinned: 'pinned', page: 'next part', login: 'login',
+  judged: 'message', failed: 'call failed', turned_away: 'rejected', approval: 'approval request', refused_again: 'refused again',
+  overlaid: 'list overlaid', definition: 'definition changed', pinned: 'pinned', page: 'result part', login: 'login',
   reloaded: 'rules reloaded', reload_refused: 'reload refused', pins_reloaded: 'pins reloaded', pins_refused: 'pins refused',
   log_opened: 'log opened', denied: 'access denied',
 };
 
-/** What became of it, in a word. */
+/** The verdict or outcome, in a word. */
 export function verdict(line) {
   if (get(line, 'verdict')) return text(line, 'verdict');
   if (get(line, 'event') === 'refused_again') return 'block';
@@ -36,7 +36,7 @@ export function list(line, what) {
   return Array.isArray(value) ? value : [];
 }
 
-/** What it was, in a few words. */
+/** A short description. */
 export function what(line) {
   const event = text(line, 'event');
   if (event !== 'judged') return [EVENTS[event] ?? event, text(line, 'tool') || text(line, 'method')].filter(Boolean).join(' · ');
@@ -52,7 +52,7 @@ export function why(line) {
 
 export const who = line => [text(line, 'agent'), text(line, 'upstream')].filter(Boolean).join(get(line, 'direction') === 'inbound' ? ' ← ' : ' → ');
 
-/** All of it, in a panel beside the list. */
+/** The details panel beside the list. */
 export function detail(line, close) {
   const audit = text(line, 'audit');
   const findings = list(line, 'findings');
@@ -60,7 +60,7 @@ export function detail(line, close) {
   const panel = h('section', { class: 'card detail', 'aria-label': 'Details', tabindex: '-1', id: 'detail' }, [
     h('div', { class: 'row title' }, [
       h('h2', { class: 'wrap few' }, [verdict(line) ? chip(verdict(line)) : null, ' ', what(line) || 'line']),
-      h('button', { class: 'quiet', type: 'button', onclick: close, 'aria-label': 'Close the details' }, ['Close']),
+      h('button', { class: 'quiet', type: 'button', onclick: close, 'aria-label': 'Close details' }, ['Close']),
     ]),
     explained,
     facts([
@@ -68,35 +68,35 @@ export function detail(line, close) {
       ['upstream', text(line, 'upstream')], ['direction', text(line, 'direction')], ['method', text(line, 'method')],
       ['tool', text(line, 'tool')], ['request', text(line, 'request')], ['error', text(line, 'error_message')],
       ['reason', text(line, 'reason')], ['outcome', text(line, 'outcome')],
-      ['would be', get(line, 'would') ? `${text(line, 'would')}, were the policy enforced` : ''],
-      ['looked at', text(line, 'coverage')], ['size', get(line, 'bytes') === undefined ? '' : `${count(get(line, 'bytes'))} bytes`],
-      ['judged in', get(line, 'inspect_us') === undefined ? '' : micros(get(line, 'inspect_us'))],
-      ['server took', get(line, 'upstream_ms') === undefined ? '' : `${text(line, 'upstream_ms')} ms`], ['trace', text(line, 'trace')],
+      ['would be', get(line, 'would') ? `${text(line, 'would')} in enforce mode` : ''],
+      ['inspected', text(line, 'coverage')], ['size', get(line, 'bytes') === undefined ? '' : `${count(get(line, 'bytes'))} bytes`],
+      ['inspection', get(line, 'inspect_us') === undefined ? '' : micros(get(line, 'inspect_us'))],
+      ['server time', get(line, 'upstream_ms') === undefined ? '' : `${text(line, 'upstream_ms')} ms`], ['trace', text(line, 'trace')],
       ['audit', audit],
     ]),
     sent(line),
-    h('details', {}, [h('summary', {}, ['The line as it was written']), h('pre', { class: 'text' }, [JSON.stringify(line, null, 2)])]),
+    h('details', {}, [h('summary', {}, ['Audit line']), h('pre', { class: 'text' }, [JSON.stringify(line, null, 2)])]),
     h('div', { class: 'row' }, [
-      audit ? copier(audit, 'Copy the audit id') : null,
+      audit ? copier(audit, 'Copy audit id') : null,
       audit ? copier(`lychgate explain ${audit}`, 'Copy as command') : null,
-      copier(JSON.stringify(line), 'Copy the line'),
+      copier(JSON.stringify(line), 'Copy line'),
     ]),
   ]);
   if (findings.length) {
-    fill(explained, h('h3', {}, [findings.length === 1 ? 'What was found' : `${findings.length} findings`]), ...findings.slice(0, 20).map(found => finding(line, found)));
+    fill(explained, h('h3', {}, [findings.length === 1 ? '1 finding' : `${findings.length} findings`]), ...findings.slice(0, 20).map(found => finding(line, found)));
     if (audit) explain(audit, explained);
   }
   return panel;
 }
 
-/** What went out: what is secret in it the log does not have either. */
+/** The sent arguments; secrets are masked in the log. */
 function sent(line) {
   const body = get(line, 'arguments') ?? get(line, 'sent');
   if (body === undefined) return null;
-  return h('div', {}, [h('h3', {}, ['What was sent']), h('pre', { class: 'text' }, [typeof body === 'string' ? body : JSON.stringify(body, null, 2)])]);
+  return h('div', {}, [h('h3', {}, ['Sent']), h('pre', { class: 'text' }, [typeof body === 'string' ? body : JSON.stringify(body, null, 2)])]);
 }
 
-/** A finding as its line has it, with its rule beside it once that is there. */
+/** A finding of the line, with its rule as soon as that is loaded. */
 function finding(line, found) {
   const rule = text(found, 'rule');
   const beside = h('div', { class: 'soft' }, [' ']);
@@ -110,7 +110,7 @@ function finding(line, found) {
   ]);
   ask(`rules/${encodeURIComponent(rule)}`, { byItself: true }).then(
     one => fill(beside, h('strong', {}, [one.title]), h('div', {}, [one.why])),
-    () => fill(beside, 'The rule is not in force any more, or is the gate’s own.'),
+    () => fill(beside, 'The rule is no longer in force, or is internal to the gate.'),
   );
   return shown;
 }
@@ -125,13 +125,13 @@ function evidence(line, found) {
   return typeof value === 'string' ? h('pre', { class: 'text' }, [value]) : null;
 }
 
-/** Puts the readings with the match marked in the place of what the line has, where the gate can tell them. */
+/** Replaces the findings of the line by the gate's explanation with marked matches, if it has one. */
 async function explain(audit, place) {
-  const told = await ask(`explain/${encodeURIComponent(audit)}`, { byItself: true }).catch(() => null);
-  if (!told?.findings?.length || !place.isConnected) return;
+  const explanation = await ask(`explain/${encodeURIComponent(audit)}`, { byItself: true }).catch(() => null);
+  if (!explanation?.findings?.length || !place.isConnected) return;
   // The explanation takes the place of links, one of which the keyboard may be on.
   const focused = place.contains(document.activeElement) ? document.activeElement.hash : '';
-  fill(place, h('h3', {}, [told.findings.length === 1 ? 'What was found' : `${told.findings.length} findings`]), ...told.findings.map((found, at) => explained(found, audit, at + 1)));
+  fill(place, h('h3', {}, [explanation.findings.length === 1 ? '1 finding' : `${explanation.findings.length} findings`]), ...explanation.findings.map((found, at) => explained(found, audit, at + 1)));
   if (focused) [...place.querySelectorAll('a')].find(link => link.hash === focused)?.focus({ preventScroll: true });
 }
 
@@ -146,25 +146,25 @@ function explained(found, audit, number) {
     found.shape ? h('p', { class: 'small soft' }, [found.shape]) : null,
     found.note ? h('p', { class: 'small soft' }, [found.note]) : null,
     rule ? h('details', {}, [
-      h('summary', {}, ['What the rule must catch, and spare']),
-      h('h4', {}, ['It must catch']), h('ul', {}, rule.catches.slice(0, 5).map(text => h('li', { class: 'mono wrap small' }, [visible(text)]))),
-      h('h4', {}, ['It must spare']), h('ul', {}, rule.spares.slice(0, 5).map(text => h('li', { class: 'mono wrap small' }, [visible(text)]))),
+      h('summary', {}, ['Test cases of the rule']),
+      h('h4', {}, ['Must match']), h('ul', {}, rule.catches.slice(0, 5).map(text => h('li', { class: 'mono wrap small' }, [visible(text)]))),
+      h('h4', {}, ['Must not match']), h('ul', {}, rule.spares.slice(0, 5).map(text => h('li', { class: 'mono wrap small' }, [visible(text)]))),
     ]) : null,
     found.suppression ? h('details', {}, [
-      h('summary', {}, ['Let this pass from now on']),
-      h('p', { class: 'small soft' }, ['These tables of the config suppress it.', found.covers ? ` ${found.covers}` : '']),
+      h('summary', {}, ['Suppress this finding']),
+      h('p', { class: 'small soft' }, ['These tables in the config suppress it.', found.covers ? ` ${found.covers}` : '']),
       h('pre', { class: 'text' }, [found.suppression]),
       h('div', { class: 'row' }, [
-        found.wide ? null : h('button', { type: 'button', onclick: () => letPass(found, audit, number) }, ['Let this pass']),
+        found.wide ? null : h('button', { type: 'button', onclick: () => letPass(found, audit, number) }, ['Suppress']),
         copier(found.suppression),
       ]),
     ]) : null,
   ]);
 }
 
-/** Asks for a reason and a last day, shows the tables, and has the gate write them into its config. */
+/** Asks for a reason and a last day, shows the tables, and has the gate write them to its config. */
 function letPass(found, audit, number) {
-  const reason = h('input', { type: 'text', name: 'reason', autocomplete: 'off', placeholder: 'who decided it, and why' });
+  const reason = h('input', { type: 'text', name: 'reason', autocomplete: 'off', placeholder: 'who decided this, and why' });
   const until = h('input', { type: 'text', name: 'until', value: /until = (\d{4}-\d\d-\d\d)/.exec(found.suppression)?.[1] });
   const fault = h('p', { class: 'fault', role: 'alert', hidden: true });
   const write = h('button', { type: 'submit', class: 'primary' }, ['Write to the config']);
@@ -173,7 +173,7 @@ function letPass(found, audit, number) {
     onsubmit: async event => {
       event.preventDefault();
       if (!reason.value.trim()) {
-        fill(fault, 'Give a reason: who decided it, and why.');
+        fill(fault, 'Enter a reason: who decided this, and why.');
         fault.hidden = false;
         reason.focus();
         return;
@@ -194,7 +194,7 @@ function letPass(found, audit, number) {
     h('label', { class: 'field' }, ['Reason', reason]), h('label', { class: 'field' }, ['Until', until]), fault,
     h('div', { class: 'row' }, [h('button', { type: 'button', onclick: () => dialog.close() }, ['Cancel']), write]),
   ]);
-  const dialog = h('dialog', { 'aria-label': 'Let this pass?' }, [h('h2', {}, ['Let this pass?']), form]);
+  const dialog = h('dialog', { 'aria-label': 'Suppress this finding?' }, [h('h2', {}, ['Suppress this finding?']), form]);
   dialog.addEventListener('close', () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();

@@ -1,16 +1,16 @@
-// Every judged call as it comes: the newest first, filtered, paused where somebody reads.
+// The live stream of audit lines: newest first, filtered, paused while a line is read.
 
 import { chip, clock, count, empty, fill, h, micros, plainly } from './dom.js';
 import { ask, listen } from './api.js';
 import { detail, get, isRefusal, rules, verdict, what, who, why, word } from './entry.js';
 
-/** Most lines that are kept here, and most that stand on the page. */
+/** Limits of lines in memory, and of lines on the page. */
 const KEPT = 2000;
 const SHOWN = 250;
-/** Somebody who listens to the page hears of what was refused, and not more often than this. */
+/** Minimum interval of announcements of refusals to screen readers, in ms. */
 const TELL_MS = 15000;
 
-/** A verdict to filter by: whatever did not pass as it was. */
+/** Filter value: every verdict except an unmodified pass. */
 const NOT_PASS = 'not pass';
 const passed = line => verdict(line) === 'pass' && ['', 'pass'].includes(word(line, 'would'));
 
@@ -36,13 +36,13 @@ let agents = '';
 let state = () => {};
 let spoken = { at: 0, refused: 0 };
 
-/** Listens for as long as there is a session; tells the frame how it goes, and when somebody is asked for approval:
+/** Reads the stream during the session; reports its state to the frame, and each approval request:
  *  browsers slow down the timers of pages that are hidden, but not this stream. */
-export async function start(told, asked, signal) {
-  state = told;
+export async function start(onState, asked, signal) {
+  state = onState;
   for (let wait = 500; !signal.aborted; ) {
     try {
-      // What came while there was no stream is told again, and known by its number.
+      // Lines sent again after a reconnect are recognized by their number.
       await listen(lines.length ? 1000 : 500, all => {
         wait = 500;
         took(all);
@@ -60,7 +60,7 @@ export async function start(told, asked, signal) {
 function took(all) {
   state(paused ? 'paused' : 'live');
   const last = (waiting.at(-1) ?? lines.at(-1))?.n ?? -1;
-  // A gate that was started anew counts from the start.
+  // A restarted gate counts from the beginning.
   const fresh = all.filter(one => one.line && (one.n > last || one.n < last - 5000));
   if (lines.length) missed += all.reduce((sum, one) => sum + (one.missed ?? 0), 0);
   waiting.push(...fresh);
@@ -115,7 +115,7 @@ export function show(main) {
     view.selects[name] = h('select', { 'aria-label': label, id: `filter-${name}`, onchange: event => { chosen[name] = event.target.value; draw(); } });
   }
   const find = h('input', { type: 'search', id: 'filter-text', placeholder: 'Find in lines  (/)', 'aria-label': 'Find in lines', value: search, oninput: event => { search = event.target.value.toLowerCase(); draw(); } });
-  const labels = h('div', { class: 'labels', 'aria-hidden': 'true' }, ['Time', 'Verdict', 'What', 'Agent and upstream', 'Why', 'Judged in'].map((label, at) => h('span', { class: at === 5 ? 'num' : '' }, [label])));
+  const labels = h('div', { class: 'labels', 'aria-hidden': 'true' }, ['Time', 'Verdict', 'What', 'Agent and upstream', 'Reason', 'Inspection'].map((label, at) => h('span', { class: at === 5 ? 'num' : '' }, [label])));
   view.frame.append(h('div', { class: 'card lines' }, [view.missed, labels, view.list, view.none]));
   fill(main, h('div', { class: 'head' }, [h('h1', {}, ['Live']), view.count, h('span', { class: 'gap' }), view.pause]),
     h('div', { class: 'filters' }, [find, ...Object.values(view.selects), h('button', { type: 'button', class: 'quiet', onclick: clear }, ['Clear'])]), view.frame);
@@ -136,7 +136,7 @@ function clear() {
   draw();
 }
 
-/** Goes to the stream with one filter set. */
+/** Opens the stream with one filter set. */
 export function only(name, value) {
   clear();
   known[name].add(value);
@@ -156,7 +156,7 @@ function options() {
   }
 }
 
-/** Brings the list up to date, leaving alone what stands there already: whoever reads or tabs through it is not thrown off. */
+/** Updates the list without replacing existing entries, so that focus and scroll position are kept. */
 function draw() {
   if (!view) return;
   const wanted = [];
@@ -173,17 +173,17 @@ function draw() {
   const reachable = items.find(item => item.entry === focused) ?? items.find(item => item.entry === opened) ?? items[0];
   for (const item of items) item.firstChild.tabIndex = item === reachable ? 0 : -1;
   fill(view.none, items.length ? null : lines.length
-    ? empty('Nothing fits these filters', h('button', { type: 'button', onclick: clear }, ['Clear the filters']))
-    : empty('Nothing judged yet', 'Point an agent at the gate: ', h('code', {}, [`${agents}/mcp/<upstream>`])));
+    ? empty('No lines match these filters', h('button', { type: 'button', onclick: clear }, ['Clear filters']))
+    : empty('No messages yet', 'Connect an agent to the gate: ', h('code', {}, [`${agents}/mcp/<upstream>`])));
   view.missed.hidden = !missed;
-  fill(view.missed, `${count(missed)} lines went by faster than this page could read them; the audit log has them.`);
+  fill(view.missed, `${count(missed)} lines arrived faster than this page could read them; the audit log has them.`);
   counted();
 }
 
 function counted() {
   if (!view) return;
   const all = lines.length === 1 ? '1 line' : `${count(lines.length)} lines`;
-  fill(view.count, paused && waiting.length ? `${all}, ${count(waiting.length)} more since the pause` : all);
+  fill(view.count, paused && waiting.length ? `${all}, ${count(waiting.length)} more since paused` : all);
 }
 
 function row(entry) {
@@ -228,7 +228,7 @@ function toggle() {
   paused = !paused;
   state(paused ? 'paused' : 'live');
   view?.pause.setAttribute('aria-pressed', String(paused));
-  if (view) fill(view.pause, paused ? 'Go on' : 'Pause');
+  if (view) fill(view.pause, paused ? 'Resume' : 'Pause');
   if (!paused) take();
   counted();
 }
@@ -243,7 +243,7 @@ function step(by) {
   if (opened) open(next.entry, false);
 }
 
-/** Keys of this view; says whether it was one. */
+/** Keys of this view; returns whether the key was handled. */
 export function key(name) {
   const act = { p: toggle, j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1), Escape: close, '/': () => document.getElementById('filter-text').focus() }[name];
   if (!act || !view || ((name === 'ArrowDown' || name === 'ArrowUp') && !document.activeElement?.closest('#lines')) || (name === 'Escape' && !opened)) return false;

@@ -1,4 +1,4 @@
-// The frame: the way in, the views, the keys.
+// The frame: login, views, keyboard shortcuts.
 
 import { fill, h, sure, toast } from './dom.js';
 import { ask, forget, hasProof, logIn, logOut, onEnd } from './api.js';
@@ -23,7 +23,7 @@ const VIEWS = [
   ['connected', 'Connected', main => people.connected(main)],
 ];
 const STATES = { live: 'live', lost: 'connection lost', paused: 'paused', wait: 'connecting' };
-/** People who do something keep the session open; not more often than this. */
+/** User activity keeps the session open; reported at most this often. */
 const TOUCH_MS = 60000;
 
 let inside = null;
@@ -47,7 +47,7 @@ function stateIs(state) {
   $('state-text').textContent = STATES[state];
 }
 
-/** Shows how many questions wait, wherever one is. */
+/** Shows the number of pending approvals in every view. */
 function waits(number) {
   const badge = $('waits');
   badge.hidden = !number;
@@ -60,7 +60,7 @@ function tabs() {
     name === 'approvals' ? h('span', { class: 'badge', id: 'waits', hidden: true }) : null])])));
 }
 
-/** Goes where the address says. */
+/** Opens the view of the address. */
 function route() {
   if (!inside) return;
   clearTimeout(timer);
@@ -84,7 +84,7 @@ function route() {
   if (shown) keep(shown, shown, true);
 }
 
-/** Brings a view up to date now and then, while it is looked at. */
+/** Refreshes a view periodically while the page is visible. */
 function keep(shown, first, isFirst = false) {
   const mine = inside;
   const again = () => { timer = setTimeout(() => (document.hidden ? again() : keep(shown, first)), shown.every); };
@@ -95,7 +95,7 @@ function keep(shown, first, isFirst = false) {
   });
 }
 
-/** Looks for questions wherever one is. */
+/** Polls for pending approvals in every view. */
 async function watchQuestions(signal) {
   while (!signal.aborted) {
     await questions();
@@ -130,11 +130,11 @@ function leave(why = '') {
   fill($('main'));
   $('app').hidden = true;
   $('door').hidden = false;
-  $('login-told').textContent = why;
+  $('login-fault').textContent = why;
   $('token').focus();
 }
 
-const HELP = [['1 – 8', 'the views, as they stand in the list'], ['/', 'find'], ['j  k  ↓  ↑', 'to the next line, to the one before'], ['Enter', 'open a line'], ['Esc', 'close it'], ['p', 'pause the stream, go on'], ['t', 'light or dark'], ['?', 'this list']];
+const HELP = [['1 – 8', 'open the views, in their order'], ['/', 'find'], ['j  k  ↓  ↑', 'next or previous line'], ['Enter', 'open the line'], ['Esc', 'close it'], ['p', 'pause or resume the stream'], ['t', 'switch between light and dark'], ['?', 'this list']];
 
 function help() {
   if (document.querySelector('dialog')) return;
@@ -180,7 +180,7 @@ async function begin() {
   $('theme').addEventListener('click', switchTheme);
   $('help').addEventListener('click', help);
   $('logout').addEventListener('click', async () => {
-    if (!(await sure('Log out?', 'This browser needs a new link or the token to come back.', 'Log out'))) return;
+    if (!(await sure('Log out?', 'To log in again, this browser needs a new link or the token.', 'Log out'))) return;
     await logOut();
     leave();
   });
@@ -192,7 +192,7 @@ async function begin() {
       await logIn({ token });
       enter();
     } catch (error) {
-      $('login-told').textContent = error.message;
+      $('login-fault').textContent = error.message;
     }
   });
   addEventListener('hashchange', () => { if (!coded()) route(); });
@@ -212,7 +212,7 @@ async function begin() {
   leave();
 }
 
-/** Comes in by a link, if the address is one; it leaves the address at once. */
+/** Logs in by a link, if the address is one; the code is removed from the address. */
 function coded() {
   const code = location.hash.match(/^#code=([0-9a-f]+)$/)?.[1];
   if (!code) return false;

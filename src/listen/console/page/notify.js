@@ -1,4 +1,4 @@
-// Desktop notifications of approval requests, for whoever has the console open in a tab that is not looked at.
+// Desktop notifications of approval requests while the console's tab is hidden.
 
 import { plainly, toast } from './dom.js';
 
@@ -7,21 +7,21 @@ let first = true;
 
 const there = () => 'Notification' in window;
 
-/** Whether they are allowed. Then requests are looked for while the page is hidden, too. */
+/** Whether notifications are permitted; requests are then polled while the page is hidden, too. */
 export const allowed = () => there() && Notification.permission === 'granted';
 
-/** Keeps a button that asks for the permission; it is gone once that was answered. */
+/** The button that requests permission; hidden once that was answered. */
 export function offer(button) {
   const show = () => { button.hidden = !there() || Notification.permission !== 'default'; };
   button.addEventListener('click', async () => {
     const answer = await Notification.requestPermission();
-    toast(answer === 'granted' ? 'approval requests are shown on the desktop while this page is hidden' : 'the browser does not allow notifications');
+    toast(answer === 'granted' ? 'approval requests will be shown as desktop notifications while this page is hidden' : 'the browser does not allow notifications');
     show();
   });
   show();
 }
 
-/** Shows the requests that are new, if nobody looks at the page. Texts are texts: the browser makes no markup of them. */
+/** Shows new requests while the page is hidden. Notification texts are plain text. */
 export function show(all) {
   const fresh = all.filter(one => !known.has(one.id));
   known.clear();

@@ -1,4 +1,4 @@
-// How the gate does: the last hour in charts, the rules that match most, and what is in force.
+// Charts of the last hour, the most frequent rules, and the policies in force.
 
 import { bars, curves, figures, legend, minutes } from './chart.js';
 import { ago, chip, copier, count, empty, facts, fill, h, head, span, table } from './dom.js';
@@ -6,17 +6,17 @@ import { ask } from './api.js';
 
 const sum = (all, name) => all.reduce((total, minute) => total + minute[name], 0);
 
-/** The view; gives what brings it up to date. */
+/** The view; returns its refresh function. */
 export function show(main) {
-  const place = h('div', { class: 'stack' }, [empty('Looking …')]);
-  fill(main, head('Overview', 'The last hour, and what is in force.'), place);
+  const place = h('div', { class: 'stack' }, [empty('Loading …')]);
+  fill(main, head('Overview', 'The last hour, and the policies in force.'), place);
   return { every: 5000, refresh: async byItself => drawn(place, await ask('overview', { byItself })) };
 }
 
 const matches = all => (all ? `injections found (${count(all)} ${all === 1 ? 'match' : 'matches'})` : 'injections found');
 
 function drawn(place, now) {
-  // A table that somebody has opened stays open.
+  // Keep expanded tables open.
   const open = [...place.querySelectorAll('details')].map(one => one.open);
   const all = minutes(now);
   const tile = (value, name, alert) => h('div', { class: `card tile ${alert && value !== '0' ? 'alert' : ''}` }, [h('b', {}, [value]), h('span', {}, [name])]);
@@ -26,22 +26,22 @@ function drawn(place, now) {
     h('div', { class: 'tiles' }, [
       tile(count(sum(all, 'calls')), 'messages out'), tile(count(sum(all, 'blocked')), 'refused', true),
       tile(count(sum(all, 'injections')), matches(sum(all, 'injection_matches')), true), tile(count(sum(all, 'failed')), 'calls failed', true),
-      tile(count(now.connected), now.connected === 1 ? 'connected' : 'connected'),
+      tile(count(now.connected), 'connected'),
     ]),
     h('div', { class: 'grid' }, [
-      h('section', { class: 'card' }, [h('h2', {}, ['Messages a minute']),
-        bars('Messages a minute, and how many were refused', all, minute => minute.calls, [[minute => minute.blocked, 'bar bad']]),
-        legend([['sent by agents', ''], ['refused, both ways', 'bad']]),
-        figures('Messages a minute', all, [['Out', minute => minute.calls], ['Refused', minute => minute.blocked], ['Asked', minute => minute.asked], ['Failed', minute => minute.failed]])]),
-      h('section', { class: 'card' }, [h('h2', {}, ['Injections a minute']),
-        bars('Messages with injections a minute', all, minute => minute.injections, [[minute => minute.injections, 'bar warn']]),
-        legend([['messages of servers in which an injection was found', 'warn']]),
-        figures('Injections a minute', all, [['Messages', minute => minute.injections], ['Matches', minute => minute.injection_matches]])]),
-      h('section', { class: 'card' }, [h('h2', {}, ['Time that judging takes']),
-        curves('Time that judging takes: half within, and 99 in 100 within', all),
-        legend([['half within', ''], ['99 in 100 within', 'warn']]),
-        figures('Time that judging takes, in microseconds', all, [['Half within, µs', minute => minute.p50], ['99 in 100 within, µs', minute => minute.p99]])]),
-      h('section', { class: 'card' }, [h('h2', {}, ['Rules that match most']), now.top_rules.length
+      h('section', { class: 'card' }, [h('h2', {}, ['Messages per minute']),
+        bars('Messages per minute, and how many were refused', all, minute => minute.calls, [[minute => minute.blocked, 'bar bad']]),
+        legend([['sent by agents', ''], ['refused, in both directions', 'bad']]),
+        figures('Messages per minute', all, [['Out', minute => minute.calls], ['Refused', minute => minute.blocked], ['Asked', minute => minute.asked], ['Failed', minute => minute.failed]])]),
+      h('section', { class: 'card' }, [h('h2', {}, ['Injections per minute']),
+        bars('Messages with injections per minute', all, minute => minute.injections, [[minute => minute.injections, 'bar warn']]),
+        legend([['server messages with injections', 'warn']]),
+        figures('Injections per minute', all, [['Messages', minute => minute.injections], ['Matches', minute => minute.injection_matches]])]),
+      h('section', { class: 'card' }, [h('h2', {}, ['Inspection time']),
+        curves('Inspection time: median and 99th percentile', all),
+        legend([['median', ''], ['99th percentile', 'warn']]),
+        figures('Inspection time, in microseconds', all, [['Median, µs', minute => minute.p50], ['99th percentile, µs', minute => minute.p99]])]),
+      h('section', { class: 'card' }, [h('h2', {}, ['Most frequent rules']), now.top_rules.length
         ? h('div', { class: 'bars' }, now.top_rules.map(top => h('div', { class: 'top-rule' }, [
             h('a', { class: 'mono wrap', href: `#/rules/${encodeURIComponent(top.rule)}` }, [top.rule]), h('span', { class: 'num' }, [count(top.count)]),
             h('progress', { max: most, value: top.count, 'aria-label': `${top.rule}: ${top.count}` })])))
@@ -50,7 +50,7 @@ function drawn(place, now) {
     h('section', { class: 'card' }, [h('h2', {}, ['In force']), facts([
       ['lychgate', now.version], ['running for', `${span(now.uptime_seconds)}, since ${new Date(now.started * 1000).toLocaleString()}`],
       ['reload', reload(now)],
-      ['protection', modes.has('observe') ? 'some policies only observe: what they find is told and passes' : 'what rules find is carried out'],
+      ['protection', modes.has('observe') ? 'some policies only observe: findings are recorded, and messages pass' : 'verdicts are enforced'],
     ]), table('Policies in force', [
       ['Upstream', one => one.upstream], ['Policy', one => one.policy], ['Mode', one => chip(one.mode, one.mode === 'observe' ? 'ask' : 'pass')],
       ['Rules out / in', one => `${one.outbound_rules} / ${one.inbound_rules}`, 'num'],
@@ -61,7 +61,7 @@ function drawn(place, now) {
 }
 
 function reload({ reload: last, now }) {
-  if (!last) return 'none since the start';
+  if (!last) return 'none since start';
   const told = last.told.length ? h('details', {}, [h('summary', {}, [last.applied ? `${last.told.length} weakened` : `${last.told.length} faults`]), h('pre', { class: 'text' }, [last.told.join('\n')])]) : null;
-  return h('div', {}, [chip(last.applied ? 'applied' : 'refused', last.applied ? (last.told.length ? 'ask' : 'pass') : 'block'), ` ${ago(last.at, now)}${last.applied ? '' : '; the old rules stay'}`, told]);
+  return h('div', {}, [chip(last.applied ? 'applied' : 'refused', last.applied ? (last.told.length ? 'ask' : 'pass') : 'block'), ` ${ago(last.at, now)}${last.applied ? '' : '; the old rules stay in force'}`, told]);
 }

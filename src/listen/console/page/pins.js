@@ -1,33 +1,33 @@
-// What servers say of their tools, prompts and resources: what is pinned, how what waits differs from it, and which tools agents see.
+// Pinned definitions, pending changes and tool visibility.
 
 import { chip, copier, empty, fill, h, head, renew, sure, toast } from './dom.js';
 import { ask } from './api.js';
 
-/** The view; gives what brings it up to date. */
+/** The view; returns its refresh function. */
 export function show(main) {
-  const place = h('div', { class: 'stack', id: 'pins' }, [empty('Looking …')]);
-  fill(main, head('Definitions', 'What servers say of their tools, prompts and resources. Agents see what is pinned until a change is approved.'), place);
+  const place = h('div', { class: 'stack', id: 'pins' }, [empty('Loading …')]);
+  fill(main, head('Definitions', 'Tools, prompts and resources as pinned. Agents see the pinned definitions until a change is approved.'), place);
   const refresh = async byItself => drawn(place, await ask('pins', { byItself }), refresh);
   return { every: 5000, refresh };
 }
 
 function drawn(place, { upstreams, file }, refresh) {
-  // What somebody has opened stays open.
+  // Keep expanded entries open.
   const open = new Set([...place.querySelectorAll('details[open]')].map(one => one.dataset.key));
   const waiting = upstreams.flatMap(one => one.definitions.filter(each => each.waits).map(each => ({ ...each, upstream: one.name })));
   renew(place,
     ...waiting.map(one => held(one, refresh)),
-    waiting.length ? null : h('div', { class: 'card' }, [empty('Nothing waits for approval', 'A definition that a server changes is shown here, beside the one that is pinned.')]),
+    waiting.length ? null : h('div', { class: 'card' }, [empty('No pending changes', 'Definitions that a server changes are shown here, compared with the pinned ones.')]),
     ...upstreams.map(upstream => known(upstream, open, refresh)),
-    file ? null : h('p', { class: 'soft small' }, ['Pins last as long as the gate runs: name a ', h('code', {}, ['file']), ' under ', h('code', {}, ['[pins]']), ' to keep them.']));
+    file ? null : h('p', { class: 'soft small' }, ['Pins are lost when the gate stops: set ', h('code', {}, ['file']), ' under ', h('code', {}, ['[pins]']), ' to store them.']));
 }
 
 const MARKS = { '+': 'added', '-': 'gone' };
 
-/** A change that waits: the lines that differ, and a button for exactly this change. */
+/** A pending change: its diff, and a button that approves exactly this change. */
 function held(one, refresh) {
   const approve = async () => {
-    if (!(await sure('Approve this definition?', `Agents of ${one.upstream} see it from now on. Read every line that was added: a server can tell agents there what to do.`, 'Approve', 'danger'))) return;
+    if (!(await sure('Approve this definition?', `Agents of ${one.upstream} will see it. Review every added line: it may contain instructions to agents.`, 'Approve', 'danger'))) return;
     try {
       const { upstream, kind, name, waits: { sha256 } } = one;
       await ask('pins/approve', { method: 'POST', data: { upstream, kind, name, sha256 } });
@@ -40,7 +40,7 @@ function held(one, refresh) {
   return h('section', { class: 'card stack held', 'aria-label': `Change of ${one.kind} ${one.name}` }, [
     h('div', { class: 'row' }, [h('h2', { class: 'wrap few' }, [`${one.upstream} · ${one.name}`]), h('span', { class: 'gap' }), chip(one.kind, 'note'), ...one.waits.classes.map(name => chip(name, 'ask'))]),
     h('pre', { class: 'text diff' }, one.waits.diff.map(([mark, line]) => h('div', { class: MARKS[mark] ?? '' }, [`${mark} ${line}`]))),
-    one.waits.left_out ? h('p', { class: 'fault' }, [`${one.waits.left_out} more lines are not shown here: read them with lychgate pins diff`]) : null,
+    one.waits.left_out ? h('p', { class: 'fault' }, [`${one.waits.left_out} more lines are not shown here: run lychgate pins diff`]) : null,
     h('div', { class: 'row' }, [
       copier(`lychgate pins diff ${one.upstream}`, 'Copy as command'), h('span', { class: 'gap' }),
       one.waits.left_out ? null : h('button', { type: 'button', class: 'primary', 'data-key': `${one.upstream}/${one.kind}/${one.name}/approve`, onclick: approve }, ['Approve']),
@@ -48,7 +48,7 @@ function held(one, refresh) {
   ]);
 }
 
-/** All that is known of a server; of a tool, whether agents see it. */
+/** The definitions of a server; for tools, whether agents see them. */
 function known(upstream, open, refresh) {
   const { name, policy, definitions } = upstream;
   const key = `definitions/${name}`;
@@ -58,11 +58,11 @@ function known(upstream, open, refresh) {
     h('summary', {}, [h('strong', {}, [name]), ` · ${definitions.length} definitions, policy ${policy ?? '–'}`]),
     definitions.length ? h('ul', { class: 'plain' }, definitions.map(each => h('li', { class: 'row' }, [
       h('span', { class: 'wrap few mono' }, [each.name]), chip(each.kind, 'note'),
-      each.waits ? chip('waits', 'ask') : null,
+      each.waits ? chip('pending', 'ask') : null,
       each.kind !== 'tool' ? null : chip(each.hidden ? 'hidden' : 'shown', each.hidden ? 'block' : 'pass'),
       h('span', { class: 'gap' }),
       each.can_toggle ? toggle(upstream, each, refresh) : each.toggle ? copier(each.toggle, each.hidden ? 'Copy config to show it' : 'Copy config to hide it') : null,
-    ]))) : empty('Nothing is known of it yet', 'Definitions are pinned when an agent first lists them.'),
+    ]))) : empty('No definitions yet', 'Definitions are pinned when an agent first lists them.'),
     how ? h('p', { class: 'soft small' }, [how]) : null,
   ]);
 }
@@ -96,16 +96,16 @@ function toggle(upstream, one, refresh) {
 
 function question(hide, tool, policy, upstreams) {
   const of = upstreams.length > 1 ? `the upstreams ${upstreams.join(', ')}, which share the policy ${policy},` : `the upstream ${upstreams[0]} (policy ${policy})`;
-  const then = hide ? 'no longer see this tool and cannot call it' : 'see this tool and can call it, whatever patterns hide it';
-  return `${tool}: agents of ${of} ${then}. This is written to the config file of the gate.`;
+  const then = hide ? 'no longer see this tool and cannot call it' : 'see this tool and can call it, even if a pattern hides it';
+  return `${tool}: agents of ${of} ${then}. This changes the gate’s config file.`;
 }
 
-/** Why the config was not written, and the lines to write by hand. */
+/** Why the config was not written, and the lines to add manually. */
 function byHand(why, lines) {
   const title = 'The config was not changed';
   const dialog = h('dialog', { 'aria-label': title }, [
     h('h2', {}, [title]), h('p', { class: 'fault' }, [why]),
-    h('p', { class: 'soft' }, ['To make the change by hand, add these lines to the config; where it has the table already, set the key there.']),
+    h('p', { class: 'soft' }, ['To make the change manually, add these lines to the config; if the table already exists, set the key there.']),
     h('pre', { class: 'text' }, [lines]),
     h('div', { class: 'row' }, [copier(lines), h('button', { type: 'button', onclick: () => dialog.close() }, ['Close'])]),
   ]);

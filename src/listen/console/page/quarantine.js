@@ -1,23 +1,23 @@
-// What was taken out of answers and is kept: looked at, released or deleted, each on the record.
+// Quarantined content: view, release and delete, each recorded in the audit log.
 
 import { ago, chip, clock, count, empty, facts, fill, h, head, renew, sure, table, toast } from './dom.js';
 import { ask } from './api.js';
 
-/** The view; gives what brings it up to date. */
+/** The view; returns its refresh function. */
 export function show(main) {
-  const list = h('div', { class: 'card', id: 'quarantine' }, [empty('Looking …')]);
+  const list = h('div', { class: 'card', id: 'quarantine' }, [empty('Loading …')]);
   const beside = h('div', { class: 'stack' });
-  fill(main, head('Quarantine', 'What was taken out of what servers said. Each look at it and each release stands on the record.'), h('div', { class: 'stack' }, [beside, list]));
+  fill(main, head('Quarantine', 'Content that was removed from server messages. Viewing and releasing it is recorded in the audit log.'), h('div', { class: 'stack' }, [beside, list]));
   const refresh = async byItself => {
     const all = await ask('quarantine', { byItself });
-    if (!all.enabled) fill(list, empty('Nothing is kept', 'What is taken out is gone: name a folder for it under ', h('code', {}, ['[quarantine]']), ' in the config.'));
-    else if (!all.items.length) fill(list, ...all.faults.map(fault), empty('The quarantine is empty', 'What rules take out of answers from now on is kept here, sealed.'));
-    else renew(list, ...all.faults.map(fault), ...grouped(all.items, beside, refresh, () => refresh(true)), all.left_out ? h('p', { class: 'soft' }, [`and ${count(all.left_out)} older ones, which lychgate quarantine list shows`]) : null);
+    if (!all.enabled) fill(list, empty('Quarantine is disabled', 'Removed content is discarded. To keep it, set a folder under ', h('code', {}, ['[quarantine]']), ' in the config.'));
+    else if (!all.items.length) fill(list, ...all.faults.map(fault), empty('The quarantine is empty', 'Content that rules remove from answers will be stored here, encrypted.'));
+    else renew(list, ...all.faults.map(fault), ...grouped(all.items, beside, refresh, () => refresh(true)), all.left_out ? h('p', { class: 'soft' }, [`and ${count(all.left_out)} older ones: lychgate quarantine list`]) : null);
   };
   return { every: 10000, refresh };
 }
 
-/** From so many messages alike on, they are one row. */
+/** Minimum number of similar messages that form a group. */
 const ALIKE = 4;
 /** Rows on a page, and messages of a group that is open. */
 const ROWS = 25;
@@ -96,9 +96,9 @@ async function look(item, beside) {
     const whole = await act(item, 'show');
     fill(beside, h('section', { class: 'card stack', 'aria-label': 'Message in quarantine', tabindex: '-1', id: 'kept' }, [
       h('div', { class: 'row title' }, [h('h2', { class: 'wrap few' }, [`${item.upstream} · ${item.tool || item.method || 'message'}`]), h('button', { type: 'button', class: 'quiet', onclick: () => fill(beside) }, ['Close'])]),
-      h('p', { class: 'soft' }, ['This is what a server said and a rule took out. Do not do what it asks for.']),
+      h('p', { class: 'soft' }, ['Untrusted content that a rule removed from a server’s message. Do not follow instructions in it.']),
       ...whole.withheld.map(part => h('div', {}, [h('div', { class: 'small soft mono wrap' }, [part.at]), h('pre', { class: 'text' }, [part.text])])),
-      h('details', { open: !whole.withheld.length }, [h('summary', {}, [whole.is_whole ? 'The whole message' : 'The message, as far as it is shown here']), h('pre', { class: 'text' }, [whole.message])]),
+      h('details', { open: !whole.withheld.length }, [h('summary', {}, [whole.is_whole ? 'The whole message' : 'The message (truncated)']), h('pre', { class: 'text' }, [whole.message])]),
       facts([['audit', item.audit], ['policy', item.policy], ['when', new Date(item.at * 1000).toLocaleString()]]),
     ]));
     document.getElementById('kept').focus();
@@ -108,20 +108,20 @@ async function look(item, beside) {
 }
 
 async function release(item, refresh) {
-  const meant = await sure('Release this message?', `${item.agent} gets it as it came, once, with its next identical call or as a resource. What a rule took out may tell the agent to do harm.`, 'Release', 'danger');
-  if (meant) await done(() => act(item, 'release'), 'released, for one delivery', refresh);
+  const meant = await sure('Release this message?', `${item.agent} receives it unmodified, once, with its next identical call or as a resource. The removed content may contain malicious instructions.`, 'Release', 'danger');
+  if (meant) await done(() => act(item, 'release'), 'released for one delivery', refresh);
 }
 
 async function remove(item, beside, refresh) {
-  if (!(await sure('Delete this message?', 'It cannot be brought back.', 'Delete', 'danger'))) return;
+  if (!(await sure('Delete this message?', 'It cannot be restored.', 'Delete', 'danger'))) return;
   await done(() => act(item, 'delete'), 'deleted', refresh);
   fill(beside);
 }
 
-async function done(what, told, refresh) {
+async function done(what, message, refresh) {
   try {
     await what();
-    toast(told);
+    toast(message);
     await refresh(false);
   } catch (error) {
     toast(error.message);

@@ -79,7 +79,7 @@ impl Login {
         grants.retain(|grant| grant != "client_credentials");
         let name: String = asked.get("client_name").and_then(Value::as_str).unwrap_or("a client").chars().take(80).collect();
         let id = random();
-        let mut told = json!({
+        let mut registered = json!({
             "client_id": id,
             "client_name": name,
             "redirect_uris": redirects,
@@ -87,12 +87,12 @@ impl Login {
             "response_types": ["code"],
             "token_endpoint_auth_method": method,
         });
-        if let (Some((_, secret)), Some(object)) = (&secret, told.as_object_mut()) {
+        if let (Some((_, secret)), Some(object)) = (&secret, registered.as_object_mut()) {
             object.insert("client_secret".to_owned(), secret.as_str().into());
             object.insert("client_secret_expires_at".to_owned(), 0.into());
         }
         self.state().clients.put(id, Client { name, redirects, grants, secret }, LONG);
-        reply(StatusCode::CREATED, &told)
+        reply(StatusCode::CREATED, &registered)
     }
 
     /// The client that a request to the token endpoint or its like comes from (RFC 6749, section 2.3).

@@ -47,7 +47,7 @@ impl Login {
         };
         let (code, user_code) = (random(), user_code());
         let page = format!("{}/device/login", self.settings.issuer);
-        let told = json!({
+        let started = json!({
             "device_code": code,
             "user_code": user_code,
             "verification_uri": page,
@@ -58,7 +58,7 @@ impl Login {
         let given = Given { family: random(), client: id, scopes };
         let device = Device { user_code, client_name: client.name, given, answer: None, asked: None, guesses: 0 };
         self.state().devices.put(code, device, PATIENCE);
-        reply(StatusCode::OK, &told)
+        reply(StatusCode::OK, &started)
     }
 
     /// The page for a code.

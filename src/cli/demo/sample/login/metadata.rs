@@ -1,4 +1,4 @@
-//! What the server says of itself.
+//! Metadata of the server.
 
 use http::StatusCode;
 use serde_json::json;

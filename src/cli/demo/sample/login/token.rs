@@ -42,7 +42,7 @@ impl Login {
 
     fn give(&self, state: &mut State, client: &Client, given: Given) -> Answer {
         let access = random();
-        let mut told = json!({
+        let mut granted = json!({
             "access_token": access,
             "token_type": "Bearer",
             "expires_in": self.settings.access.as_secs(),
@@ -50,14 +50,14 @@ impl Login {
         });
         if client.may("refresh_token")
             && given.scopes.iter().any(|scope| scope == OFFLINE)
-            && let Some(object) = told.as_object_mut()
+            && let Some(object) = granted.as_object_mut()
         {
             let refresh = random();
             object.insert("refresh_token".to_owned(), refresh.as_str().into());
             state.refresh.put(refresh, Refresh { given: given.clone(), used: false }, LONG);
         }
         state.access.put(access, given, self.settings.access);
-        reply(StatusCode::OK, &told)
+        reply(StatusCode::OK, &granted)
     }
 
     /// Takes a token back, and all that came of the same login (RFC 7009, section 2.1).

@@ -1,4 +1,4 @@
-//! What install says.
+//! The output of `install`.
 
 #![allow(clippy::disallowed_types, reason = "clients keep their servers in JSON")]
 
@@ -10,17 +10,21 @@ fn why_there_is_nothing_to_move_is_told_apart() {
     let machine = Machine::new();
     let cursor = |args: InstallArgs| machine.with(true, |desk| desk.install(&args));
     let plain = || install_args(Some(Client::Cursor));
-    let told = cursor(plain());
-    assert!(told.code == 0 && told.err.contains("no config here") && told.err.contains(".cursor/mcp.json"), "{}", told.err);
+    let output = cursor(plain());
+    assert!(
+        output.code == 0 && output.err.contains("has no config") && output.err.contains(".cursor/mcp.json"),
+        "{}",
+        output.err
+    );
     let file = machine.write(".cursor/mcp.json", r#"{"mcpServers":{}}"#);
-    let told = cursor(plain());
-    assert!(told.code == 0 && told.err.contains("no servers in"), "{}", told.err);
+    let output = cursor(plain());
+    assert!(output.code == 0 && output.err.contains("no servers in"), "{}", output.err);
     let text = r#"{"mcpServers":{"b":{"command":"b"},"c":{"command":"c"}}}"#;
     fs::write(&file, text).unwrap();
-    let told = cursor(InstallArgs { servers: vec!["b".into(), "nope".into()], ..plain() });
-    assert!(told.code == 2 && told.err.contains("no server `nope`\n  hint: it has `b`, `c`"), "{}", told.err);
-    let told = cursor(InstallArgs { file: Some("nope.json".into()), ..plain() });
-    assert!(told.code == 2 && told.err.contains("`nope.json` is not there\n  hint: there is `/"), "{}", told.err);
+    let output = cursor(InstallArgs { servers: vec!["b".into(), "nope".into()], ..plain() });
+    assert!(output.code == 2 && output.err.contains("no server `nope`\n  hint: it has `b`, `c`"), "{}", output.err);
+    let output = cursor(InstallArgs { file: Some("nope.json".into()), ..plain() });
+    assert!(output.code == 2 && output.err.contains("`nope.json` does not exist\n  hint: there is `/"), "{}", output.err);
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
     assert_eq!(cursor(InstallArgs { servers: vec!["b".into()], ..plain() }).code, 0);
     let now = fs::read_to_string(&file).unwrap();
@@ -32,15 +36,15 @@ fn what_the_gate_needs_to_start_is_told_at_the_end() {
     let machine = Machine::new();
     let text = r#"{"mcpServers":{"w":{"url":"https://w/mcp","headers":{"Authorization":"Bearer ${env:W_TOKEN}","X":"${W_X}"}},"v":{"url":"https://v/mcp"}}}"#;
     machine.write(".cursor/mcp.json", text);
-    let told = machine.install(Client::Cursor);
-    assert_eq!(told.err.matches("these variables are set where it runs: W_TOKEN, W_X\n").count(), 1, "{}", told.err);
+    let output = machine.install(Client::Cursor);
+    assert_eq!(output.err.matches("must be set in its environment: W_TOKEN, W_X\n").count(), 1, "{}", output.err);
     // The gate is needed by whoever is led to it, also where its config has the server already.
     machine.write(".gemini/settings.json", r#"{"mcpServers":{"v":{"httpUrl":"https://v/mcp"}}}"#);
-    let told = machine.install(Client::GeminiCli);
-    assert!(told.err.contains("need the gate: lychgate run") && !told.err.contains("variables"), "{}", told.err);
+    let output = machine.install(Client::GeminiCli);
+    assert!(output.err.contains("need the gate: lychgate run") && !output.err.contains("variables"), "{}", output.err);
     machine.write(".codex/config.toml", "[mcp_servers.x]\ncommand = \"x\"\n");
-    let told = machine.install(Client::Codex);
-    assert!(told.err.contains("Done") && !told.err.contains("need the gate"), "{}", told.err);
+    let output = machine.install(Client::Codex);
+    assert!(output.err.contains("Done") && !output.err.contains("need the gate"), "{}", output.err);
 }
 
 #[test]
@@ -60,9 +64,10 @@ fn whoever_shares_a_file_is_thought_of() {
     for (client, path) in of_project.into_iter().chain(of_user) {
         let machine = Machine::new();
         machine.write(path, command);
-        let told = machine.install(client);
-        let is_told = told.err.contains("warning: `") && told.err.contains("paths of this machine: the program `/opt/lychgate`");
-        assert_eq!((told.code, is_told), (0, path.contains("project")), "{path}: {}", told.err);
+        let output = machine.install(client);
+        let is_told =
+            output.err.contains("warning: `") && output.err.contains("paths of this machine: the program `/opt/lychgate`");
+        assert_eq!((output.code, is_told), (0, path.contains("project")), "{path}: {}", output.err);
     }
     // A URL holds no path.
     let machine = Machine::new();
@@ -90,9 +95,9 @@ fn what_a_program_of_another_name_has_moved_is_known_again() {
     for program in ["/opt/lg-1.2", "/opt/lychgate"] {
         let list = named(program, install_args(None)).out;
         assert_eq!(list.matches("behind the gate").count(), 2, "{list}");
-        let told = named(program, install_args(Some(Client::Cursor)));
-        assert_eq!(fs::read_to_string(&file).unwrap(), now, "{}", told.err);
-        assert!(fs::read_to_string(machine.gate()).unwrap().contains("[upstream.u]"), "{}", told.err);
+        let output = named(program, install_args(Some(Client::Cursor)));
+        assert_eq!(fs::read_to_string(&file).unwrap(), now, "{}", output.err);
+        assert!(fs::read_to_string(machine.gate()).unwrap().contains("[upstream.u]"), "{}", output.err);
     }
 }
 

@@ -1,0 +1,45 @@
+//! All fuzz targets in one binary, which is linked once. `LYCHGATE_FUZZ_TARGET` selects one by the name of its module.
+#![no_main]
+
+mod challenge;
+mod command;
+mod html;
+mod inspect;
+mod jwt;
+mod lock;
+mod markdown;
+mod parse;
+mod path;
+mod readings;
+mod rule_file;
+mod splice;
+mod sql;
+mod sse;
+mod style;
+mod unseen;
+mod url;
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::arbitrary::{Arbitrary, Unstructured};
+use libfuzzer_sys::fuzz_target;
+
+static TARGET: LazyLock<String> = LazyLock::new(|| std::env::var("LYCHGATE_FUZZ_TARGET").unwrap_or_default());
+
+/// Calls a target with the input that the bytes encode.
+fn run<'a, T: Arbitrary<'a>>(data: &'a [u8], target: impl FnOnce(T)) {
+    if let Ok(input) = T::arbitrary_take_rest(Unstructured::new(data)) {
+        target(input);
+    }
+}
+
+macro_rules! targets {
+    ($($name:ident)*) => {
+        fuzz_target!(|data: &[u8]| match TARGET.as_str() {
+            $(stringify!($name) => run(data, $name::fuzz),)*
+            other => panic!("LYCHGATE_FUZZ_TARGET is `{other}`; known: {:?}", [$(stringify!($name)),*]),
+        });
+    };
+}
+
+targets!(challenge command html inspect jwt lock markdown parse path readings rule_file splice sql sse style unseen url);
