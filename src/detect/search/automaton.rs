@@ -24,9 +24,10 @@ use crate::text::quick::QuickMap;
 
 /// Compiled regexes that are kept, in bytes, over all rules.
 const KEPT_BYTES: usize = 4 << 20;
-/// States of one lazy automaton on one thread, in bytes, and of all of them on one thread.
+/// States of one lazy automaton on one thread, in bytes, and of all of them on one thread. Manual pages need about 6 MB: in 4 MB,
+/// states were dropped and made again all the time, which cost six times as much as the searches.
 const CACHE_BYTES: usize = 192 << 10;
-const CACHES_BYTES: usize = 4 << 20;
+const CACHES_BYTES: usize = 8 << 20;
 
 /// Regexes that are searched for together.
 pub(super) struct Automaton {
