@@ -137,15 +137,16 @@ impl Words {
                 made.add_short(short, index);
                 continue;
             }
-            let score = |(at, gram): &(usize, [u8; GRAM_BYTES])| {
+            let scored = |(at, gram): (usize, [u8; GRAM_BYTES])| {
                 let beyond = if gram.is_ascii() { 0.0 } else { BEYOND_ASCII };
-                let crowd = crowds.get(hash(*gram)).copied().unwrap_or_default();
+                let crowd = crowds.get(hash(gram)).copied().unwrap_or_default();
                 let shared = if crowd > 0 { SHARED } else { 0.0 };
                 let ends = if at + GRAM_BYTES == word.len() { ENDS } else { 0.0 };
-                f64::from(grams::rarity(*gram)) + beyond + shared - (f64::from(crowd) / CROWD) - ends
+                let score = f64::from(grams::rarity(gram)) + beyond + shared - (f64::from(crowd) / CROWD) - ends;
+                (score, at, gram)
             };
-            let best = grams_of(word).enumerate().max_by(|a, b| score(a).total_cmp(&score(b)));
-            let Some((at, gram)) = best else { continue };
+            let best = grams_of(word).enumerate().map(scored).max_by(|(a, ..), (b, ..)| a.total_cmp(b));
+            let Some((_, at, gram)) = best else { continue };
             let next = word.get(at + GRAM_BYTES).copied();
             crowds.get_mut(hash(gram)).into_iter().for_each(|crowd| *crowd = crowd.saturating_add(1));
             made.all.add(gram, next);
