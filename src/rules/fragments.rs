@@ -257,7 +257,7 @@ fn after_escape(source: &str, at: usize) -> usize {
     }
 }
 
-/// What stands in braces that open at `at`.
+/// The text between a brace at `at` and the brace that closes it. `None` if there is no such brace.
 fn in_braces(source: &str, at: usize) -> Option<&str> {
     source.get(at..)?.strip_prefix('{')?.split_once('}').map(|(inside, _)| inside)
 }
