@@ -15,6 +15,8 @@ use crate::detect::secret::{self, Prints};
 const PIECE_BYTES: std::ops::RangeInclusive<usize> = 3..=256;
 /// Longest value, in bytes, that is added to those of earlier calls in the same argument: a secret may leave by the letter.
 const SHORT_BYTES: usize = 4;
+/// A short value that came so often in a row is an option of the tool and not a letter of a secret.
+const REPEATS: usize = 3;
 /// Most pieces kept of one call.
 const PIECES: usize = 16;
 
@@ -79,8 +81,12 @@ impl Memory {
         let own = || self.pieces.iter().filter(|piece| piece.is_of(tool, argument));
         let earlier: Vec<&str> = own().filter(|piece| !piece.accumulated).map(|piece| piece.text.as_str()).collect();
         let accumulated = own().find(|piece| piece.accumulated).map(|piece| piece.text.as_str());
-        let mut together: Vec<Vec<&str>> =
-            accumulated.zip(short_end(value)).map(|(accumulated, short_end)| vec![accumulated, short_end]).into_iter().collect();
+        let mut together: Vec<Vec<&str>> = accumulated
+            .zip(short_end(value))
+            .filter(|(accumulated, short_end)| !repeats(accumulated, short_end))
+            .map(|(accumulated, short_end)| vec![accumulated, short_end])
+            .into_iter()
+            .collect();
         let Some(latest) = earlier.last() else { return together };
         let (first, last) = (first_word(value), last_word(value));
         let mut words: Vec<&str> = first.into_iter().chain(last).collect();
@@ -106,8 +112,8 @@ impl Memory {
 impl Learnt {
     /// Keeps the end of an argument, if it may be a piece of a secret.
     pub(super) fn keep(&mut self, memory: &Memory, tool: &str, argument: &str, value: &str) {
-        if let Some(short_end) = short_end(value).filter(|_| self.pieces.len() < PIECES) {
-            let before = memory.accumulated(tool, argument);
+        let before = memory.accumulated(tool, argument);
+        if let Some(short_end) = short_end(value).filter(|end| self.pieces.len() < PIECES && !repeats(before, end)) {
             let before = before.get((before.len() + short_end.len()).saturating_sub(*PIECE_BYTES.end())..).unwrap_or_default();
             let text = Zeroizing::new([before, short_end].concat());
             self.pieces.push(Piece { argument: [tool, ".", argument].concat().into(), text, accumulated: true });
@@ -154,6 +160,12 @@ fn short_end(value: &str) -> Option<&str> {
     let ends = value.len() <= *PIECE_BYTES.end() && value.contains("://");
     let last = value.trim_end_matches(['"', '\'']).rsplit(['=', '/', '&', '?', '#']).next();
     last.filter(|_| ends).filter(fits)
+}
+
+/// Whether the last short values of an argument were this one.
+fn repeats(accumulated: &str, short_end: &str) -> bool {
+    let ends = accumulated.as_bytes().rchunks(short_end.len().max(1)).take(REPEATS);
+    ends.len() == REPEATS && ends.into_iter().all(|end| end == short_end.as_bytes())
 }
 
 fn first_word(value: &str) -> Option<&str> {
@@ -204,12 +216,28 @@ mod tests {
             let other = memory.joined("say", "text", "a text of some length");
             assert!(!other.iter().flatten().any(|piece| *piece == "AKIA2E0A8F3B"), "{before}");
         }
-        let mut memory = Memory::default();
-        for _ in 0..1_000 {
+        let (mut memory, mut most) = (Memory::default(), 0);
+        for number in 0..1_000 {
             let mut learnt = Learnt::default();
-            learnt.keep(&memory, "say", "text", "ab1");
+            learnt.keep(&memory, "say", "text", &format!("a{:02}", number % 100));
             memory.pieces = learnt.pieces.into_iter().filter(|piece| piece.accumulated).collect();
+            most = memory.pieces.iter().map(|piece| piece.text.len()).max().unwrap_or_default().max(most);
         }
-        assert!(memory.pieces.iter().all(|piece| piece.text.len() <= *PIECE_BYTES.end()));
+        assert!((*PIECE_BYTES.end() - SHORT_BYTES..=*PIECE_BYTES.end()).contains(&most), "{most}");
+    }
+
+    #[test]
+    fn an_option_that_stays_the_same_is_no_secret_by_the_letter() {
+        let mut memory = Memory::default();
+        for _ in 0..10 {
+            let mut learnt = Learnt::default();
+            learnt.keep(&memory, "fetch", "format", "text");
+            if let Some(piece) = learnt.pieces.pop() {
+                memory.pieces = Arc::new([piece]);
+            }
+        }
+        assert_eq!(memory.accumulated("fetch", "format"), "text".repeat(REPEATS));
+        assert!(memory.joined("fetch", "format", "text").is_empty());
+        assert_eq!(memory.joined("fetch", "format", "json"), [["texttexttext", "json"]]);
     }
 }
