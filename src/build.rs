@@ -22,6 +22,7 @@ mod detect {
         mod grams;
         mod literals;
         mod parse;
+        mod word_list;
 
         pub(crate) use literals::write_branches;
         pub(crate) use parse::parse;

@@ -44,13 +44,16 @@ impl Writer {
         self.0.push(u8::from(flag));
     }
 
-    /// Adds texts.
+    /// Adds a text after its length.
+    pub(crate) fn text(&mut self, text: &[u8]) {
+        self.number(text.len());
+        self.0.extend(text);
+    }
+
+    /// Adds texts after their number.
     pub(crate) fn texts(&mut self, texts: &[impl AsRef<[u8]>]) {
         self.number(texts.len());
-        for text in texts {
-            self.number(text.as_ref().len());
-            self.0.extend(text.as_ref());
-        }
+        texts.iter().for_each(|text| self.text(text.as_ref()));
     }
 }
 
@@ -86,8 +89,14 @@ impl<'t> Reader<'t> {
         self.bytes(1).map(|flag| flag != [0])
     }
 
+    /// A text.
+    pub(crate) fn text(&mut self) -> Option<&'t [u8]> {
+        let length = self.number()?;
+        self.bytes(length as usize)
+    }
+
     /// Texts.
     pub(crate) fn texts(&mut self) -> Option<Vec<&'t [u8]>> {
-        (0..self.number()?).map(|_| self.number().and_then(|length| self.bytes(length as usize))).collect()
+        (0..self.number()?).map(|_| self.text()).collect()
     }
 }

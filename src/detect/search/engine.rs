@@ -14,6 +14,7 @@ use super::folded::{Folded, folded};
 use super::literals::{self, Branch};
 use super::look::{Cost, Look, Near, Run};
 use super::scan::{Candidate, Room, Scan};
+use super::word_list::WordList;
 use super::words::Words;
 use super::{Class, Spec};
 use crate::text::quick::QuickMap;
@@ -75,14 +76,13 @@ pub(super) struct Rule {
 }
 
 /// A unit in the making: its regexes, and the words that they wait for.
-struct Draft {
+struct Draft<'w> {
     sources: Vec<usize>,
-    waits: Vec<Wait>,
+    waits: Vec<Wait<'w>>,
 }
 
-struct Wait {
-    /// `None` for the rule's keywords.
-    words: Option<Vec<Vec<u8>>>,
+struct Wait<'w> {
+    words: &'w WordList,
     first: bool,
     begins_word: bool,
     back: usize,
@@ -93,49 +93,45 @@ impl Engine {
     /// Prepares the rules. Their regexes are compiled when they are first needed.
     pub(in crate::detect) fn new(phrases: &[Phrase<'_>]) -> Self {
         let mut made = Self {
-            words: Words::new([]),
+            words: Words::new(&[]),
             word_starts: Vec::new(),
             word_uses: Vec::new(),
             uses: Vec::new(),
             units: Vec::new(),
             rules: Vec::new(),
         };
-        let mut uses: QuickMap<Vec<u8>, Vec<u32>> = QuickMap::default();
-        for phrase in phrases {
-            made.add(phrase, &mut uses);
+        let keywords: Vec<WordList> = phrases.iter().map(|phrase| keywords(&phrase.spec.keywords)).collect();
+        let mut wanted = Wanted::default();
+        for (phrase, keywords) in phrases.iter().zip(&keywords) {
+            made.add(phrase, keywords, &mut wanted);
         }
-        for uses in uses.values() {
+        wanted.uses.sort_unstable();
+        for of_word in wanted.uses.chunk_by(|(a, _), (b, _)| a == b) {
             made.word_starts.push(index(made.word_uses.len()));
-            made.word_uses.extend(uses);
+            made.word_uses.extend(of_word.iter().map(|(_, used)| *used));
         }
         made.word_starts.push(index(made.word_uses.len()));
-        made.words = Words::new(uses.keys().map(Vec::as_slice));
+        made.words = Words::new(&wanted.words);
         made
     }
 
-    fn add(&mut self, phrase: &Phrase<'_>, uses_of: &mut QuickMap<Vec<u8>, Vec<u32>>) {
+    fn add<'w>(&mut self, phrase: &Phrase<'w>, keywords: &'w WordList, wanted: &mut Wanted<'w>) {
         let Phrase { number, class, spec } = *phrase;
-        let keywords = keywords(&spec.keywords);
         let rule = self.rules.len();
         let reach_of = |branch: &Branch| branch.longest.map_or(class.bounds().reach, |bytes| bytes.min(class.bounds().reach));
         let reach = spec.branches.iter().map(|(_, branch)| reach_of(branch)).max().unwrap_or_default();
         let longest =
             spec.branches.iter().map(|(_, branch)| branch.longest).try_fold(0, |most, longest| Some(most.max(longest?)));
-        let drafts = drafts(spec, &keywords, class, longest.unwrap_or(usize::MAX));
+        let drafts = drafts(spec, keywords, class, longest.unwrap_or(usize::MAX));
         let near = (!keywords.is_empty()).then(|| Near::new(keywords.clone()));
         self.rules.push(Rule { number, class, reach, longest, near });
         for draft in drafts {
             let unit = index(self.units.len());
             for wait in draft.waits {
                 let used = index(self.uses.len());
-                let Wait { words: own, first, begins_word, back, ahead } = wait;
+                let Wait { words, first, begins_word, back, ahead } = wait;
                 self.uses.push(Use { unit, class, first, begins_word, back: index(back), ahead: index(ahead) });
-                for word in own.unwrap_or_else(|| keywords.clone()) {
-                    let uses = uses_of.entry(word).or_default();
-                    if uses.last() != Some(&used) {
-                        uses.push(used);
-                    }
-                }
+                wanted.add(words, used);
             }
             let sources = draft.sources.iter().filter_map(|at| Some((*at, spec.any.get(*at)?.clone()))).collect();
             self.units.push(Unit { rule, automaton: Automaton::new(sources) });
@@ -248,6 +244,28 @@ impl Engine {
     }
 }
 
+/// The words of all rules as they come together, and what uses each.
+#[derive(Default)]
+struct Wanted<'w> {
+    words: Vec<&'w [u8]>,
+    numbers: QuickMap<&'w [u8], u32>,
+    /// A word by its number, and its use.
+    uses: Vec<(u32, u32)>,
+}
+
+impl<'w> Wanted<'w> {
+    /// Adds a use of words that differ from each other.
+    fn add(&mut self, words: &'w WordList, used: u32) {
+        for word in words.iter() {
+            let number = *self.numbers.entry(word).or_insert_with(|| {
+                self.words.push(word);
+                index(self.words.len() - 1)
+            });
+            self.uses.push((number, used));
+        }
+    }
+}
+
 /// A place in a text where the regexes of a unit could match. Small: a text may have several for each of its words.
 struct Chance {
     used: u32,
@@ -258,14 +276,16 @@ struct Chance {
 }
 
 /// The units of a rule: its regexes by the words that they wait for.
-fn drafts(spec: &Spec, keywords: &[Vec<u8>], class: Class, longest: usize) -> Vec<Draft> {
+fn drafts<'w>(spec: &'w Spec, keywords: &'w WordList, class: Class, longest: usize) -> Vec<Draft<'w>> {
     let dear = if keywords.is_empty() { f64::INFINITY } else { literals::cost_of_keywords(keywords) };
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut drafts: Vec<Draft<'_>> = Vec::new();
     for (source, branch) in &spec.branches {
-        let wait = Wait::new(branch, branch.cost < dear, class, longest);
+        let own = (branch.cost < dear).then_some(&branch.needles.words);
+        let wait = Wait::new(branch, own, keywords, class, longest);
         // What shares words or regexes runs as one.
-        let joins = |draft: &Draft| draft.sources.contains(source) || draft.waits.iter().any(|other| other.words == wait.words);
-        let (joined, mut rest): (Vec<Draft>, Vec<Draft>) = drafts.into_iter().partition(joins);
+        let joins =
+            |draft: &Draft<'_>| draft.sources.contains(source) || draft.waits.iter().any(|other| other.words == wait.words);
+        let (joined, mut rest): (Vec<Draft<'_>>, Vec<Draft<'_>>) = drafts.into_iter().partition(joins);
         let mut draft = Draft { sources: vec![*source], waits: vec![wait] };
         for other in joined {
             draft.sources.extend(other.sources);
@@ -280,8 +300,8 @@ fn drafts(spec: &Spec, keywords: &[Vec<u8>], class: Class, longest: usize) -> Ve
     drafts
 }
 
-impl Draft {
-    fn wait(&mut self, wait: Wait) {
+impl<'w> Draft<'w> {
+    fn wait(&mut self, wait: Wait<'w>) {
         match self.waits.iter_mut().find(|other| other.words == wait.words) {
             Some(same) => {
                 same.first &= wait.first;
@@ -294,20 +314,20 @@ impl Draft {
     }
 }
 
-impl Wait {
-    /// `own` if the branch waits for its own literals, not for the keywords of its rule.
-    fn new(branch: &Branch, own: bool, class: Class, longest: usize) -> Self {
+impl<'w> Wait<'w> {
+    /// Of a branch that waits for its own literals or, without such, for the keywords of its rule.
+    fn new(branch: &Branch, own: Option<&'w WordList>, keywords: &'w WordList, class: Class, longest: usize) -> Self {
         let reach = class.bounds().reach;
         let far = branch.extent.unwrap_or(longest).min(reach * 2);
-        if !own {
+        let Some(words) = own else {
             let around = if branch.needles.words.is_empty() { far.min(reach) } else { far };
-            return Self { words: None, first: false, begins_word: false, back: around, ahead: around };
-        }
+            return Self { words: keywords, first: false, begins_word: false, back: around, ahead: around };
+        };
         let needles = &branch.needles;
         // A region may begin within a word.
         let begins_word = needles.begins_word && class != Class::Other;
         let back = needles.back.unwrap_or(usize::MAX).min(far);
-        Self { words: Some(needles.words.clone()), first: needles.first, begins_word, back, ahead: far }
+        Self { words, first: needles.first, begins_word, back, ahead: far }
     }
 }
 
@@ -317,13 +337,18 @@ fn within_word(folded: &Folded, at: usize) -> bool {
 }
 
 /// The keywords of a rule as they are searched for.
-fn keywords(words: &[String]) -> Vec<Vec<u8>> {
-    // ASCII alone is folded in the search.
-    let forms = |keyword: &String| [keyword.to_lowercase(), keyword.to_uppercase(), capitalised(keyword), keyword.clone()];
+fn keywords(words: &[String]) -> WordList {
+    // The search itself folds ASCII.
+    let forms = |keyword: &String| {
+        if keyword.is_ascii() {
+            return vec![keyword.clone()];
+        }
+        vec![keyword.to_lowercase(), keyword.to_uppercase(), capitalised(keyword), keyword.clone()]
+    };
     let mut words: Vec<Vec<u8>> = words.iter().flat_map(forms).map(|form| folded(form.as_bytes())).collect();
     words.sort();
     words.dedup();
-    words
+    words.into_iter().collect()
 }
 
 fn capitalised(word: &str) -> String {

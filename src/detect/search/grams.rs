@@ -4,6 +4,8 @@
 //! `tests/bench/grams/run` over documents, manual pages, web pages, code and data, in lower case and with each run of white
 //! space as one blank. Runs that share a hash share their count, which can only make a word look more common than it is.
 
+use super::word_list::WordList;
+
 /// Bytes of a run.
 pub(super) const GRAM_BYTES: usize = 4;
 /// Bits of a hash.
@@ -12,20 +14,21 @@ const HASH_BITS: u32 = 16;
 const SPREAD: u32 = 0x9e37_79b9;
 static TABLE: &[u8; 1 << (HASH_BITS - 1)] = include_bytes!("grams.bin");
 /// The rarity of a run of which the table says 0.
-const LEAST_BITS: u32 = 6;
+const LEAST_BITS: i32 = 6;
 /// Each further byte of a word makes it rarer by so many bits.
 const FURTHER_BITS: f64 = 0.5;
 
 /// How many bits of rarity a run is worth: it occurs once in so many places of ordinary text, as a power of two.
-pub(super) fn rarity(gram: [u8; GRAM_BYTES]) -> u32 {
+#[inline]
+pub(super) fn rarity(gram: [u8; GRAM_BYTES]) -> i32 {
     let hash = (u32::from_le_bytes(gram).wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as usize;
     let pair = TABLE.get(hash / 2).copied().unwrap_or_default();
-    LEAST_BITS + u32::from(if hash.is_multiple_of(2) { pair & 0xf } else { pair >> 4 })
+    LEAST_BITS + i32::from(if hash.is_multiple_of(2) { pair & 0xf } else { pair >> 4 })
 }
 
 /// How often one of `words` occurs for each byte of ordinary text.
-pub(super) fn frequency(words: &[Vec<u8>]) -> f64 {
-    words.iter().map(|word| of_word(word)).sum()
+pub(super) fn frequency(words: &WordList) -> f64 {
+    words.iter().map(of_word).sum()
 }
 
 fn of_word(word: &[u8]) -> f64 {

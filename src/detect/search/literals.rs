@@ -10,6 +10,7 @@ use regex_syntax::hir::literal::{ExtractKind, Extractor};
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 use super::folded::folded;
+use super::word_list::WordList;
 use super::{grams, parse};
 use crate::detect::prepared::{Reader, Writer};
 
@@ -47,7 +48,7 @@ pub(super) struct Branch {
 /// Literals of which every match of a branch contains one: in lower case, each run of white space as one blank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needles {
-    pub(super) words: Vec<Vec<u8>>,
+    pub(super) words: WordList,
     /// The match begins with the needle.
     pub(super) first: bool,
     /// The needle begins a word: the byte before it is no letter, digit or underscore.
@@ -70,7 +71,7 @@ pub(crate) fn write_branches(source: &str, out: &mut Writer) -> Result<(), Strin
 }
 
 /// Reads what [`write_branches`] has written.
-pub(super) fn read_branches(mut record: Reader<'_>) -> Option<Vec<Branch>> {
+pub(super) fn read_branches(mut record: Reader<'static>) -> Option<Vec<Branch>> {
     (0..record.number()?).map(|_| Branch::read(&mut record)).collect()
 }
 
@@ -126,14 +127,14 @@ impl Branch {
         [self.longest, self.extent, *back].into_iter().for_each(|length| out.length(length));
         out.long(self.cost.to_bits());
         [*first, *begins_word].into_iter().for_each(|flag| out.flag(flag));
-        out.texts(words);
+        words.write(out);
     }
 
-    fn read(record: &mut Reader<'_>) -> Option<Self> {
+    fn read(record: &mut Reader<'static>) -> Option<Self> {
         let (longest, extent, back) = (record.length()?, record.length()?, record.length()?);
         let cost = f64::from_bits(record.long()?);
         let (first, begins_word) = (record.flag()?, record.flag()?);
-        let words = record.texts()?.into_iter().map(<[u8]>::to_vec).collect();
+        let words = WordList::read(record)?;
         Some(Self { needles: Needles { words, first, begins_word, back }, longest, extent, cost })
     }
 }
@@ -161,7 +162,7 @@ impl Before {
         let in_words = words.iter().all(|word| word.first().is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_'));
         let within = if at_start { Some(0) } else { part.properties().maximum_len() };
         let back = self.length.zip(within).map(|(before, within)| before.saturating_add(within));
-        Needles { words, first, begins_word: at_start && self.word_boundary && in_words, back }
+        Needles { words: words.into_iter().collect(), first, begins_word: at_start && self.word_boundary && in_words, back }
     }
 }
 
@@ -226,7 +227,7 @@ fn cost(needles: &Needles) -> f64 {
 }
 
 /// The cost of keywords that may stand anywhere near a match.
-pub(super) fn cost_of_keywords(words: &[Vec<u8>]) -> f64 {
+pub(super) fn cost_of_keywords(words: &WordList) -> f64 {
     grams::frequency(words) * f64::from(u32::try_from(WINDOW_COST + BACK_COST).unwrap_or(u32::MAX))
 }
 

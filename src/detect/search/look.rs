@@ -8,6 +8,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use super::automaton::{Automaton, Compiled, Found};
 use super::engine::Rule;
 use super::windows::{Windows, whole_characters, widen};
+use super::word_list::WordList;
 
 /// So much of a window is searched at once.
 const PIECE_BYTES: usize = 4 << 10;
@@ -17,19 +18,19 @@ const SEARCH_BYTES: usize = 128;
 /// Keywords of one rule, prepared when one of its regexes first matches.
 #[derive(Debug)]
 pub(super) struct Near {
-    words: Vec<Vec<u8>>,
+    words: WordList,
     built: OnceLock<Option<AhoCorasick>>,
 }
 
 impl Near {
-    pub(super) fn new(words: Vec<Vec<u8>>) -> Self {
+    pub(super) fn new(words: WordList) -> Self {
         Self { words, built: OnceLock::new() }
     }
 
     fn stands_in(&self, part: &[u8]) -> bool {
         let build = || {
             let kind = Some(AhoCorasickKind::ContiguousNFA);
-            AhoCorasick::builder().kind(kind).prefilter(false).ascii_case_insensitive(true).build(&self.words).ok()
+            AhoCorasick::builder().kind(kind).prefilter(false).ascii_case_insensitive(true).build(self.words.iter()).ok()
         };
         // Words that cannot be looked for stand there, as far as anybody knows.
         self.built.get_or_init(build).as_ref().is_none_or(|near| near.is_match(part))

@@ -11,6 +11,7 @@ mod regex;
 mod scan;
 mod spec;
 mod windows;
+mod word_list;
 mod words;
 
 pub(super) use engine::{Engine, Phrase};

@@ -6,6 +6,7 @@ use super::automaton::Compiled;
 use super::literals::{self, Branch};
 use super::parse;
 use super::regex::Verbatim;
+use super::word_list::WordList;
 use crate::detect::prepared::{self, Use};
 
 /// Regexes, and keywords one of which is near every match.
@@ -71,15 +72,15 @@ fn branches_of(source: &str) -> Result<Vec<Branch>, String> {
 pub(in crate::detect) fn needles(source: &str) -> Option<Vec<Vec<u8>>> {
     // They are looked for in any case.
     let branches = branches_of(source.strip_prefix("(?i)").unwrap_or(source)).ok()?;
-    let sets = branches.into_iter().map(|branch| unbroken(branch.needles.words));
+    let sets = branches.into_iter().map(|branch| unbroken(&branch.needles.words));
     Some(sets.collect::<Option<Vec<_>>>()?.concat())
 }
 
 /// The longest piece of each word without white space, of which a regex may allow any amount.
-fn unbroken(words: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
-    let longest = |word: &Vec<u8>| word.split(|b| *b == b' ').max_by_key(|piece| piece.len()).map(<[u8]>::to_vec);
-    let pieces: Vec<Vec<u8>> = words.iter().filter_map(longest).filter(|piece| piece.len() > 1).collect();
-    (!words.is_empty() && pieces.len() == words.len()).then_some(pieces)
+fn unbroken(words: &WordList) -> Option<Vec<Vec<u8>>> {
+    let longest = |word: &[u8]| word.split(|b| *b == b' ').max_by_key(|piece| piece.len()).map(<[u8]>::to_vec);
+    let pieces: Vec<Vec<u8>> = words.iter().filter_map(longest).collect();
+    (!words.is_empty() && pieces.iter().all(|piece| piece.len() > 1)).then_some(pieces)
 }
 
 #[cfg(test)]

@@ -25,14 +25,14 @@ const BLOCK: usize = 256;
 /// Length of words that have no run of four bytes.
 const SHORT_BYTES: usize = 3;
 const PAIR_BYTES: usize = 2;
-/// A run with bytes beyond ASCII is preferred by so many bits: texts without them pass it by.
-const BEYOND_ASCII: f64 = 16.0;
-/// A run that other words have already is preferred by so many bits: it costs a comparison, but no further place in texts.
-const SHARED: f64 = 2.0;
-/// So many words with the same run make it as bad as one twice as common.
-const CROWD: f64 = 32.0;
-/// A run at the end of a word, which any byte can follow, is as bad as one more common by so many bits.
-const ENDS: f64 = 4.0;
+/// What a bit of rarity counts in the choice of a run: as much as so many other words with the same run.
+const BIT: i32 = 32;
+/// How far a run with bytes beyond ASCII is preferred: texts without them pass it by.
+const BEYOND_ASCII: i32 = 16 * BIT;
+/// How far a run that other words have already is preferred: it costs a comparison, but no further place in texts.
+const SHARED: i32 = 2 * BIT;
+/// How far another run is preferred to one at the end of a word, which any byte can follow.
+const ENDS: i32 = 4 * BIT;
 
 /// One bit for each hash.
 type Bits = [u64; (1 << HASH_BITS) / 64];
@@ -105,7 +105,7 @@ pub(super) struct Hit {
 
 impl Words {
     /// Of folded words of at least two bytes; shorter ones are not found.
-    pub(super) fn new<'w>(words: impl IntoIterator<Item = &'w [u8]>) -> Self {
+    pub(super) fn new(words: &[&[u8]]) -> Self {
         let mut made = Self {
             bytes: Vec::new(),
             starts: vec![0],
@@ -119,15 +119,15 @@ impl Words {
             pairs: Vec::new(),
         };
         let mut crowds = vec![0_u16; 1 << HASH_BITS];
-        let words: Vec<&[u8]> = words.into_iter().collect();
-        for word in &words {
+        for word in words {
             made.bytes.extend_from_slice(word);
             made.starts.push(u32::try_from(made.bytes.len()).unwrap_or(u32::MAX));
         }
         // Short words first: longer ones have more runs to choose among, and share theirs.
-        let mut order: Vec<(usize, &[u8])> = words.into_iter().enumerate().collect();
-        order.sort_by_key(|(_, word)| word.len());
-        for (index, word) in order {
+        let mut order: Vec<(usize, usize)> = words.iter().enumerate().map(|(index, word)| (word.len(), index)).collect();
+        order.sort_unstable();
+        for (_, index) in order {
+            let Some(word) = words.get(index).copied() else { continue };
             if word.len() == PAIR_BYTES {
                 made.pairs.push((Finder::new(word).into_owned(), index));
                 continue;
@@ -138,14 +138,13 @@ impl Words {
                 continue;
             }
             let scored = |(at, gram): (usize, [u8; GRAM_BYTES])| {
-                let beyond = if gram.is_ascii() { 0.0 } else { BEYOND_ASCII };
                 let crowd = crowds.get(hash(gram)).copied().unwrap_or_default();
-                let shared = if crowd > 0 { SHARED } else { 0.0 };
-                let ends = if at + GRAM_BYTES == word.len() { ENDS } else { 0.0 };
-                let score = f64::from(grams::rarity(gram)) + beyond + shared - (f64::from(crowd) / CROWD) - ends;
-                (score, at, gram)
+                let beyond = if gram.is_ascii() { 0 } else { BEYOND_ASCII };
+                let shared = if crowd > 0 { SHARED } else { 0 };
+                let ends = if at + GRAM_BYTES == word.len() { ENDS } else { 0 };
+                (grams::rarity(gram) * BIT + beyond + shared - i32::from(crowd) - ends, at, gram)
             };
-            let best = grams_of(word).enumerate().map(scored).max_by(|(a, ..), (b, ..)| a.total_cmp(b));
+            let best = grams_of(word).enumerate().map(scored).max_by_key(|(score, ..)| *score);
             let Some((_, at, gram)) = best else { continue };
             let next = word.get(at + GRAM_BYTES).copied();
             crowds.get_mut(hash(gram)).into_iter().for_each(|crowd| *crowd = crowd.saturating_add(1));
@@ -358,7 +357,8 @@ mod tests {
         let mut text_folded = Folded::default();
         text_folded.fold(text.as_bytes());
         let mut found = Vec::new();
-        Words::new(words.iter().map(Vec::as_slice)).find(&text_folded, |hit| {
+        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        Words::new(&words).find(&text_folded, |hit| {
             found.push((text_folded.place(hit.start), text_folded.end(hit.end), hit.word));
         });
         found.sort_unstable();
