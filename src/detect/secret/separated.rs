@@ -28,6 +28,8 @@ pub(super) fn separated(text: &str) -> Vec<(Range<usize>, String)> {
         return Vec::new();
     }
     let mut intervals = [Interval::default(); 128];
+    // A bit for each character that repeated.
+    let mut repeated = 0_u128;
     let mut found = Vec::new();
     for (at, byte) in bytes.iter().enumerate() {
         if byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace() {
@@ -43,15 +45,20 @@ pub(super) fn separated(text: &str) -> Vec<(Range<usize>, String)> {
         found.extend(spelling(text, *byte, *interval));
         // The previous separator may begin a new interval.
         *interval = match interval.count {
-            1.. if (2..=GROUP + 1).contains(&step) => Interval { first: interval.last, last: at, step, count: 2 },
+            1.. if (2..=GROUP + 1).contains(&step) => {
+                repeated |= 1 << *byte;
+                Interval { first: interval.last, last: at, step, count: 2 }
+            }
             _ => Interval { first: at, last: at, step: 0, count: 1 },
         };
         if found.len() >= PLACES {
             return found;
         }
     }
-    let rest = (0_u8..128).filter_map(|byte| spelling(text, byte, *intervals.get(usize::from(byte))?));
-    found.extend(rest.take(PLACES - found.len()));
+    if repeated != 0 {
+        let rest = (0_u8..128).filter_map(|byte| spelling(text, byte, *intervals.get(usize::from(byte))?));
+        found.extend(rest.take(PLACES - found.len()));
+    }
     found
 }
 

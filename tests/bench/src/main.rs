@@ -1,9 +1,12 @@
-//! What a call costs through lychgate, through nginx as a plain pass-through, and straight; in one run, by turns.
+//! What a call costs through lychgate, with all shipped checks and with none, through nginx and a proxy of hyper as plain
+//! pass-throughs, and straight; in one run, by turns.
 //!
-//! `lychgate-bench GATE [--quick]`, or `lychgate-bench serve PORT` for the server alone, or `lychgate-bench call PORT PATH BYTES`
-//! for one agent alone: for each number on a line of standard input it makes that many calls and then prints a line.
+//! `lychgate-bench GATE [--quick]`, or `lychgate-bench serve PORT` for the server alone, or `lychgate-bench forward PORT UPSTREAM`
+//! for the proxy of hyper, or `lychgate-bench call PORT PATH BYTES` for one agent alone: for each number on a line of standard
+//! input it makes that many calls and then prints a line.
 
 mod agent;
+mod forward;
 mod inspect;
 mod process;
 mod server;
@@ -40,7 +43,9 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let done = runtime.and_then(|runtime| match words.first().map(String::as_str) {
-        Some("serve") => runtime.block_on(server::serve(words.get(1).and_then(|port| port.parse().ok()).unwrap_or(0))),
+        Some("serve") => runtime.block_on(server::serve(port(&words, 1))),
+        // As many threads as the gate has.
+        Some("forward") => tokio::runtime::Runtime::new()?.block_on(forward::serve(port(&words, 1), port(&words, 2))),
         Some("call") => runtime.block_on(call_on_demand(&words)),
         Some(gate) => {
             let plan = if words.iter().any(|word| word == "--quick") { QUICK } else { FULL };
@@ -52,6 +57,10 @@ fn main() {
         eprintln!("bench: {error}");
         std::process::exit(1);
     }
+}
+
+fn port(words: &[String], at: usize) -> u16 {
+    words.get(at).and_then(|port| port.parse().ok()).unwrap_or(0)
 }
 
 async fn call_on_demand(words: &[String]) -> io::Result<()> {
@@ -97,7 +106,11 @@ async fn bench(gate: &PathBuf, plan: &Plan) -> io::Result<()> {
         starts.push(stage.start_time(gate).await?);
     }
     starts.sort();
-    println!("start to first answer: {:.0} ms (median of {})", starts[starts.len() / 2].as_secs_f64() * 1e3, starts.len());
+    println!(
+        "gate: {:.0} ms from start to first answer (median of {})",
+        starts[starts.len() / 2].as_secs_f64() * 1e3,
+        starts.len()
+    );
     inspect::speed(gate, &stage.folder)?;
     std::fs::remove_dir_all(&stage.folder)
 }

@@ -1,4 +1,4 @@
-//! Everything that runs: the server, the gate before it, and nginx before it.
+//! Everything that runs: the server, and each process that stands before it.
 
 use std::fs;
 use std::io;
@@ -45,7 +45,7 @@ pub struct Stage {
 impl Stage {
     pub async fn set(gate: &Path) -> io::Result<Self> {
         let folder = std::env::temp_dir().join(format!("lychgate-bench-{}", std::process::id()));
-        fs::create_dir_all(&folder)?;
+        fs::create_dir_all(folder.join("no-rules"))?;
         let upstream = free_port()?;
         let mut command = Command::new(std::env::current_exe()?);
         let server = Process::start(command.arg("serve").arg(upstream.to_string()), &folder.join("server.log"))?;
@@ -54,8 +54,10 @@ impl Stage {
         if let Some(process) = start_nginx(&folder, upstream)? {
             ways.push(process);
         }
-        let (way, _) = start_gate(gate, &folder, upstream).await?;
-        ways.push(way);
+        ways.push(start_forward(&folder, upstream)?);
+        for checks in [Checks::None, Checks::Shipped] {
+            ways.push(start_gate(gate, &folder, upstream, checks)?.0);
+        }
         for way in &ways {
             listening(way).await?;
         }
@@ -70,7 +72,7 @@ impl Stage {
 
     /// Time from the start of another gate to its first answer.
     pub async fn start_time(&self, gate: &Path) -> io::Result<Duration> {
-        let (way, began) = start_gate(gate, &self.folder, self.ways[0].port).await?;
+        let (way, began) = start_gate(gate, &self.folder, self.ways[0].port, Checks::Shipped)?;
         ready(&way).await?;
         Ok(began.elapsed())
     }
@@ -107,14 +109,26 @@ async fn ready(way: &Way) -> io::Result<()> {
     }
 }
 
-/// A gate with every shipped rule on, in `enforce`, with an audit log, and results of any size let through.
-async fn start_gate(gate: &Path, folder: &Path, upstream: u16) -> io::Result<(Way, Instant)> {
+/// What a gate does with a call.
+#[derive(Clone, Copy)]
+enum Checks {
+    /// No rule, and no audit log.
+    None,
+    /// Every shipped rule in `enforce`, and an audit log.
+    Shipped,
+}
+
+/// A gate that lets results of any size through.
+fn start_gate(gate: &Path, folder: &Path, upstream: u16, checks: Checks) -> io::Result<(Way, Instant)> {
     let port = free_port()?;
-    let audit = folder.join("audit.jsonl");
+    let folder = folder.display();
+    let (name, audit, rules) = match checks {
+        Checks::None => ("unchecked", String::new(), format!("rules = [\"{folder}/no-rules\"]")),
+        Checks::Shipped => ("gate", format!("[audit]\nfile = \"{folder}/audit.jsonl\"\n"), "packs = { ops = true }".to_owned()),
+    };
     let mut config = format!(
-        "[listen]\naddress = \"127.0.0.1:{port}\"\n[audit]\nfile = \"{}\"\n[policy.default]\npacks = {{ ops = true }}\n\
+        "[listen]\naddress = \"127.0.0.1:{port}\"\n{audit}[policy.default]\n{rules}\n\
          result_text_bytes = {{ \"*\" = 10_000_000 }}\n",
-        audit.display()
     );
     for framing in ["json", "sse"] {
         for size in SIZES {
@@ -122,12 +136,21 @@ async fn start_gate(gate: &Path, folder: &Path, upstream: u16) -> io::Result<(Wa
                 &format!("[upstream.{framing}-{size}]\nhttp = {{ url = \"http://127.0.0.1:{upstream}/{framing}/{size}\" }}\n");
         }
     }
-    let file = folder.join(format!("lychgate-{port}.toml"));
+    let file = format!("{folder}/lychgate-{port}.toml");
     fs::write(&file, config)?;
     let began = Instant::now();
-    let process =
-        Process::start(Command::new(gate).arg("run").arg("--config").arg(&file), &folder.join(format!("gate-{port}.log")))?;
-    Ok((Way { name: "gate", port, prefix: "/mcp", joint: '-', process: Some(process) }, began))
+    let log = format!("{folder}/gate-{port}.log");
+    let process = Process::start(Command::new(gate).arg("run").arg("--config").arg(&file), Path::new(&log))?;
+    Ok((Way { name, port, prefix: "/mcp", joint: '-', process: Some(process) }, began))
+}
+
+/// A proxy of hyper that does nothing but forward.
+fn start_forward(folder: &Path, upstream: u16) -> io::Result<Way> {
+    let port = free_port()?;
+    let mut command = Command::new(std::env::current_exe()?);
+    let command = command.arg("forward").arg(port.to_string()).arg(upstream.to_string());
+    let process = Process::start(command, &folder.join("hyper.log"))?;
+    Ok(Way { name: "hyper", port, prefix: "", joint: '/', process: Some(process) })
 }
 
 /// nginx as a plain pass-through with connections kept; `None` where it is not installed.

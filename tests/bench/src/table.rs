@@ -8,7 +8,7 @@ use crate::agent::Calls;
 /// One framing and size.
 pub struct Measured {
     pub what: String,
-    /// In the order of the ways; the gate is last.
+    /// In the order of the ways.
     pub cells: Vec<Cell>,
 }
 
@@ -27,19 +27,6 @@ pub struct Level {
 }
 
 impl Level {
-    /// Microseconds of a call, the median over all rounds.
-    fn latency(&self) -> f64 {
-        median(self.calls.iter().flat_map(|calls| &calls.latencies).map(micros).collect())
-    }
-
-    fn cpu(&self) -> f64 {
-        median(self.cpu.iter().map(micros).collect())
-    }
-
-    fn per_second(&self) -> f64 {
-        median(self.rates())
-    }
-
     fn rates(&self) -> Vec<f64> {
         self.calls.iter().map(|calls| calls.latencies.len() as f64 / calls.took.as_secs_f64()).collect()
     }
@@ -55,64 +42,74 @@ fn median(mut all: Vec<f64>) -> f64 {
 }
 
 /// The median over the rounds of one figure to the other of the same round.
-fn ratio(one: impl Iterator<Item = f64>, other: impl Iterator<Item = f64>) -> f64 {
-    median(one.zip(other).map(|(one, other)| one / other).collect())
+fn ratio(one: Vec<f64>, other: Vec<f64>) -> f64 {
+    median(one.into_iter().zip(other).map(|(one, other)| one / other).collect())
 }
 
-/// A table for each kind of figure, a line for each framing and size. Ratios are of the gate to nginx; without nginx those of
-/// CPU time are missing, and the others are to the way straight to the server.
+/// Figures of one way and number of sessions, one for each round.
+type Figure = fn(&Level) -> Vec<f64>;
+
+/// For each kind of figure a table of the medians, and one of the ratios to nginx in the same round; without nginx, those of CPU
+/// time are missing and the others are to the way straight to the server. A line is a framing and size.
 pub fn calls(names: &[&str], measured: &[Measured]) {
     let base = names.iter().position(|name| *name == "nginx").unwrap_or(0);
-    let gate = names.len() - 1;
-    let against = |cell: &Measured, level: usize, figure: fn(&Level) -> Vec<f64>| {
-        let of = |way: usize| cell.cells.get(way).map(|cell| figure(&cell.levels[level])).unwrap_or_default();
-        ratio(of(gate).into_iter(), of(base).into_iter())
-    };
-    let cpu = |level: &Level| level.cpu.iter().map(micros).collect();
-    println!("CPU time per call of the process in between, µs, and the gate's divided by {}'s in the same round", names[base]);
+    let sessions = CONCURRENCY.map(|sessions| format!("sessions: {sessions}"));
+    let all: Vec<(String, usize, Figure)> =
+        sessions.into_iter().enumerate().map(|(level, title)| (title, level, cpu as Figure)).collect();
     // There is no process in between on the way straight to the server, which is the first.
-    header(&names[1..], names[base], &CONCURRENCY.map(|sessions| format!("sessions: {sessions}")));
-    for line in measured {
-        print!("{:14}", line.what);
-        for level in 0..CONCURRENCY.len() {
-            figures(line.cells.iter().skip(1).map(|cell| cell.levels[level].cpu()), against(line, level, cpu));
-        }
-        println!();
+    let title = "CPU time per call of the process in between, µs";
+    table(title, names, 1, measured, &all, |figures, _| median(figures));
+    if base > 0 {
+        let title = format!("the same, divided by {}'s", names[base]);
+        table(&title, names, base + 1, measured, &all, |figures, line| ratio(figures, line(base)));
     }
-    println!("\nmedian latency of one session, µs, and calls per second of {} sessions", CONCURRENCY[CONCURRENCY.len() - 1]);
-    header(names, names[base], &["latency".to_owned(), "calls/s".to_owned()]);
-    for line in measured {
-        print!("{:14}", line.what);
-        let (few, many) = (0, CONCURRENCY.len() - 1);
-        figures(
-            line.cells.iter().map(|cell| cell.levels[few].latency()),
-            against(line, few, |level| {
-                level.calls.iter().map(|calls| median(calls.latencies.iter().map(micros).collect())).collect()
-            }),
-        );
-        figures(line.cells.iter().map(|cell| cell.levels[many].per_second()), against(line, many, Level::rates));
-        println!();
-    }
+    let last = CONCURRENCY.len() - 1;
+    let rates = format!("calls/s of {} sessions", CONCURRENCY[last]);
+    let all = [("median latency of one session, µs".to_owned(), 0, latencies as Figure), (rates, last, Level::rates as Figure)];
+    table("time and throughput", names, 0, measured, &all, |figures, _| median(figures));
+    let title = format!("the same, divided by {}'s", names[base]);
+    table(&title, names, base + 1, measured, &all, |figures, line| ratio(figures, line(base)));
 }
 
-fn header(names: &[&str], base: &str, groups: &[String]) {
-    print!("{:14}", "");
-    for group in groups {
-        print!("{group:>width$}", width = 10 * names.len() + 8);
+fn cpu(level: &Level) -> Vec<f64> {
+    level.cpu.iter().map(micros).collect()
+}
+
+/// The median latency of each round.
+fn latencies(level: &Level) -> Vec<f64> {
+    level.calls.iter().map(|calls| median(calls.latencies.iter().map(micros).collect())).collect()
+}
+
+/// A table of the ways from the one at `from` on: for each of `groups`, with the level that it is about, what `cell` makes of the
+/// figures of a way and of those of the others in the same line.
+fn table(
+    title: &str,
+    names: &[&str],
+    from: usize,
+    measured: &[Measured],
+    groups: &[(String, usize, Figure)],
+    cell: impl Fn(Vec<f64>, &dyn Fn(usize) -> Vec<f64>) -> f64,
+) {
+    let names = names.get(from..).unwrap_or_default();
+    print!("\n{title}\n{:14}", "");
+    for (group, ..) in groups {
+        print!("{group:>width$}", width = 10 * names.len());
     }
     print!("\n{:14}", "framing bytes");
     for _ in groups {
-        for name in names {
-            print!("{name:>10}");
-        }
-        print!("{:>8}", format!("/{base}"));
+        names.iter().for_each(|name| print!("{name:>10}"));
     }
     println!();
-}
-
-fn figures(all: impl Iterator<Item = f64>, ratio: f64) {
-    for one in all {
-        print!("{:>10}", if one.is_nan() { "–".to_owned() } else { format!("{one:.0}") });
+    for line in measured {
+        print!("{:14}", line.what);
+        for (_, level, figure) in groups {
+            let of = |way: usize| line.cells.get(way).map(|cell| figure(&cell.levels[*level])).unwrap_or_default();
+            for way in from..from + names.len() {
+                let value = cell(of(way), &of);
+                let digits = if value < 100.0 { 1 } else { 0 };
+                print!("{:>10}", if value.is_nan() { "–".to_owned() } else { format!("{value:.digits$}") });
+            }
+        }
+        println!();
     }
-    print!("{:>8}", if ratio.is_nan() { "–".to_owned() } else { format!("{ratio:.2}") });
 }
