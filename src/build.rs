@@ -1,4 +1,5 @@
-//! Prepares the regexes of the built-in rules for a fast start: `src/detect/prepared` reads what is written here.
+//! Prepares the built-in rules for a fast start: `src/detect/prepared` reads what is written here of their regexes, and
+//! `src/rules/builtin.rs` their files without cases.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -57,9 +58,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo::rerun-if-changed={input}");
     }
     let mut prepared = Prepared::new();
+    let mut without = Vec::new();
     for file in rule_files(Path::new("rules"))? {
         let text = fs::read_to_string(&file)?;
         let mut rules = DeTable::parse(&text)?;
+        without.push((file.display().to_string(), without_cases(&text, rules.get_ref())));
         // A mistake is reported when the file is loaded.
         fragments::expand(rules.get_mut(), &text);
         for rule in rules.get_ref().get("rule").and_then(|rules| rules.get_ref().as_array()).into_iter().flatten() {
@@ -67,9 +70,27 @@ fn main() -> Result<(), Box<dyn Error>> {
             add("unless", rule.get_ref().get("unless"), &mut prepared);
         }
     }
+    without.sort();
     let out = env::var_os("OUT_DIR").ok_or("no OUT_DIR")?;
     fs::write(Path::new(&out).join("prepared.bin"), table(&prepared))?;
+    fs::write(Path::new(&out).join("without_cases.rs"), format!("&{without:?}"))?;
     Ok(())
+}
+
+/// The text of a rule file with the cases of its rules left out. Each line stays where it is.
+fn without_cases(text: &str, file: &DeTable<'_>) -> String {
+    let rules = file.get("rule").and_then(|rules| rules.get_ref().as_array()).into_iter().flatten();
+    let entries = rules.filter_map(|rule| rule.get_ref().as_table()).flatten();
+    let cases = entries.filter(|(key, _)| matches!(key.get_ref().as_ref(), "catches" | "spares"));
+    let mut spans: Vec<_> = cases.map(|(key, value)| key.span().start..value.span().end).collect();
+    spans.sort_by_key(|span| span.start);
+    let (mut without, mut from) = (String::new(), 0);
+    for span in spans {
+        without += &text[from..span.start];
+        without.extend(text[span.clone()].matches('\n'));
+        from = span.end;
+    }
+    without + &text[from..]
 }
 
 fn rule_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {

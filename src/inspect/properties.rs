@@ -22,7 +22,7 @@ impl Random {
 fn attacks(each: usize) -> Vec<String> {
     let library = Library::builtin();
     let rules = library.rules().iter().filter(|rule| rule.direction == Direction::Inbound);
-    rules.flat_map(|rule| rule.catches.iter()).map(|case| case.text.clone()).step_by(each).collect()
+    rules.flat_map(|rule| rule.cases().catches.iter()).map(|case| case.text.clone()).step_by(each).collect()
 }
 
 fn withheld(text: &str) -> bool {

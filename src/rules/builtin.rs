@@ -1,5 +1,10 @@
 //! The rule files that are part of the binary.
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use super::{Cases, Rule, RuleId, file};
+
 /// Name and text of each. A new file is a line here.
 pub const FILES: &[(&str, &str)] = &[
     ("rules/outbound/accounts.toml", include_str!("../../rules/outbound/accounts.toml")),
@@ -81,6 +86,29 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/languages.toml", include_str!("../../rules/inbound/languages.toml")),
 ];
 
+/// The files without the cases of their rules, which no call needs, in the order of their names. The build writes them.
+const WITHOUT_CASES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/without_cases.rs"));
+
+/// The cases of each rule, by its file and its name.
+static CASES: LazyLock<HashMap<(Arc<str>, RuleId), Cases>> = LazyLock::new(|| {
+    let rules = FILES.iter().filter_map(|(name, text)| file::read(name, text, true).ok()).flatten();
+    rules.filter_map(|rule| Some(((rule.file, rule.id), rule.cases?))).collect()
+});
+
+/// Name and text of each file, in order, without cases.
+pub(super) fn without_cases() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FILES.iter().map(|(name, text)| {
+        let without = WITHOUT_CASES.iter().find(|(other, _)| other == name);
+        (*name, without.map_or(*text, |(_, without)| *without))
+    })
+}
+
+/// The cases of a built-in rule.
+pub(super) fn cases(rule: &Rule) -> &'static Cases {
+    static NONE: Cases = Cases { catches: Vec::new(), spares: Vec::new() };
+    CASES.get(&(rule.file.clone(), rule.id.clone())).unwrap_or(&NONE)
+}
+
 /// How to write a rule.
 pub const README: &str = include_str!("../../rules/README.md");
 
@@ -107,5 +135,18 @@ mod tests {
         there.sort();
         built_in.sort_unstable();
         assert_eq!(built_in, there);
+    }
+
+    #[test]
+    fn cases_are_left_out_and_found_again() {
+        let rules: Vec<Rule> = FILES.iter().flat_map(|(name, text)| file::read(name, text, true).unwrap()).collect();
+        let without: Vec<Rule> = without_cases().flat_map(|(name, text)| file::read(name, text, true).unwrap()).collect();
+        assert_eq!(rules.len(), without.len());
+        for (rule, without) in rules.iter().zip(&without) {
+            assert!(rule.cases.is_some() && without.cases.is_none(), "`{}`", rule.id);
+            assert!(!without.cases().catches.is_empty() && !without.cases().spares.is_empty(), "`{}`", rule.id);
+            assert_eq!((&rule.id, &rule.file, rule.line), (&without.id, &without.file, without.line));
+            assert_eq!((&rule.cases().catches, &rule.cases().spares), (&without.cases().catches, &without.cases().spares));
+        }
     }
 }

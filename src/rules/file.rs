@@ -9,7 +9,7 @@ use crate::detect::pattern::Regex;
 use crate::document::{self, Fault, Located, Table};
 use crate::message::Direction;
 
-use super::{Action, Case, Find, Only, Rule, RuleId, Severity, fragments};
+use super::{Action, Case, Cases, Find, Only, Rule, RuleId, Severity, fragments};
 
 /// The newest format of rule files that this version reads.
 const FORMAT: u64 = 1;
@@ -84,8 +84,11 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     let only = Only::read(table);
     let unless = regexes(table, "unless");
     let spares_quotes = table.boolean("spares_quotes").unwrap_or(false);
-    let catches = cases(table, "catches", "texts that the rule must catch: they are tried at every load");
-    let spares = cases(table, "spares", "texts close by that it must leave alone: they are tried at every load");
+    let has_cases = !shared.builtin || table.has("catches");
+    let cases = has_cases.then(|| Cases {
+        catches: cases(table, "catches", "texts that the rule must catch: they are tried at every load"),
+        spares: cases(table, "spares", "texts close by that it must leave alone: they are tried at every load"),
+    });
     let references = table.strings("references").into_iter().map(|reference| reference.value).collect();
     let was = table.strings("was").into_iter().filter(|id| slug(table, "was", id)).map(|id| RuleId::new(&id.value)).collect();
     let packs = shared.packs.iter().cloned().chain(packs(table)).collect();
@@ -101,8 +104,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
         only: only?,
         unless: unless?,
         spares_quotes,
-        catches,
-        spares,
+        cases,
         references,
         was,
         direction: shared.direction?,

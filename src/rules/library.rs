@@ -10,7 +10,7 @@ use crate::document::{Fault, suggest};
 use crate::message::Direction;
 
 use super::set::Compiled;
-use super::{Action, BUILTIN_FILES, Find, Only, Rule, RuleId, RuleSet, file, try_cases, wording};
+use super::{Action, Find, Only, Rule, RuleId, RuleSet, builtin, file, try_cases, wording};
 
 /// Largest rule file, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
@@ -20,7 +20,7 @@ const FILES: usize = 1000;
 /// The built-in rules, or their faults. Read once: each reload shares them.
 static BUILTIN: LazyLock<(Vec<Arc<Rule>>, Vec<Fault>)> = LazyLock::new(|| {
     let (mut rules, mut faults) = (Vec::new(), Vec::new());
-    let files = BUILTIN_FILES.iter().map(|(name, text)| ((*name).to_owned(), Ok((*text).to_owned())));
+    let files = builtin::without_cases().map(|(name, text)| (name.to_owned(), Ok(text.to_owned())));
     lay(&mut rules, &mut faults, true, files);
     (rules, faults)
 });

@@ -45,10 +45,8 @@ pub struct Rule {
     pub unless: Vec<Regex>,
     /// What a text about attacks quotes is left alone.
     pub spares_quotes: bool,
-    /// Texts that it must catch.
-    pub catches: Vec<Case>,
-    /// Texts that it must spare.
-    pub spares: Vec<Case>,
+    /// Its cases; those of a built-in rule are read when something asks for them.
+    cases: Option<Cases>,
     /// Where to read on.
     pub references: Vec<String>,
     /// Names it had before; overrides by them still work.
@@ -68,6 +66,11 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Its cases.
+    pub fn cases(&self) -> &Cases {
+        self.cases.as_ref().unwrap_or_else(|| builtin::cases(self))
+    }
+
     /// The model that it asks, if it asks one.
     pub fn wording(&self) -> Option<&Model> {
         wording::of(self).map(|wording| wording.model.as_ref())
@@ -94,6 +97,15 @@ impl Rule {
         }
         self.unless.iter().try_for_each(Regex::compile)
     }
+}
+
+/// The texts that a rule is tried on.
+#[derive(Clone, Debug, Default)]
+pub struct Cases {
+    /// Texts that it must catch.
+    pub catches: Vec<Case>,
+    /// Texts that it must spare.
+    pub spares: Vec<Case>,
 }
 
 /// A text that a rule must catch or spare.

@@ -155,7 +155,8 @@ pub fn try_cases(rules: &[Arc<Rule>]) -> Result<Trial, Vec<Fault>> {
         let set = RuleSet::from(Arc::new(Compiled::new(direction, rules, String::new())?));
         for (index, rule) in set.rules().iter().enumerate() {
             trial.rules += 1;
-            let should = rule.catches.iter().map(|case| (case, true)).chain(rule.spares.iter().map(|case| (case, false)));
+            let should =
+                rule.cases().catches.iter().map(|case| (case, true)).chain(rule.cases().spares.iter().map(|case| (case, false)));
             for (case, should_catch) in should {
                 trial.cases += 1;
                 if catches(&set, index, rule, case) != should_catch {

@@ -74,7 +74,7 @@ pub(crate) fn cases() -> Vec<String> {
             && !rule.file.contains("windows")
     });
     let judge = Judge::new();
-    let mut cases: Vec<String> = core.flat_map(|rule| rule.catches.iter().map(|case| case.text.clone())).collect();
+    let mut cases: Vec<String> = core.flat_map(|rule| rule.cases().catches.iter().map(|case| case.text.clone())).collect();
     cases.sort();
     cases.dedup();
     // Cases of PowerShell among the others, and what no shell could read to its end anyway.

@@ -362,7 +362,7 @@ fn rule_info(rule: &Rule) -> RuleInfo {
         file: rule.file.to_string(),
         line: rule.line,
         builtin: rule.builtin,
-        catches: rule.catches.iter().map(|case| visible(&case.text)).collect(),
-        spares: rule.spares.iter().map(|case| visible(&case.text)).collect(),
+        catches: rule.cases().catches.iter().map(|case| visible(&case.text)).collect(),
+        spares: rule.cases().spares.iter().map(|case| visible(&case.text)).collect(),
     }
 }
