@@ -8,7 +8,7 @@ use regex::{Captures, Regex};
 use sha2::{Digest, Sha256};
 
 use crate::config::names_a_secret;
-use crate::message::{Role, Step, Value, ValueKind};
+use crate::message::{Role, Step, Value, ValueKind, hex};
 
 use super::escape::write_quoted;
 
@@ -201,17 +201,12 @@ pub(super) fn mark(text: &str) -> String {
     if text.len() < DIGEST_FROM_BYTES {
         return "[redacted]".to_owned();
     }
-    let digest = Sha256::digest(text.as_bytes());
-    format!("[redacted sha256:{}]", digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>())
+    format!("[redacted sha256:{}]", hex(Sha256::digest(text.as_bytes()).get(..8).unwrap_or_default()))
 }
 
 /// The longest start of a text that fits into so many bytes.
 pub(super) fn head(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text.get(..end).unwrap_or_default()
+    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
 
 fn whole_match<'t>(found: &Captures<'t>) -> &'t str {

@@ -1,6 +1,5 @@
 //! The rules in force for one direction, compiled.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::detect::{Cost, Detector, Match, Place};
 use crate::document::Fault;
-use crate::message::Direction;
+use crate::message::{Direction, hex};
 use crate::text::{REJOINED, Text, quoted_in_talk};
 
 use super::{Rule, kinds};
@@ -135,11 +134,7 @@ impl RuleSet {
             let Rule { id, severity, action, find, only, unless, spares_quotes, .. } = rule.as_ref();
             hash.update(format!("{:?}", (id, severity, action, find, only, unless, spares_quotes)));
         }
-        hash.finalize().iter().fold(String::new(), |mut hex, byte| {
-            // Writing to a `String` cannot fail.
-            let _infallible = write!(hex, "{byte:02x}");
-            hex
-        })
+        hex(&hash.finalize())
     }
 }
 
@@ -160,9 +155,8 @@ fn spared(rule: &Rule, text: &Text<'_>, span: Option<&Range<usize>>) -> bool {
 }
 
 fn around<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
-    let start = (0..=span.start.saturating_sub(UNLESS_BYTES)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let end = span.end.saturating_add(UNLESS_BYTES);
-    let end = (end..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let start = text.floor_char_boundary(span.start.saturating_sub(UNLESS_BYTES));
+    let end = text.ceil_char_boundary(span.end.saturating_add(UNLESS_BYTES));
     text.get(start..end).unwrap_or(text)
 }
 

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use super::notes::Noted;
 use super::report::{FileSummary, Kind, Report, Torn};
 use super::{digest, unreadable};
+use crate::message::hex;
 use crate::record::chain::files::{Lines, Piece};
-use crate::record::chain::{Head, Link, hex, is_torn};
+use crate::record::chain::{Head, Link, is_torn};
 
 /// A walk through a log.
 pub(super) struct Walk {

@@ -153,8 +153,7 @@ fn lines(text: &str) -> String {
 
 /// The last of a text.
 fn tail(text: &str) -> &str {
-    let from = (text.len().saturating_sub(AROUND_BYTES)..=text.len()).find(|at| text.is_char_boundary(*at));
-    text.get(from.unwrap_or(0)..).unwrap_or_default()
+    text.get(text.ceil_char_boundary(text.len().saturating_sub(AROUND_BYTES))..).unwrap_or_default()
 }
 
 /// What a secret looks like, without a character of it: `Aaa-000`, and its length.

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::gaps::{Gap, Kind, Word, Words};
 use super::source_map::Copied;
-use super::{regions, steering_words, vocabulary};
+use super::{steering_words, vocabulary};
 use crate::text::blocks::{self, BLOCK};
 
 /// Most words between two marks that belong together: within a line, and from one line to the next.
@@ -32,7 +32,8 @@ const PART_BYTES: usize = 32 << 10;
 /// The marked parts of `text` without their marks; `None` if no part may address a reader.
 pub(super) fn read(text: &str) -> Option<Copied> {
     let mut made = Copied::default();
-    let marked = marked(text.as_bytes()).into_iter().map(|part| regions::floor(text, part.start)..regions::floor(text, part.end));
+    let marked =
+        marked(text.as_bytes()).into_iter().map(|part| text.floor_char_boundary(part.start)..text.floor_char_boundary(part.end));
     let spots = marked.flat_map(|part| steering_words::spots_in(text, part));
     for part in joined(spots.map(|spot| widened(text, spot))) {
         for part in joined(places(text, part)) {
@@ -45,8 +46,8 @@ pub(super) fn read(text: &str) -> Option<Copied> {
 }
 
 fn widened(text: &str, part: Range<usize>) -> Range<usize> {
-    let start = regions::floor(text, part.start.saturating_sub(AROUND_BYTES));
-    start..regions::floor(text, part.end.saturating_add(AROUND_BYTES))
+    let start = text.floor_char_boundary(part.start.saturating_sub(AROUND_BYTES));
+    start..text.floor_char_boundary(part.end.saturating_add(AROUND_BYTES))
 }
 
 /// Ranges that come in order of their starts; those that touch are one, up to a length.
