@@ -56,7 +56,7 @@ struct Judgement<'a, 'i> {
 }
 
 /// Content from an agent, as it is shown.
-struct Sent {
+struct AgentContent {
     sha256: [u8; 32],
     arguments: Option<String>,
     other: Option<String>,
@@ -171,7 +171,7 @@ impl Audit {
         body.get("isError").filter(|value| value.raw() == "true").map(|_| (None, "tool_error".into()))
     }
 
-    fn sent(&self, body: &Body<'_>, item: &Item<'_>) -> Option<Sent> {
+    fn sent(&self, body: &Body<'_>, item: &Item<'_>) -> Option<AgentContent> {
         let (value, at) = item.arguments(body.direction)?;
         let is_arguments = at.ends_with("/params/arguments");
         let at = if body.is_batch { format!("/{}{at}", item.index).into() } else { Cow::Borrowed(at) };
@@ -181,7 +181,7 @@ impl Audit {
         let found: Vec<&str> = masked.map(|finding| finding.at.as_str()).collect();
         let shown = self.redactor.value(value, &at, &found);
         let (arguments, other) = if is_arguments { (Some(shown.json), None) } else { (None, Some(shown.json)) };
-        Some(Sent { sha256: sha(value.raw().as_bytes()), arguments, other, left_out: shown.left_out })
+        Some(AgentContent { sha256: sha(value.raw().as_bytes()), arguments, other, left_out: shown.left_out })
     }
 
     fn classifier<'c>(&self, classified: &'c Classified) -> object::Classifier<'c> {

@@ -81,7 +81,7 @@ impl Patterns {
 }
 
 /// What may be shown of a value.
-pub(super) struct Shown {
+pub(super) struct RedactedJson {
     /// JSON on one line.
     pub(super) json: String,
     /// How many values were left out for length.
@@ -147,7 +147,7 @@ impl Redactor {
     /// A value with its shape kept, its strings shortened, and no string in it that is, may be or
     /// holds a secret, or that something was found in. `at` is the value's pointer from the
     /// message's root, `found` the pointers of findings.
-    pub(super) fn value(&self, value: Value<'_>, at: &str, found: &[&str]) -> Shown {
+    pub(super) fn value(&self, value: Value<'_>, at: &str, found: &[&str]) -> RedactedJson {
         let covered = covered(value, at, found);
         let mut writer = Writer { out: String::new(), open: Vec::new(), left_out: 0 };
         let mut hidden_below: Option<usize> = None;
@@ -291,11 +291,11 @@ impl Writer {
         write_quoted(text, &mut self.out);
     }
 
-    fn close(mut self) -> Shown {
+    fn close(mut self) -> RedactedJson {
         while let Some((close, _)) = self.open.pop() {
             self.out.push(close);
         }
-        Shown { json: self.out, left_out: self.left_out }
+        RedactedJson { json: self.out, left_out: self.left_out }
     }
 }
 

@@ -52,7 +52,7 @@ impl Library {
         let library = Self::read(builtin, folders)?;
         let own: Vec<_> = library.rules.iter().filter(|rule| !rule.builtin).cloned().collect();
         let trial = try_cases(&own)?;
-        if trial.wrong.is_empty() { Ok(library) } else { Err(trial.wrong.iter().map(super::Wrong::fault).collect()) }
+        if trial.wrong.is_empty() { Ok(library) } else { Err(trial.wrong.iter().map(super::FailedCase::fault).collect()) }
     }
 
     /// The same without trying any case.

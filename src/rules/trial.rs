@@ -94,7 +94,7 @@ pub struct Trial {
     /// Cases tried.
     pub cases: usize,
     /// Cases that their rule gets wrong.
-    pub wrong: Vec<Wrong>,
+    pub wrong: Vec<FailedCase>,
 }
 
 impl fmt::Display for Trial {
@@ -109,7 +109,7 @@ impl fmt::Display for Trial {
 
 /// A case that its rule gets wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct FailedCase {
     /// The file.
     pub file: Arc<str>,
     /// The line of the case.
@@ -122,7 +122,7 @@ pub struct Wrong {
     pub text: String,
 }
 
-impl Wrong {
+impl FailedCase {
     fn says(&self) -> String {
         let should = if self.should_catch { "catch" } else { "spare" };
         format!("`{}` should {should} this and does not: {:?}", self.rule, self.text)
@@ -134,7 +134,7 @@ impl Wrong {
     }
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for FailedCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.file, self.line, self.says())
     }
@@ -160,7 +160,7 @@ pub fn try_cases(rules: &[Arc<Rule>]) -> Result<Trial, Vec<Fault>> {
                 trial.cases += 1;
                 if catches(&set, index, rule, case) != should_catch {
                     let (file, line) = (rule.file.clone(), case.line);
-                    trial.wrong.push(Wrong { file, line, rule: rule.id.clone(), should_catch, text: case.text.clone() });
+                    trial.wrong.push(FailedCase { file, line, rule: rule.id.clone(), should_catch, text: case.text.clone() });
                 }
             }
         }

@@ -54,7 +54,7 @@ impl Page {
             return Some(Self {
                 visible: settled(read.visible),
                 whole,
-                ..Self::made(strip::Read { visible: String::new(), ..read })
+                ..Self::made(strip::StrippedText { visible: String::new(), ..read })
             });
         }
         let code = sniff::code(text, facts);
@@ -74,7 +74,7 @@ impl Page {
         } else {
             let mut visible_origins = Origins::default();
             visible_origins.add(0..left.len(), 0..text.len());
-            strip::Read { visible: left, visible_origins, ..strip::Read::default() }
+            strip::StrippedText { visible: left, visible_origins, ..strip::StrippedText::default() }
         };
         let mut page = Self { whole, ..Self::made(read) };
         for (range, _) in hidden {
@@ -94,7 +94,7 @@ impl Page {
         Some(page)
     }
 
-    fn made(read: strip::Read) -> Self {
+    fn made(read: strip::StrippedText) -> Self {
         Self {
             visible: read.visible,
             hidden: read.hidden,

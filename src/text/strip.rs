@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use memchr::memchr_iter;
 
-use super::element::{Kind, Mark, Open, Tag, bounds, formats, hash, kind, special};
+use super::element::{Kind, Mark, OpenElement, Tag, bounds, formats, hash, kind, special};
 use super::hints::{ALT_BYTES, hiding_class, hint, look, looks};
 use super::layout::Lines;
 use super::origins::Origins;
@@ -26,7 +26,7 @@ use tables::{Row, Table};
 
 /// What reading gives.
 #[derive(Default)]
-pub(super) struct Read {
+pub(super) struct StrippedText {
     pub(super) visible: String,
     pub(super) hidden: String,
     /// Some of what is hidden shows too, for a person may unfold it.
@@ -46,7 +46,7 @@ const DOUBTFUL_BYTES: usize = 40;
 const DOUBTFUL_IN_ALL: usize = 400;
 
 /// Reads a text as HTML; `code` says which parts show as they are, `unfold` whether what a person may unfold shows.
-pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool) -> Read {
+pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool) -> StrippedText {
     let fragment = shape == Shape::Fragment;
     let masked = mask::put_on(text, code);
     let text = masked.as_deref().unwrap_or(text);
@@ -266,7 +266,7 @@ impl Reader {
             let styled = named || !(self.tag.style.is_empty() && self.tag.hints.is_empty()) || self.tag.hidden;
             let formatting = own.filter(|_| styled && formats(&name)).map(Box::new);
             let special = special(&name, kind);
-            self.tree.push(Open { name: hash(&name), kind, state, mark, formatting, marker: bounds(&name) }, special);
+            self.tree.push(OpenElement { name: hash(&name), kind, state, mark, formatting, marker: bounds(&name) }, special);
         }
         self.tag.name = name;
     }
@@ -372,7 +372,7 @@ impl Reader {
         }
     }
 
-    fn finish(mut self, text: &str) -> Read {
+    fn finish(mut self, text: &str) -> StrippedText {
         // In text of another kind, what never ends is no markup: it shows.
         let ends = |rest: &str| rest.contains("-->") || rest.contains("--!>");
         let open_comment = memchr::memmem::rfind(text.as_bytes(), b"<!--").filter(|at| !text.get(*at..).is_none_or(ends));
@@ -389,7 +389,7 @@ impl Reader {
             self.visible_origins.add(end - lost.len()..end, text.rfind(&*lost).map_or(0..text.len(), |at| at..at + lost.len()));
         }
         self.close(0, false);
-        Read {
+        StrippedText {
             visible: self.lines.finish(),
             hidden: self.hidden,
             folded: self.folded,

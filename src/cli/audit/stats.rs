@@ -8,7 +8,7 @@ use super::filter_args::FilterArgs;
 use crate::document::Fault;
 use crate::message::quote;
 use crate::record::terminal_safe;
-use crate::review::{Log, Stats, Top};
+use crate::review::{Log, NameCounts, Stats};
 use crate::text::cut;
 
 /// Cells of the longest bar.
@@ -75,7 +75,7 @@ fn count(args: &Args, log: &Log, err: &mut dyn Write) -> io::Result<Stats> {
     Ok(stats)
 }
 
-fn lists(stats: &Stats) -> [(&'static str, &Top); 6] {
+fn lists(stats: &Stats) -> [(&'static str, &NameCounts); 6] {
     [
         ("verdicts", &stats.verdicts),
         ("rules", &stats.rules),

@@ -36,8 +36,8 @@ use crate::document::{self, Fault, Located, Table};
 use crate::message::ReadLimits;
 
 use super::{
-    Admin, AgentsFile, ApprovalConfig, AuditConfig, Config, EvidenceConfig, HttpTransport, KeptResults, Limits, Listen,
-    OAuthConfig, PinsConfig, PolicyConfig, QuarantineConfig, Transport,
+    Admin, AgentsFile, ApprovalConfig, AuditConfig, Config, EvidenceConfig, HttpTransport, Limits, Listen, OAuthConfig,
+    PinsConfig, PolicyConfig, QuarantineConfig, StoredResultLimits, Transport,
 };
 pub use edit::load_edited;
 use values::Reader;
@@ -370,7 +370,7 @@ fn limits(table: &Table<'_>) -> Limits {
             message_bytes: count("flow_message_bytes", 1024..=1 << 30, base.flow.message_bytes),
             age: seconds("flow_age_seconds", 30 * 86_400, base.flow.age),
         },
-        kept: KeptResults {
+        kept: StoredResultLimits {
             count: count("kept_results", 0..=100_000, base.kept.count),
             bytes: count("kept_result_bytes", 1024..=1 << 32, base.kept.bytes),
             age: seconds("kept_result_seconds", 86_400, base.kept.age),

@@ -10,7 +10,7 @@ use prometheus::IntCounter;
 use crate::config::AuditTo;
 use crate::record::PublicKey;
 use crate::record::chain::files;
-use crate::record::verify::{Against, Kind, Report, verify};
+use crate::record::verify::{Kind, Report, TrustAnchors, verify};
 
 fn counts() -> Counts {
     let counter = || IntCounter::new("n", "n").unwrap();
@@ -44,7 +44,7 @@ fn write(sink: &Sink, line: &str) {
 
 fn checked(log: &Path) -> Report {
     let keys = vec![PublicKey::of_file(&AuditConfig::key_beside(log)).unwrap()];
-    verify(log, &Against { keys, anchors: Vec::new() }).unwrap()
+    verify(log, &TrustAnchors { keys, anchors: Vec::new() }).unwrap()
 }
 
 fn sound(log: &Path) -> Report {
@@ -419,7 +419,7 @@ fn checkpoints_are_told_to_a_program_and_to_an_address() {
     drop(sink);
     let anchors = fs::read_to_string(&kept).unwrap();
     assert!(anchors.lines().count() >= 3, "{anchors}");
-    let against = Against { keys: vec![PublicKey::of_file(&AuditConfig::key_beside(&path)).unwrap()], anchors: vec![kept] };
+    let against = TrustAnchors { keys: vec![PublicKey::of_file(&AuditConfig::key_beside(&path)).unwrap()], anchors: vec![kept] };
     let report = verify(&path, &against).unwrap();
     assert!(report.is_verified() && report.anchors as usize == anchors.lines().count(), "{report:?}");
 }

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use super::chain::PublicKey;
 use super::chain::files::{self, Lines};
 use super::chain::{Link, sha};
-use notes::Noted;
+use notes::KnownDigests;
 pub use parts::{Chain, Continuity, LogPart};
-pub use report::{FileSummary, Flaw, Kind, Report, Torn};
+pub use report::{FileSummary, Flaw, Kind, Report, TornLine};
 use walk::Walk;
 
 /// A file that is packed or removed while it is looked at is looked for again so often.
@@ -28,7 +28,7 @@ const TRIES: usize = 5;
 
 /// What a log is checked against.
 #[derive(Debug, Default)]
-pub struct Against {
+pub struct TrustAnchors {
     /// Keys that its checkpoints may be signed with. Without one no signature is checked.
     pub keys: Vec<PublicKey>,
     /// Checkpoints that were kept elsewhere: files with one on each line.
@@ -39,14 +39,14 @@ pub struct Against {
 ///
 /// # Errors
 /// Something cannot be read.
-pub fn verify(log: &Path, against: &Against) -> io::Result<Report> {
+pub fn verify(log: &Path, against: &TrustAnchors) -> io::Result<Report> {
     if log.is_dir() {
         let told = format!("`{}` is a folder: name the log in it", log.display());
         return Err(io::Error::new(io::ErrorKind::IsADirectory, told));
     }
     // Checkpoints first: a log that is being written may only have more lines than they say.
     let mut report = Report::default();
-    let noted = Noted::read(log, against, &mut report)?;
+    let noted = KnownDigests::read(log, against, &mut report)?;
     let mut walk = Walk::new(noted, report);
     let mut files = open_all(log)?;
     files.sort_by_key(|(first, ..)| *first);

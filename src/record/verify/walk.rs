@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::notes::Noted;
-use super::report::{FileSummary, Kind, Report, Torn};
+use super::notes::KnownDigests;
+use super::report::{FileSummary, Kind, Report, TornLine};
 use super::{digest, unreadable};
 use crate::message::hex;
 use crate::record::chain::files::{Lines, Piece};
@@ -14,7 +14,7 @@ use crate::record::chain::{Head, Link, is_torn};
 
 /// A walk through a log.
 pub(super) struct Walk {
-    noted: Noted,
+    noted: KnownDigests,
     report: Report,
     /// The last line that hangs in the chain, and where it stands.
     last: Head,
@@ -43,7 +43,7 @@ struct UnlinkedLine {
 }
 
 impl Walk {
-    pub(super) fn new(noted: Noted, report: Report) -> Self {
+    pub(super) fn new(noted: KnownDigests, report: Report) -> Self {
         Self { noted, report, last: Head::default(), at: Place::default(), started: false, loose: None }
     }
 
@@ -127,18 +127,20 @@ impl Walk {
     /// Lines outside the chain count as torn if the line after them says so, with their length.
     fn settle(&mut self, loose: &UnlinkedLine, next: &[u8]) {
         #[derive(Deserialize)]
-        struct Opened {
+        struct ReopenedLog {
             torn_bytes: u64,
             how: String,
         }
-        let told = serde_json::from_slice::<Opened>(next).ok().filter(|told| matches!(&*told.how, "after_crash" | "after_cut"));
+        let told =
+            serde_json::from_slice::<ReopenedLog>(next).ok().filter(|told| matches!(&*told.how, "after_crash" | "after_cut"));
         // The line feed of the last of them may have been missing when they were found.
-        let fits =
-            |told: &Opened| loose.foreign.is_none() && (told.torn_bytes == loose.bytes || told.torn_bytes + 1 == loose.bytes);
+        let fits = |told: &ReopenedLog| {
+            loose.foreign.is_none() && (told.torn_bytes == loose.bytes || told.torn_bytes + 1 == loose.bytes)
+        };
         match told.filter(fits) {
             Some(told) => {
                 let Place { file, line } = loose.at.clone();
-                self.report.torn.push(Torn { file, line, bytes: told.torn_bytes, closed: true });
+                self.report.torn.push(TornLine { file, line, bytes: told.torn_bytes, closed: true });
             }
             None => self.foreign(loose),
         }
@@ -205,7 +207,7 @@ impl Walk {
         match self.loose.take() {
             Some(loose) if loose.open && loose.foreign.is_none() => {
                 let Place { file, line } = loose.at;
-                self.report.torn.push(Torn { file, line, bytes: loose.bytes, closed: false });
+                self.report.torn.push(TornLine { file, line, bytes: loose.bytes, closed: false });
             }
             Some(loose) => self.foreign(&loose),
             None => {}

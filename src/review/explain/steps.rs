@@ -51,7 +51,7 @@ pub(super) fn secrets(rules: &RuleSet, findings: &[Finding]) -> Vec<String> {
 
 /// The readings of a text up to the one that matched, those left out that changed nothing.
 pub(super) fn steps(raw: Option<&str>, finding: &Finding, trace: &Trace, secrets: &[String]) -> Vec<Step> {
-    let mut out = Shown { secrets, steps: Vec::new(), last: String::new() };
+    let mut out = StepList { secrets, steps: Vec::new(), last: String::new() };
     let same = raw == Some(trace.text.as_str());
     if let Some(raw) = raw.filter(|_| !same) {
         let at = raw.find(matched(trace)).map(|start| start..start + matched(trace).len());
@@ -99,13 +99,13 @@ pub(super) fn steps(raw: Option<&str>, finding: &Finding, trace: &Trace, secrets
     out.steps
 }
 
-struct Shown<'s> {
+struct StepList<'s> {
     secrets: &'s [String],
     steps: Vec<Step>,
     last: String,
 }
 
-impl Shown<'_> {
+impl StepList<'_> {
     fn add(&mut self, reading: &str, text: &str, span: Option<Range<usize>>) {
         if text.is_empty() || text == self.last {
             return;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use super::{Facts, Found, Way, regions, vocabulary};
+use super::{DecodedPart, Facts, Way, regions, vocabulary};
 use crate::text::blocks::BLOCK;
 use crate::text::quick::QuickMap;
 
@@ -87,7 +87,7 @@ static BORROWED: LazyLock<QuickMap<char, char>> = LazyLock::new(|| {
     borrowed
 });
 
-pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
+pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     if facts.is_ascii() {
         return;
     }
@@ -140,7 +140,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
             let known =
                 here.filter_map(|word| text.get(word.clone())).filter(|word| vocabulary::words_in(&folded(word)) > 0).count();
             let way = if known >= DISGUISED_WORDS { Way::Disguise } else { Way::Usual };
-            found.push(Found { name: "look-alikes", way, span, text: folded(region), words: known });
+            found.push(DecodedPart { name: "look-alikes", way, span, text: folded(region), words: known });
         }
     }
     if accented.len() >= ACCENTS {
@@ -160,7 +160,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
                 ACCENTED_WORDS.. if other < english => Way::Odd,
                 _ => Way::Usual,
             };
-            found.push(Found { name: "accents", way, span, text: bare, words: english });
+            found.push(DecodedPart { name: "accents", way, span, text: bare, words: english });
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Reader;
-use crate::text::element::{Kind, Mark, Open, formats, hash, kind, of_head, special};
+use crate::text::element::{Kind, Mark, OpenElement, formats, hash, kind, of_head, special};
 use crate::text::hints::look;
 
 /// Longest name of an element whose content nobody sees, in bytes.
@@ -36,7 +36,7 @@ impl Reader {
         let look = self.sheet.open(self.tree.depth(), (name, "", ""), &[], "", look(name, false, ""));
         state.seen = look.within(&state.seen);
         let (name, kind) = (hash(name), Kind::Block);
-        self.tree.push(Open { name, kind, state, mark: Mark::None, formatting: None, marker: false }, true);
+        self.tree.push(OpenElement { name, kind, state, mark: Mark::None, formatting: None, marker: false }, true);
     }
 
     /// Ends what an element ends by beginning (WHATWG HTML, 13.1.2.4 and 13.2.6).
