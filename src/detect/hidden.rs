@@ -2,7 +2,7 @@
 
 use super::{Detector, Kind, Match, Place};
 use crate::document::{Table, suggest};
-use crate::text::unseen::{Invisible, unseen};
+use crate::text::invisible::{Invisible, find_invisible};
 use crate::text::{Text, Way};
 
 /// Words spelt oddly, from which on it is a message and no heading.
@@ -68,7 +68,7 @@ impl Detector for Ways {
         if text.raw_facts().is_ascii() && std::ptr::eq(text.plain(), text.raw()) {
             return;
         }
-        for (what, span) in unseen(text.raw()) {
+        for (what, span) in find_invisible(text.raw()) {
             let rules = self.rules.iter().filter(|(_, any)| any.contains(&what));
             found.extend(rules.map(|(rule, _)| Match { rule: *rule, span: Some(span.clone()), reading: "raw" }));
         }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::detect::{Cost, Detector, Match, Place};
 use crate::document::Fault;
 use crate::message::{Direction, hex};
-use crate::text::{REJOINED, Text, quoted_in_talk};
+use crate::text::{REJOINED, Text, is_quoted_mention};
 
 use super::{Rule, kinds};
 
@@ -141,7 +141,7 @@ impl RuleSet {
 /// Whether a rule leaves what a text about attacks quotes alone, and this is quoted so. What is hidden or encoded is not.
 fn mentioned(rule: &Rule, text: &Text<'_>, place: &Place<'_>, hit: &Match) -> bool {
     let open = !place.hidden && (matches!(hit.reading, "plain" | "raw") || REJOINED.contains(&hit.reading));
-    rule.spares_quotes && open && hit.span.as_ref().is_some_and(|span| quoted_in_talk(text.raw(), span))
+    rule.spares_quotes && open && hit.span.as_ref().is_some_and(|span| is_quoted_mention(text.raw(), span))
 }
 
 /// Whether what stands around a match excuses it.

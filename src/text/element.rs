@@ -1,6 +1,6 @@
 //! Elements of a page, as far as layout and hiding need them.
 
-use super::layout::Point;
+use super::render::Point;
 use super::style::{InheritedStyle, OwnStyle};
 
 /// What an open element passes on to what is in it.

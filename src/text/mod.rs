@@ -12,32 +12,32 @@ mod element;
 mod escape;
 mod facts;
 mod glob;
-mod hints;
 mod html;
-mod layout;
 mod markdown;
 mod origins;
+mod presentational_attrs;
+mod quoted_mention;
 mod readings;
+mod render;
 mod skeleton;
 mod sniff;
 mod strip;
 mod style;
-mod talk;
 mod tokens;
 mod tree;
 mod unicode;
 mod visible;
 
+pub mod invisible;
 pub mod quick;
-pub mod unseen;
 
 pub use code_runs::{CODE_RUN, code_runs, is_code};
 pub use facts::Facts;
 pub use glob::glob_fits;
 pub use html::Page;
+pub use quoted_mention::is_quoted_mention;
 pub use readings::{DECODED_BYTES, REJOINED, Reading, Way, looks_like};
 pub use skeleton::skeleton;
-pub use talk::quoted_in_talk;
 pub use visible::visible;
 
 /// A string under judgement.

@@ -187,7 +187,7 @@ fn is_bogus_comment(rest: &str) -> bool {
         return false;
     }
     let inner = super::cut(rest, 2000);
-    inner.find('>').and_then(|end| inner.get(..end)).is_some_and(super::hints::prose)
+    inner.find('>').and_then(|end| inner.get(..end)).is_some_and(super::presentational_attrs::prose)
 }
 
 /// Where a tag ends, which quotes may hide; where its first part does, if they never close.
@@ -224,7 +224,7 @@ fn flags(attributes: &str, all: bool) -> bool {
                 && after.is_none_or(|c| c.is_whitespace() || matches!(c, '=' | '/'))
         })
     };
-    names.iter().any(there) || (all && lower.split(['"', '\'']).any(super::hints::prose))
+    names.iter().any(there) || (all && lower.split(['"', '\'']).any(super::presentational_attrs::prose))
 }
 
 /// Whether a tag makes who shows it fetch something, or send it.

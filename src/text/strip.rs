@@ -15,9 +15,9 @@ use std::ops::Range;
 use memchr::memchr_iter;
 
 use super::element::{Kind, Mark, OpenElement, Tag, bounds, formats, hash, kind, special};
-use super::hints::{ALT_BYTES, hiding_class, hint, look, looks};
-use super::layout::Lines;
 use super::origins::Origins;
+use super::presentational_attrs::{ALT_BYTES, hiding_class, hint, look, looks};
+use super::render::Lines;
 use super::sniff::Shape;
 use super::style::Sheet;
 use super::tokens::{Event, Mode, run};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Reader;
 use crate::text::element::{Kind, Mark, OpenElement, formats, hash, kind, of_head, special};
-use crate::text::hints::look;
+use crate::text::presentational_attrs::look;
 
 /// Longest name of an element whose content nobody sees, in bytes.
 const NAME_BYTES: usize = 16;

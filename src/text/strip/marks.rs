@@ -4,7 +4,7 @@
 
 use super::Reader;
 use crate::text::element::{Mark, State, hash};
-use crate::text::layout::Point;
+use crate::text::render::Point;
 
 /// Longest sub- or superscript that is marked, in bytes: a longer one is a text in small letters.
 const SCRIPT_BYTES: usize = 16;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Reader;
 use super::spans::{Cell, Grid};
 use crate::text::element::Mark;
-use crate::text::layout::Point;
+use crate::text::render::Point;
 
 /// Longest row with line breaks in its cells that is written on one line, in bytes: longer ones are columns of a page.
 const ROW_BYTES: usize = 1000;

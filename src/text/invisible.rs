@@ -69,7 +69,7 @@ const PROSE_SPACES: usize = 4;
 /// Finds what is unseen beyond what honest texts hold. Linear; at most one range for each way, from its first
 /// place to its last. Emoji sequences, joiners of Persian and Indic scripts, a byte order mark at the start
 /// and the marks and isolates of right-to-left scripts are honest.
-pub fn unseen(raw: &str) -> Vec<(Invisible, Range<usize>)> {
+pub fn find_invisible(raw: &str) -> Vec<(Invisible, Range<usize>)> {
     if raw.bytes().all(|b| matches!(b, 0x09..=0x1A | 0x1C..=0x7E)) {
         return Vec::new();
     }
@@ -93,7 +93,7 @@ pub fn unseen(raw: &str) -> Vec<(Invisible, Range<usize>)> {
 
 /// The text without what is unseen: invisible characters and terminal sequences. Joiners and selectors that shape the
 /// characters beside them stay, and so do soft hyphens.
-pub fn seen(raw: &str) -> String {
+pub fn strip_invisible(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut at = 0;
     while let Some(c) = raw.get(at..).and_then(|rest| rest.chars().next()) {
@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     fn kinds(raw: &str) -> Vec<Invisible> {
-        unseen(raw).into_iter().map(|(kind, _)| kind).collect()
+        find_invisible(raw).into_iter().map(|(kind, _)| kind).collect()
     }
 
     #[test]
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn places_are_those_of_whole_characters() {
         let raw = "a\u{200b}\u{200c}öäü über alles\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}quite another";
-        let found = unseen(raw);
+        let found = find_invisible(raw);
         assert!(found.iter().any(|(what, _)| *what == Invisible::Overwrite), "{found:?}");
         assert!(found.iter().all(|(_, span)| raw.get(span.clone()).is_some()), "{found:?}");
     }

@@ -50,7 +50,7 @@ const TALK: [&str; 34] = [
 ];
 
 /// Whether `span` of `text` stands in quotation marks, code or a table, and what stands around it talks of attacks.
-pub fn quoted_in_talk(text: &str, span: &Range<usize>) -> bool {
+pub fn is_quoted_mention(text: &str, span: &Range<usize>) -> bool {
     is_quoted(text, span.start) && talks(text, span)
 }
 
@@ -87,11 +87,11 @@ fn fenced(before: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted_in_talk;
+    use super::is_quoted_mention;
 
     fn spared(text: &str) -> bool {
         let at = text.find("ignore all").unwrap();
-        quoted_in_talk(text, &(at..at + 10))
+        is_quoted_mention(text, &(at..at + 10))
     }
 
     #[test]
