@@ -151,12 +151,12 @@ impl Audit {
             coverage: if uninspected.is_empty() { "full" } else { "partial" },
             clean: uninspected.is_empty() && findings.is_empty(),
             findings: &|list| findings.iter().take(FINDINGS).for_each(|finding| self.finding(finding, list)),
-            findings_left_out: beyond(findings.len(), FINDINGS),
+            findings_left_out: left_out(findings.len(), FINDINGS),
             inspected_strings: body.coverage.strings as u64,
             inspected_bytes: body.coverage.bytes as u64,
             inspected_readings: &|list| list.texts(&body.coverage.readings),
             uninspected: &|list| uninspected.iter().take(UNINSPECTED).for_each(|part| list.add(self.uninspected(part))),
-            uninspected_left_out: beyond(uninspected.len(), UNINSPECTED),
+            uninspected_left_out: left_out(uninspected.len(), UNINSPECTED),
         }
         .line(severity(findings))
     }
@@ -272,7 +272,7 @@ pub(super) fn who(context: &Context) -> Who<'_> {
 }
 
 /// How many of them a line of at most so many leaves out, if any.
-fn beyond(count: usize, most: usize) -> Option<u64> {
+fn left_out(count: usize, most: usize) -> Option<u64> {
     (count > most).then(|| (count - most) as u64)
 }
 

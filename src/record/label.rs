@@ -126,7 +126,7 @@ pub(super) type Histograms = Family<HistogramVec>;
 impl<B: MetricVecBuilder> Family<MetricVec<B>> {
     /// The series with these values of its labels, in the order of the table.
     pub(super) fn with(&self, values: &[&str]) -> B::M {
-        self.series.with_label_values(&self.shown(values))
+        self.series.with_label_values(&self.capped_values(values))
     }
 
     /// Has the series of an upstream begin at zero, for each word of the label after it.
@@ -139,10 +139,10 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
     /// Forgets a series.
     pub(super) fn forget(&self, values: &[&str]) {
         // There may have been none.
-        drop(self.series.remove_label_values(&self.shown(values)));
+        drop(self.series.remove_label_values(&self.capped_values(values)));
     }
 
-    fn shown<'v>(&self, values: &[&'v str]) -> Vec<&'v str> {
+    fn capped_values<'v>(&self, values: &[&'v str]) -> Vec<&'v str> {
         let labels = self.metric.labels;
         let upstream = labels.iter().position(|label| label.name == "upstream").and_then(|at| values.get(at)).unwrap_or(&"");
         let mut has_given = false;

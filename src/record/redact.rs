@@ -148,7 +148,7 @@ impl Redactor {
     /// holds a secret, or that something was found in. `at` is the value's pointer from the
     /// message's root, `found` the pointers of findings.
     pub(super) fn value(&self, value: Value<'_>, at: &str, found: &[&str]) -> RedactedJson {
-        let covered = covered(value, at, found);
+        let covered = found_spans(value, at, found);
         let mut writer = Writer { out: String::new(), open: Vec::new(), left_out: 0 };
         let mut hidden_below: Option<usize> = None;
         value.walk(|path, value, role| {
@@ -215,7 +215,7 @@ fn whole_match<'t>(found: &Captures<'t>) -> &'t str {
 
 /// The bytes of the value at `at` in which something was found. Where there are too many places to
 /// follow, or one leads nowhere, all of it.
-fn covered(value: Value<'_>, at: &str, found: &[&str]) -> Vec<Range<usize>> {
+fn found_spans(value: Value<'_>, at: &str, found: &[&str]) -> Vec<Range<usize>> {
     let holds = |outer: &str, inner: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     let mut spans = Vec::new();
     for found in found.iter().filter(|found| holds(found, at) || holds(at, found)) {

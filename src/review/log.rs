@@ -250,7 +250,7 @@ impl Iterator for Entries {
                 Ok(NextLine::Line(text)) => {
                     let hangs = self.chain.next(&text);
                     let read = Entry::read(text.into(), &file, line).map_err(|why| self.bad(&file, line, why));
-                    let (now, next) = hung(hangs, read, |why| self.bad(&file, line, why));
+                    let (now, next) = check_link(hangs, read, |why| self.bad(&file, line, why));
                     self.next = next;
                     Some(now)
                 }
@@ -271,7 +271,7 @@ impl Iterator for Entries {
 
 /// What to give of a line, and what after it: one that the gate did not write is none; one that does not follow from the one
 /// before is given after that was told.
-pub(super) fn hung(
+pub(super) fn check_link(
     hangs: Continuity,
     read: Result<Entry, BadLine>,
     bad: impl Fn(String) -> BadLine,

@@ -98,10 +98,10 @@ impl RecordedMessage {
             Some(bytes) if kind == "text" => (RecordedBody::Text(String::from_utf8_lossy(bytes).into_owned()), None),
             Some(bytes) => (RecordedBody::Message(item(entry, bytes).ok_or(Limitation::NoMessage)?), None),
             None if direction == Direction::Inbound => return Err(Limitation::NotKept),
-            None => (RecordedBody::Message(shown(entry, &kind).ok_or(Limitation::NoMessage)?), lacks(entry)),
+            None => (RecordedBody::Message(message_of_line(entry, &kind).ok_or(Limitation::NoMessage)?), lacks(entry)),
         };
         let asked = match &what {
-            RecordedBody::Message(message) => asked(entry, message),
+            RecordedBody::Message(message) => open_request(entry, message),
             RecordedBody::Text(_) => None,
         };
         let context = Context {
@@ -179,7 +179,7 @@ fn item(entry: &Entry, body: &Bytes) -> Option<Message> {
 }
 
 /// The message as its line shows it.
-fn shown(entry: &Entry, kind: &str) -> Option<Message> {
+fn message_of_line(entry: &Entry, kind: &str) -> Option<Message> {
     let shown = entry.arguments().map_or("{}", |shown| shown.raw());
     let method = entry.get(member::method);
     let text = match (kind, method.as_deref()) {
@@ -215,7 +215,7 @@ fn lacks(entry: &Entry) -> Option<Limitation> {
 }
 
 /// What an answer was asked.
-fn asked(entry: &Entry, message: &Message) -> Option<OpenRequest> {
+fn open_request(entry: &Entry, message: &Message) -> Option<OpenRequest> {
     let envelope = message.envelopes().iter().find(|envelope| envelope.is_answer())?;
     let tool = entry.get(member::tool).or_else(|| entry.get(member::prompt)).or_else(|| entry.get(member::resource));
     Some(OpenRequest {

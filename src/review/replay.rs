@@ -174,7 +174,7 @@ impl<'j> Replay<'j> {
             hits.after += u64::from(has.contains_key(rule));
         }
         let observes = [&current, &candidate].map(|policy| policy.mode == Mode::Observe);
-        let recorded = if observes == [true, false] { done(entry) } else { recorded(entry) };
+        let recorded = if observes == [true, false] { recorded_verdict(entry) } else { recorded(entry) };
         let class = match observes {
             // Whoever observes is tried by what the rules would have done, unless it is the other who enforces.
             [true, true] | [false, false] => class(&recorded, before.verdict, after.verdict, had == has),
@@ -202,7 +202,7 @@ impl<'j> Replay<'j> {
 }
 
 /// What was done then with a message.
-fn done(entry: &Entry) -> String {
+fn recorded_verdict(entry: &Entry) -> String {
     entry.get(member::verdict).unwrap_or_default().into_owned()
 }
 

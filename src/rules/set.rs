@@ -79,7 +79,7 @@ impl RuleSet {
         for detector in &self.0.detectors {
             detector.scan(text, place, found);
         }
-        self.sift(before, text, place, found)
+        self.drop_excluded(before, text, place, found)
     }
 
     /// Adds every match of a rule in force at `place` that only several strings of a call together give.
@@ -89,7 +89,7 @@ impl RuleSet {
             detector.scan_pieces(parts, place, found);
         }
         if found.len() > before {
-            self.sift(before, &Text::new(parts.concat()), place, found);
+            self.drop_excluded(before, &Text::new(parts.concat()), place, found);
         }
     }
 
@@ -99,7 +99,7 @@ impl RuleSet {
         for detector in &self.0.detectors {
             detector.scan_call(place, found);
         }
-        self.sift(before, &Text::new(""), place, found);
+        self.drop_excluded(before, &Text::new(""), place, found);
     }
 
     /// Notes what `text`, which came from a server, is worth remembering for.
@@ -108,7 +108,7 @@ impl RuleSet {
     }
 
     /// Drops new matches where their rule does not look, and those that it excuses; gives whether there were any of these.
-    fn sift(&self, before: usize, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) -> bool {
+    fn drop_excluded(&self, before: usize, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) -> bool {
         if found.len() == before {
             return false;
         }
@@ -119,7 +119,7 @@ impl RuleSet {
             if !rule.only.admits(place) {
                 return false;
             }
-            let excuses = spared(rule, text, hit.span.as_ref()) || mentioned(rule, text, place, hit);
+            let excuses = is_excused(rule, text, hit.span.as_ref()) || mentioned(rule, text, place, hit);
             excused |= excuses;
             !excuses
         });
@@ -145,7 +145,7 @@ fn mentioned(rule: &Rule, text: &Text<'_>, place: &Place<'_>, hit: &Match) -> bo
 }
 
 /// Whether what stands around a match excuses it.
-fn spared(rule: &Rule, text: &Text<'_>, span: Option<&Range<usize>>) -> bool {
+fn is_excused(rule: &Rule, text: &Text<'_>, span: Option<&Range<usize>>) -> bool {
     if rule.unless.is_empty() {
         return false;
     }

@@ -108,7 +108,7 @@ pub(super) fn bounds(name: &str) -> bool {
 }
 
 /// Whether end tags of what merely stands around text do not reach past it.
-pub(super) fn special(name: &str, kind: Kind) -> bool {
+pub(super) fn is_special(name: &str, kind: Kind) -> bool {
     !matches!(kind, Kind::Inline | Kind::Void) || bounds(name) || matches!(name, "td" | "th" | "select" | "button" | "colgroup")
 }
 

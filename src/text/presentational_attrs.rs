@@ -113,7 +113,7 @@ pub(super) fn hint(element: &str, foreign: bool, name: &str, value: &str, to: &m
 }
 
 /// Whether an element looks otherwise than text around it.
-pub(super) fn looks(element: &str) -> bool {
+pub(super) fn has_own_style(element: &str) -> bool {
     matches!(
         element,
         "small"

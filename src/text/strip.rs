@@ -14,9 +14,9 @@ use std::ops::Range;
 
 use memchr::memchr_iter;
 
-use super::element::{Kind, Mark, OpenElement, Tag, bounds, formats, hash, kind, special};
+use super::element::{Kind, Mark, OpenElement, Tag, bounds, formats, hash, is_special, kind};
 use super::origins::Origins;
-use super::presentational_attrs::{ALT_BYTES, hiding_class, hint, look, looks};
+use super::presentational_attrs::{ALT_BYTES, has_own_style, hiding_class, hint, look};
 use super::render::Lines;
 use super::sniff::Shape;
 use super::style::Sheet;
@@ -215,14 +215,14 @@ impl Reader {
         }
         self.imply_ends(&name, kind);
         if kind != Kind::Block && kind != Kind::Raw {
-            self.tree.go_on();
+            self.tree.reopen_formatting();
         }
         let mut state = self.tree.state();
         let tag = &self.tag;
         let named = !(tag.classes.is_empty() && tag.id.is_empty());
         let closed = (name == "dialog" && !tag.open) || (!tag.classes.is_empty() && hiding_class(&tag.classes));
         let gone = tag.set_aside || matches!(kind, Kind::Gone | Kind::Raw);
-        let said = !(tag.style.is_empty() && tag.hints.is_empty()) || tag.hidden || closed || looks(&name);
+        let said = !(tag.style.is_empty() && tag.hints.is_empty()) || tag.hidden || closed || has_own_style(&name);
         let depth = self.tree.depth();
         let own = if said || self.sheet.has_rules() {
             let mut own = look(&name, tag.hidden || closed, &tag.hints);
@@ -265,7 +265,7 @@ impl Reader {
             };
             let styled = named || !(self.tag.style.is_empty() && self.tag.hints.is_empty()) || self.tag.hidden;
             let formatting = own.filter(|_| styled && formats(&name)).map(Box::new);
-            let special = special(&name, kind);
+            let special = is_special(&name, kind);
             self.tree.push(OpenElement { name: hash(&name), kind, state, mark, formatting, marker: bounds(&name) }, special);
         }
         self.tag.name = name;
@@ -327,7 +327,7 @@ impl Reader {
             self.close(self.tree.depth() - 1, false);
         }
         if !blank && self.tree.last().is_none_or(|open| open.kind != Kind::Raw) {
-            self.tree.go_on();
+            self.tree.reopen_formatting();
         }
         if !blank {
             self.begin("");

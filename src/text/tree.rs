@@ -164,7 +164,7 @@ impl Tree {
     }
 
     /// Opens again what goes on, for text or an inline element that follows.
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn reopen_formatting(&mut self) {
         for (name, look) in std::mem::take(&mut self.going_on) {
             let mut state = self.state();
             state.seen = look.within(&state.seen);

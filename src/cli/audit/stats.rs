@@ -57,7 +57,7 @@ fn count(args: &Args, log: &Log, err: &mut dyn Write) -> io::Result<Stats> {
         match entry {
             Ok(entry) => {
                 read += 1;
-                if filter.wants(&entry) {
+                if filter.matches_filter(&entry) {
                     stats.add(&entry);
                 }
             }

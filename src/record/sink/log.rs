@@ -269,7 +269,7 @@ impl LogFile {
                     // Another process may have written to it before it was moved.
                     let left = Tail::read(&self.file, self.file.metadata()?.len())?.head;
                     self.head = Some(self.head).max_by_seq(left).unwrap_or_default();
-                    self.deleted = self.file.metadata()?.nlink() == 0 && !self.went_on()?;
+                    self.deleted = self.file.metadata()?.nlink() == 0 && !self.continues_elsewhere()?;
                     (self.file, self.began) = open_file(&self.path)?;
                     self.length = None;
                 }
@@ -285,7 +285,7 @@ impl LogFile {
 
     /// Whether the log is there up to the last line that is known, though the file of that line is gone: it was packed, or another
     /// process has gone on.
-    fn went_on(&self) -> io::Result<bool> {
+    fn continues_elsewhere(&self) -> io::Result<bool> {
         let when = |path: &PathBuf| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
         let mut files = files::siblings(&self.path)?;
         files.push(self.path.clone());

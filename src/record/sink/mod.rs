@@ -89,7 +89,7 @@ impl Sink {
             self.counts.dropped.inc_by(count);
             return if self.required { PendingWrite::failed(full()) } else { PendingWrite::done() };
         }
-        told.map_or_else(PendingWrite::done, PendingWrite::when)
+        told.map_or_else(PendingWrite::done, PendingWrite::pending)
     }
 
     /// Opens the file anew, after it was moved away.

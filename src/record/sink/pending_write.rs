@@ -39,7 +39,7 @@ impl PendingWrite {
     }
 
     /// The writer will say.
-    pub(super) fn when(told: oneshot::Receiver<WriteResult>) -> Self {
+    pub(super) fn pending(told: oneshot::Receiver<WriteResult>) -> Self {
         Self(State::Waits(told))
     }
 

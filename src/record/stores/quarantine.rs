@@ -290,14 +290,14 @@ impl Quarantine {
 
     pub(super) fn seal(&self, purpose: Purpose, name: &str, text: Zeroizing<Vec<u8>>) -> Result<Vec<u8>, StoreError> {
         self.items.create().map_err(failed)?;
-        let spares = |keys: &Keys| self.spares(keys);
+        let spares = |keys: &Keys| self.check_key(keys);
         let keys = self.keys.to_seal(|| Ok::<_, SealError>(()), spares).map_err(failed)?;
         let key = keys.seals(self.keys.sources()).map_err(failed)?;
         seal::seal(key, purpose, name.as_bytes(), text).map_err(|error| failed(SealError::of(self.path())(error)))
     }
 
     /// Whether nothing is lost by a new key.
-    fn spares(&self, keys: &Keys) -> Result<(), SealError> {
+    fn check_key(&self, keys: &Keys) -> Result<(), SealError> {
         for file in self.items.files(FILES)?.iter().filter(|file| id(&file.name).is_some()) {
             let start = self.items.read(&file.name, 4 + OVERHEAD_BYTES as u64)?.unwrap_or_default();
             if !keys.fit(start.get(4..).unwrap_or_default()) {

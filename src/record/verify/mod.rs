@@ -71,7 +71,7 @@ fn open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
 
 fn try_open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
     let mut all = Vec::new();
-    for path in put_aside(log)? {
+    for path in rotated_files(log)? {
         if let Some(first) = first_seq(&path)? {
             all.push((first, path.clone(), Lines::open(&path)?));
         }
@@ -87,7 +87,7 @@ fn try_open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
 }
 
 /// Files that the log was put aside as, by the gate or by others. One that is being packed is there twice: it is whole as it was.
-fn put_aside(log: &Path) -> io::Result<Vec<PathBuf>> {
+fn rotated_files(log: &Path) -> io::Result<Vec<PathBuf>> {
     let all = files::siblings(log)?;
     let twice = |path: &PathBuf| {
         let plain = path.to_string_lossy().strip_suffix(files::PACKED).map(PathBuf::from);

@@ -43,7 +43,7 @@ impl KnownDigests {
         let beside = files::checkpoints(log);
         let name = beside.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match Lines::open(&beside) {
-            Ok(lines) => noted.beside(lines, &name, against, report)?,
+            Ok(lines) => noted.read_checkpoints(lines, &name, against, report)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => noted.absent = true,
             Err(error) => return Err(error),
         }
@@ -61,7 +61,7 @@ impl KnownDigests {
     }
 
     /// The checkpoints beside the log: a chain of their own.
-    fn beside(&mut self, mut lines: Lines, name: &str, against: &TrustAnchors, report: &mut Report) -> io::Result<()> {
+    fn read_checkpoints(&mut self, mut lines: Lines, name: &str, against: &TrustAnchors, report: &mut Report) -> io::Result<()> {
         let (mut last, mut number) = (Sha::default(), 0);
         while let Some(read) = lines.next()? {
             number += 1;

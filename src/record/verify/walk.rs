@@ -71,14 +71,14 @@ impl Walk {
                         first = first.or(Some(link.seq));
                         self.line(&line, link, place);
                     }
-                    None => self.aside(place, line.len() as u64 + 1, (false, is_torn(&line))),
+                    None => self.add_unlinked(place, line.len() as u64 + 1, (false, is_torn(&line))),
                 },
                 // It may lack nothing but its line feed.
                 Piece::Torn(line) => {
                     let torn = is_torn(&line) || Link::of(&line).is_some();
-                    self.aside(place, line.len() as u64, (true, torn));
+                    self.add_unlinked(place, line.len() as u64, (true, torn));
                 }
-                Piece::TooLong(bytes) => self.aside(place, bytes, (false, false)),
+                Piece::TooLong(bytes) => self.add_unlinked(place, bytes, (false, false)),
             }
         }
         let last_seq = first.map(|_| self.last.seq);
@@ -89,7 +89,7 @@ impl Walk {
     /// A line that hangs in a chain: in this one?
     fn line(&mut self, line: &[u8], link: Link, place: Place) {
         if let Some(loose) = self.loose.take() {
-            self.settle(&loose, line);
+            self.settle_torn(&loose, line);
         }
         if !self.started {
             self.begin(&link, &place);
@@ -115,7 +115,7 @@ impl Walk {
     }
 
     /// A line outside the chain: whether it has no line feed, and whether it can be one whose writing broke off.
-    fn aside(&mut self, place: Place, bytes: u64, (open, torn): (bool, bool)) {
+    fn add_unlinked(&mut self, place: Place, bytes: u64, (open, torn): (bool, bool)) {
         let loose = self.loose.get_or_insert_with(|| UnlinkedLine { at: place.clone(), bytes: 0, open, foreign: None });
         loose.bytes += bytes;
         loose.open = open;
@@ -125,7 +125,7 @@ impl Walk {
     }
 
     /// Lines outside the chain count as torn if the line after them says so, with their length.
-    fn settle(&mut self, loose: &UnlinkedLine, next: &[u8]) {
+    fn settle_torn(&mut self, loose: &UnlinkedLine, next: &[u8]) {
         #[derive(Deserialize)]
         struct ReopenedLog {
             torn_bytes: u64,
@@ -142,11 +142,11 @@ impl Walk {
                 let Place { file, line } = loose.at.clone();
                 self.report.torn.push(TornLine { file, line, bytes: told.torn_bytes, closed: true });
             }
-            None => self.foreign(loose),
+            None => self.report_foreign(loose),
         }
     }
 
-    fn foreign(&mut self, loose: &UnlinkedLine) {
+    fn report_foreign(&mut self, loose: &UnlinkedLine) {
         let what = "this is no line that the gate wrote: it was changed, or put there by somebody else".to_owned();
         let seq = self.started.then_some(self.last.seq + 1);
         let at = loose.foreign.as_ref().unwrap_or(&loose.at);
@@ -209,7 +209,7 @@ impl Walk {
                 let Place { file, line } = loose.at;
                 self.report.torn.push(TornLine { file, line, bytes: loose.bytes, closed: false });
             }
-            Some(loose) => self.foreign(&loose),
+            Some(loose) => self.report_foreign(&loose),
             None => {}
         }
         let removed_all = !self.started && self.noted.removed.seq > 0;

@@ -189,14 +189,14 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &PolicySet) -> Resu
         suppressed_passes: None,
     };
     let (rebuilt, again) = (rebuilt.as_ref().ok(), again.as_ref());
-    let blank = snippet::blank();
+    let blank = snippet::empty_suppression();
     let proposals = rebuilt
         .zip(blank.as_ref())
         .map(|(rebuilt, blank)| Proposals::new(rebuilt, &policy, policy.rules(direction), entry, blank));
     let proposals = proposals.unwrap_or_default();
     let teller = Explainer { entry, policy: &policy, direction, rebuilt, again, proposals: &proposals, blank: blank.as_ref() };
     made.findings = teller.passages();
-    made.suppressed_passes = teller.passes(&made.findings);
+    made.suppressed_passes = teller.passes_with_proposals(&made.findings);
     Ok(made)
 }
 
@@ -335,7 +335,7 @@ impl Explainer<'_> {
     }
 
     /// Whether it passes with all that is proposed.
-    fn passes(&self, told: &[FindingExplanation]) -> Option<bool> {
+    fn passes_with_proposals(&self, told: &[FindingExplanation]) -> Option<bool> {
         let all: Vec<Suppression> = told.iter().flat_map(|one| &one.tables).cloned().collect();
         let rebuilt = self.rebuilt.filter(|_| !all.is_empty())?;
         Some(rebuilt.judge(&self.policy.suppressing(all), false).verdict == "pass")

@@ -39,7 +39,7 @@ impl SuppressionScope {
     const ALL: [Self; 6] =
         [Self::Digest, Self::DigestAtAnyTool, Self::DigestAnywhere, Self::Place, Self::PlaceAtAnyTool, Self::Anywhere];
 
-    fn wider(self) -> Option<Self> {
+    fn next_wider(self) -> Option<Self> {
         Self::ALL.into_iter().find(|way| *way > self)
     }
 }
@@ -73,7 +73,7 @@ impl Proposals {
                     Some(at) => {
                         changed = true;
                         let one = made.matches.remove(at);
-                        match one.way.wider() {
+                        match one.way.next_wider() {
                             Some(way) => made.matches.insert(at, Match { way, ..one }),
                             None => hopeless.push(one.finding),
                         }

@@ -110,7 +110,7 @@ fn differences(letters: impl Iterator<Item = u8>) -> u64 {
 }
 
 pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
-    let told = told(text.as_bytes(), &tokens.telling);
+    let told = telling_words(text.as_bytes(), &tokens.telling);
     if told.len() < TOLD {
         return;
     }
@@ -125,7 +125,7 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
         }
         for span in regions::around(text, places) {
             let Some(region) = text.get(span.clone()) else { continue };
-            for (name, text) in undone(region, cipher) {
+            for (name, text) in decipher(region, cipher) {
                 let words = vocabulary::words_in(&text);
                 if words >= WORDS {
                     found.push(DecodedPart { name, way: Way::Odd, span: span.clone(), text, words });
@@ -186,12 +186,12 @@ fn cipher_of(letters: &[u8]) -> Option<(AlphabetOrder, u8)> {
 }
 
 /// Telling words, each with the cipher that it is written in.
-fn told(bytes: &[u8], words: &[Range<usize>]) -> Vec<((AlphabetOrder, u8), Range<usize>)> {
+fn telling_words(bytes: &[u8], words: &[Range<usize>]) -> Vec<((AlphabetOrder, u8), Range<usize>)> {
     let told = |word: &Range<usize>| Some((cipher_of(bytes.get(word.clone())?)?, word.clone()));
     words.iter().filter_map(told).collect()
 }
 
-fn undone(text: &str, (order, shift): (AlphabetOrder, u8)) -> Vec<(&'static str, String)> {
+fn decipher(text: &str, (order, shift): (AlphabetOrder, u8)) -> Vec<(&'static str, String)> {
     let moved = |c: char| {
         let base = match c {
             'a'..='z' => b'a',

@@ -179,14 +179,14 @@ fn mixes(token: &str) -> bool {
     if !token.bytes().any(|byte| byte.is_ascii_alphabetic()) {
         return false;
     }
-    let token = bare(token);
+    let token = trim_marks(token);
     // A `$` in front names a variable, and an `@` a person.
     let inner = token.trim_start_matches(['$', '@']);
     token.len() <= TOKEN_BYTES && inner.chars().any(|c| as_letter(c).is_some())
 }
 
 /// Without marks that end sentences and part columns.
-fn bare(token: &str) -> &str {
+fn trim_marks(token: &str) -> &str {
     token.trim_matches(['!', '|'])
 }
 
@@ -206,7 +206,7 @@ fn as_letter(c: char) -> Option<char> {
 
 /// The word that a token with digits for letters reads as.
 fn reads_as(token: &str) -> Option<String> {
-    let letters: String = bare(token).chars().map(|c| as_letter(c).unwrap_or(c).to_ascii_lowercase()).collect();
+    let letters: String = trim_marks(token).chars().map(|c| as_letter(c).unwrap_or(c).to_ascii_lowercase()).collect();
     vocabulary::reads_as(&letters).filter(|word| word.len() >= 3).map(Cow::into_owned)
 }
 

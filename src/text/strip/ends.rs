@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Reader;
-use crate::text::element::{Kind, Mark, OpenElement, formats, hash, kind, of_head, special};
+use crate::text::element::{Kind, Mark, OpenElement, formats, hash, is_special, kind, of_head};
 use crate::text::presentational_attrs::look;
 
 /// Longest name of an element whose content nobody sees, in bytes.
@@ -133,7 +133,7 @@ impl Reader {
         // What follows the end of the body belongs to it.
         let stays = matches!(name, "body" | "html")
             || (!of_table && self.tree.bounded(at))
-            || (!of_table && !formats(name) && !special(name, kind(name, false)) && self.tree.holds_blocks(at));
+            || (!of_table && !formats(name) && !is_special(name, kind(name, false)) && self.tree.holds_blocks(at));
         if stays {
             return;
         }

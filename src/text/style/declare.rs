@@ -164,7 +164,7 @@ impl Block {
 }
 
 /// Whether browsers know a property, as far as it is known here.
-pub(super) fn knows(name: &str) -> bool {
+pub(super) fn is_known_property(name: &str) -> bool {
     name.starts_with("--")
         || KNOWN.binary_search(&name).is_ok()
         || matches!(name, "gap" | "aspect-ratio" | "grid-area" | "backdrop-filter" | "-webkit-backdrop-filter" | "object-fit")

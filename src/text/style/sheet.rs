@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::declare::{Block, Declaration, declare, knows};
+use super::declare::{Block, Declaration, declare, is_known_property};
 use super::look::OwnStyle;
 use super::media::holds;
 use super::motion::Motions;
@@ -371,7 +371,7 @@ impl Sheet {
 /// Whether a condition on what browsers know holds; `None` where that is not known here.
 fn supports(condition: &str) -> Option<bool> {
     let plain = !condition.contains("not") && !condition.contains("selector(");
-    let known = |part: &str| part.split_once(':').is_some_and(|(name, _)| knows(name.trim()));
+    let known = |part: &str| part.split_once(':').is_some_and(|(name, _)| is_known_property(name.trim()));
     (plain && condition.split(['(', ')']).filter(|part| part.contains(':')).all(known)).then_some(true)
 }
 

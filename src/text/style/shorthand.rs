@@ -55,9 +55,9 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
         "transform" | "-webkit-transform" | "-ms-transform" => {
             let zero = hides::transform(value);
             to.push(Declaration::Vanish(HidingProperty::Transform, zero));
-            to.push(Declaration::Turned(hides::turned(value)));
+            to.push(Declaration::Turned(hides::is_turned_away(value)));
             if value.contains("scale") || value.contains("matrix") {
-                to.push(Declaration::Grow(true, hides::left_by(value)));
+                to.push(Declaration::Grow(true, hides::scale_factor(value)));
             }
             let (mut x, mut y) = (Length::default(), Length::default());
             for (name, inner) in functions(value) {
