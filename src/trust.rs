@@ -1,4 +1,4 @@
-//! Whom to trust over TLS: the system's authorities, and those of a PEM file; and what may be repeated of a peer's errors.
+//! TLS towards servers: authorities of the system and of PEM files, and errors of a connection without the peer's own words.
 
 mod connection;
 
@@ -6,8 +6,11 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use rustls::RootCertStore;
+use hyper_util::client::legacy::connect::HttpConnector;
+use rustls::crypto::ring;
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
@@ -51,6 +54,38 @@ pub fn own_roots(file: &Path) -> Result<RootCertStore, String> {
         roots.add(certificate).map_err(|e| format!("`{}` contains no usable CA certificate: {e}", file.display()))?;
     }
     Ok(roots)
+}
+
+/// The authorities for a URL: those of `ca`, otherwise the system's. Empty where the URL has no TLS, since reading the
+/// system's takes longer than everything else at start.
+///
+/// # Errors
+/// What is wrong with the file or the system, in words for the operator.
+pub fn roots_for(url: &str, ca: Option<&Path>) -> Result<Arc<RootCertStore>, String> {
+    match ca {
+        Some(file) => own_roots(file).map(Arc::new),
+        None if url.to_ascii_lowercase().starts_with("https:") => system_roots(),
+        None => Ok(Arc::new(RootCertStore::empty())),
+    }
+}
+
+/// The beginning of each TLS config towards a server.
+///
+/// # Errors
+/// That the library supports none of its own protocol versions.
+pub fn client_tls() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, String> {
+    ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("TLS cannot be set up: {error}"))
+}
+
+/// Opens TCP connections, for TLS as well.
+pub fn tcp_connector(timeout: Duration) -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(timeout));
+    connector
 }
 
 /// The system's authorities, read once.

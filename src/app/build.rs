@@ -17,7 +17,7 @@ use crate::oauth::Shared;
 use crate::protocol::UpstreamName;
 use crate::proxy::Policies;
 use crate::record::stores::{StoreError, Stores};
-use crate::record::{InForce, Recorder};
+use crate::record::{Recorder, UpstreamRules};
 use crate::rules::Library;
 use crate::seal::{SealError, check_writable, state_folder};
 use crate::upstream::Upstream;
@@ -199,9 +199,9 @@ fn is_this_machine(host: &str) -> bool {
 
 /// Lets the counters of every rule in force begin at zero.
 pub(super) fn announce(recorder: &Recorder, policies: &Policies) {
-    let in_force: Vec<InForce<'_>> = policies
+    let in_force: Vec<UpstreamRules<'_>> = policies
         .iter()
-        .map(|(upstream, policy)| InForce {
+        .map(|(upstream, policy)| UpstreamRules {
             upstream,
             mode: policy.mode,
             outbound: policy.rules(Direction::Outbound),

@@ -11,7 +11,7 @@ use super::config_file::{ConfigArg, WrapConfig};
 use super::exit::fault_text;
 use super::progress::patiently;
 use super::review_args;
-use crate::review::explain::{Explanation, Repeated, explain, may_be_earlier, repeated};
+use crate::review::explain::{Explanation, RepeatedRefusal, explain, may_be_earlier, repeated};
 use crate::review::{AuditIds, Entry, Log};
 use crate::text::visible;
 
@@ -82,7 +82,7 @@ pub(super) enum One {
     /// Of a message that was judged.
     Judged(Box<Explanation>),
     /// Of a call that was refused unjudged.
-    Again(Box<Repeated>),
+    Again(Box<RepeatedRefusal>),
 }
 
 /// Explains; 0 if the message is found, 2 if the id is unknown or something cannot be read.

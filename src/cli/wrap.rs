@@ -1,6 +1,6 @@
 //! `lychgate wrap`: runs a stdio server behind the gate, in its place.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use crate::document::{Fault, suggest};
 use crate::export::Exporter;
 use crate::inspect::Policy;
 use crate::listen::stdio;
+use crate::message::hex;
 use crate::protocol::UpstreamName;
 use crate::proxy::lines::LineSession;
 use crate::record::{self, Recorder};
@@ -101,7 +102,7 @@ fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
         }
     };
     let library = Library::load(policy.builtin, &policy.rules)?;
-    let name = args.name.clone().unwrap_or_else(|| name(&args.command));
+    let name = args.name.clone().unwrap_or_else(|| program_name(&args.command));
     let roots = &policy.places.roots;
     let own = app::gate_files(&Config { audit: audit(args, &config)?, ..config.clone() });
     let policy = Policy::new(&args.policy, policy, &library)?.with_gate_files(own).at(&name).for_child(roots, None);
@@ -113,7 +114,8 @@ fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
     let recorder = recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), Some("pass a writable file"))])?;
     let recorder = Arc::new(recorder.with_stores(app::stores(&config)?));
     let exporter = app::exporter(&config, &recorder)?;
-    Ok((LineSession::new(policy, recorder, &config, upstream, pinned_as(args))?, exporter))
+    let pinned_as = args.name.clone().unwrap_or_else(|| pin_name(&args.command)).into();
+    Ok((LineSession::new(policy, recorder, &config, upstream, pinned_as)?, exporter))
 }
 
 /// Reads the config. Of a file that nobody named, an audit log on standard output does not apply, which belongs to the server
@@ -131,20 +133,15 @@ fn load(found: &WrapConfig) -> Result<Config, Vec<Fault>> {
     Ok(config)
 }
 
-/// The name by which a server is pinned: the one it was given, or that of its program with a digest of the command, since one
-/// program (`npx`) starts many servers. Arguments may hold secrets and are not written down.
-fn pinned_as(args: &Args) -> Box<str> {
-    if let Some(name) = &args.name {
-        return name.as_str().into();
-    }
-    let command = &args.command;
+/// The name by which a server without a name is pinned: that of its program with a digest of the command, since one program
+/// (`npx`) starts many servers. Arguments may hold secrets and are not written down.
+pub(super) fn pin_name<S: AsRef<OsStr>>(command: &[S]) -> String {
     let mut hash = Sha256::new();
     for word in command {
-        hash.update(word.as_encoded_bytes());
+        hash.update(word.as_ref().as_encoded_bytes());
         hash.update([0]);
     }
-    let digest: String = hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    format!("{}-{digest}", name(command)).into()
+    format!("{}-{}", program_name(command), hex(hash.finalize().get(..4).unwrap_or_default()))
 }
 
 fn audit(args: &Args, config: &Config) -> Result<AuditConfig, Vec<Fault>> {
@@ -164,7 +161,7 @@ fn server_name(name: &str) -> Result<String, String> {
 }
 
 /// The name of a server's program.
-fn name(command: &[OsString]) -> String {
+pub(super) fn program_name<S: AsRef<OsStr>>(command: &[S]) -> String {
     let program = command.first().and_then(|program| Path::new(program).file_name());
     program.map_or_else(|| "server".to_owned(), |program| program.to_string_lossy().into_owned())
 }

@@ -19,7 +19,7 @@ pub struct ClassifierConfig {
     /// Shorter texts are not asked about: `least_bytes`.
     pub least_bytes: usize,
     /// Which texts it is asked about: `ask_about`.
-    pub ask_about: AskAbout,
+    pub ask_about: ClassifierScope,
     /// The score from which on a text counts as an attack, from 0 to 1: `threshold`.
     pub threshold: f64,
     /// What is done about one then: `action`.
@@ -30,14 +30,14 @@ pub struct ClassifierConfig {
 
 /// Which texts a classifier is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AskAbout {
+pub enum ClassifierScope {
     /// All that rules have left.
     All,
     /// Texts with at least one signal, even if the signals are not sufficient for a finding.
     Signals,
 }
 
-impl AskAbout {
+impl ClassifierScope {
     /// Words of the config file.
     pub const WORDS: [(&'static str, Self); 2] = [("all", Self::All), ("signals", Self::Signals)];
 }
@@ -62,7 +62,7 @@ impl ClassifierConfig {
             text_bytes: 256 << 10,
             calls_at_once: 8,
             least_bytes: 64,
-            ask_about: AskAbout::All,
+            ask_about: ClassifierScope::All,
             threshold: 0.9,
             action: Action::Quarantine,
             passes_on_failure: false,

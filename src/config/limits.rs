@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::{CallLimits, KeptResults};
+use super::{CallLimits, StoredResultLimits};
 use crate::detect::flow::TraceLimits;
 use crate::detect::work::{self, WorkLimits};
 use crate::message::ReadLimits;
@@ -72,7 +72,7 @@ pub struct Limits {
     /// `flow_age_seconds`.
     pub flow: TraceLimits,
     /// What is kept of results that were too long.
-    pub kept: KeptResults,
+    pub kept: StoredResultLimits,
     /// Time that open calls get to end after SIGTERM: `drain_seconds`.
     pub drain: Duration,
 }
@@ -170,7 +170,7 @@ impl Default for Limits {
             repeated_refusals: 5,
             repeated_refusal: Duration::from_secs(60),
             flow: TraceLimits::default(),
-            kept: KeptResults::default(),
+            kept: StoredResultLimits::default(),
             drain: Duration::from_secs(20),
         }
     }

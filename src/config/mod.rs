@@ -38,7 +38,7 @@ pub use agents::{Agent, AgentsFile, IssuerConfig};
 pub use approval::{ApprovalConfig, AskTool, Scope};
 pub use audit::{Anchor, AuditConfig, AuditTo, Rotation};
 pub use calls::{CallLimits, ToolLimits};
-pub use classifier::{AskAbout, ClassifierConfig};
+pub use classifier::{ClassifierConfig, ClassifierScope};
 pub use flow::FlowConfig;
 pub use guarded_secrets::OwnConfig;
 pub use limits::Limits;
@@ -53,7 +53,7 @@ pub use oauth::{Callback, EnterpriseConfig, Grant, LoginConfig, OAuthConfig, Tok
 pub use otlp::OtlpConfig;
 pub use pins::{ChangeAction, ChangeClass, ChangesConfig, PinsConfig};
 pub use places::PlacesConfig;
-pub use results::KeptResults;
+pub use results::StoredResultLimits;
 pub use secret::{Secret, names_a_secret};
 pub use stores::{EvidenceConfig, Keeps, QuarantineConfig};
 pub use suppress::Suppression;

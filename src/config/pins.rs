@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::message::hex;
+
 /// Where definitions are pinned: `[pins]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinsConfig {
@@ -35,8 +37,7 @@ impl PinsConfig {
         let Some(state) = state.filter(|_| self.file.is_none() && self.persistent) else { return self };
         // Links are not followed: Kubernetes replaces what they lead to with each change.
         let path = std::path::absolute(config).unwrap_or_else(|_| config.to_owned());
-        let digest: String =
-            Sha256::digest(path.as_os_str().as_encoded_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(Sha256::digest(path.as_os_str().as_encoded_bytes()).get(..4).unwrap_or_default());
         Self { file: Some(state.join(format!("lychgate-{digest}.lock"))), ..self }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// For each agent on its own. In the file each has its unit in its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptResults {
+pub struct StoredResultLimits {
     /// How many texts: `kept_results`. None at all if it is 0.
     pub count: usize,
     /// How many bytes, all together: `kept_result_bytes`.
@@ -13,7 +13,7 @@ pub struct KeptResults {
     pub age: Duration,
 }
 
-impl Default for KeptResults {
+impl Default for StoredResultLimits {
     fn default() -> Self {
         Self { count: 32, bytes: 16 << 20, age: Duration::from_secs(900) }
     }

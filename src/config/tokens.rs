@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::document::{self, Fault, Located, Place, Table};
+use crate::message::{hex, unhex};
 
 /// Longest file, in bytes.
 pub(super) const FILE_BYTES: u64 = 1 << 20;
@@ -100,14 +101,7 @@ pub fn is_name(name: &str) -> bool {
 
 /// A SHA-256 from its 64 hexadecimal digits.
 pub(super) fn read_hash(written: &str) -> Option<[u8; 32]> {
-    let digits: Vec<u32> = written.chars().map(|c| c.to_digit(16)).collect::<Option<_>>()?;
-    let bytes: Vec<u8> =
-        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | u8::try_from(*digit).unwrap_or(0))).collect();
-    <[u8; 32]>::try_from(bytes).ok().filter(|_| written.len() == 64)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    unhex(&written.to_ascii_lowercase())
 }
 
 #[cfg(test)]

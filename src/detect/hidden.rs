@@ -2,7 +2,7 @@
 
 use super::{Detector, Kind, Match, Place};
 use crate::document::{Table, suggest};
-use crate::text::unseen::{Unseen, unseen};
+use crate::text::invisible::{Invisible, find_invisible};
 use crate::text::{Text, Way};
 
 /// Words spelt oddly, from which on it is a message and no heading.
@@ -16,7 +16,7 @@ pub struct Hidden;
 #[derive(Debug)]
 pub struct Spec {
     /// Ways to hide, of which any is enough.
-    pub any: Vec<Unseen>,
+    pub any: Vec<Invisible>,
 }
 
 impl Kind for Hidden {
@@ -24,13 +24,13 @@ impl Kind for Hidden {
 
     fn read(table: &Table<'_>) -> Option<Spec> {
         let words = table.strings("any");
-        let known = Unseen::WORDS.map(|(word, _)| word);
+        let known = Invisible::WORDS.map(|(word, _)| word);
         if words.is_empty() {
             table.missing("any", &format!("a list of ways to hide text: {}", known.join(", ")));
         }
         let mut any = Vec::new();
         for word in &words {
-            match Unseen::WORDS.iter().find(|(name, _)| *name == word.value) {
+            match Invisible::WORDS.iter().find(|(name, _)| *name == word.value) {
                 Some((_, unseen)) => any.push(*unseen),
                 None => table.fault_at(
                     &word.place,
@@ -51,15 +51,15 @@ impl Kind for Hidden {
 /// All hidden rules of a set.
 #[derive(Debug)]
 struct Ways {
-    rules: Vec<(usize, Vec<Unseen>)>,
+    rules: Vec<(usize, Vec<Invisible>)>,
 }
 
 impl Detector for Ways {
     fn scan(&self, text: &Text<'_>, _place: &Place<'_>, found: &mut Vec<Match>) {
         for reading in text.readings() {
             let what = match reading.way {
-                Way::Disguise => Unseen::Disguise,
-                Way::Odd if reading.words >= ODD_WORDS => Unseen::Odd,
+                Way::Disguise => Invisible::Disguise,
+                Way::Odd if reading.words >= ODD_WORDS => Invisible::Odd,
                 Way::Odd | Way::Usual => continue,
             };
             let rules = self.rules.iter().filter(|(_, any)| any.contains(&what));
@@ -68,7 +68,7 @@ impl Detector for Ways {
         if text.raw_facts().is_ascii() && std::ptr::eq(text.plain(), text.raw()) {
             return;
         }
-        for (what, span) in unseen(text.raw()) {
+        for (what, span) in find_invisible(text.raw()) {
             let rules = self.rules.iter().filter(|(_, any)| any.contains(&what));
             found.extend(rules.map(|(rule, _)| Match { rule: *rule, span: Some(span.clone()), reading: "raw" }));
         }

@@ -13,8 +13,6 @@ use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceResponse;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
 use prost::Message as _;
-use rustls::crypto::ring;
-use rustls::{ClientConfig, RootCertStore};
 
 use crate::config::OtlpConfig;
 use crate::trust;
@@ -84,15 +82,12 @@ impl Collector {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/x-protobuf"));
         headers.insert(header::USER_AGENT, HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION"))));
-        let mut connector = HttpConnector::new();
-        connector.enforce_http(false);
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(config.timeout));
+        let roots = trust::roots_for(&config.endpoint, config.ca.as_deref())?;
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
-            .with_tls_config(tls(config)?)
+            .with_tls_config(trust::client_tls()?.with_root_certificates(roots).with_no_client_auth())
             .https_or_http()
             .enable_all_versions()
-            .wrap_connector(connector);
+            .wrap_connector(trust::tcp_connector(config.timeout));
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -115,7 +110,7 @@ impl Collector {
 
     #[allow(clippy::disallowed_methods, reason = "what `Limited` holds is bounded")]
     async fn exchange(&self, signal: &str, body: Bytes) -> Result<AcceptedCount, SendError> {
-        let unreachable = |error: &dyn Error| SendError::Unreachable(chain(error));
+        let unreachable = |error: &(dyn Error + 'static)| SendError::Unreachable(trust::error_text(error));
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = format!("{}/v1/{signal}", self.base).parse().map_err(|error| unreachable(&error))?;
@@ -151,27 +146,6 @@ fn after(headers: &HeaderMap) -> Option<Duration> {
     }
     let at = httpdate::parse_http_date(told).ok()?;
     Some(at.duration_since(SystemTime::now()).unwrap_or_default())
-}
-
-fn tls(config: &OtlpConfig) -> Result<ClientConfig, String> {
-    let roots = match &config.ca {
-        Some(file) => trust::own_roots(file)?.into(),
-        None if config.endpoint.to_ascii_lowercase().starts_with("https:") => trust::system_roots()?,
-        None => RootCertStore::empty().into(),
-    };
-    let builder = ClientConfig::builder_with_provider(ring::default_provider().into()).with_safe_default_protocol_versions();
-    Ok(builder.map_err(|error| format!("TLS cannot be set up: {error}"))?.with_root_certificates(roots).with_no_client_auth())
-}
-
-/// An error with its causes.
-fn chain(error: &dyn Error) -> String {
-    let mut told = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause.filter(|_| told.len() < 512) {
-        told = format!("{told}: {error}");
-        cause = error.source();
-    }
-    told
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
 //! Spans, as OTLP has them.
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
+use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::trace::v1::span::{Event, Link, SpanKind as Kind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span as Sent, Status};
 use prost::Message as _;
 
-use super::resource::{ExportResource, attribute, nanos, text};
+use super::resource::{ExportResource, nanos, text};
 use super::send::Request;
-use crate::protocol::trace::{Attribute, Parent, Span, SpanEvent, SpanKind, Value};
+use crate::protocol::trace::{Attribute, Parent, Span, SpanEvent, SpanKind};
 
 /// The flags of W3C: recorded.
 const SAMPLED: u32 = 1;
@@ -19,9 +19,7 @@ const REMOTE: u32 = 0x200;
 
 /// About how long a span is when it is written.
 pub(super) fn bytes(span: &Span) -> usize {
-    let of = |attributes: &[Attribute]| -> usize {
-        attributes.iter().map(|(name, value)| name.len() + 16 + if let Value::Text(text) = value { text.len() } else { 8 }).sum()
-    };
+    let of = |attributes: &[Attribute]| -> usize { attributes.iter().map(|(name, value)| name.len() + 16 + value.len()).sum() };
     let state = span.state.as_ref().map_or(0, |state| state.len());
     160 + span.name.len() + state + of(&span.tells) + span.notes.iter().map(|note| 48 + of(&note.tells)).sum::<usize>()
 }
@@ -83,8 +81,5 @@ fn link(parent: Parent) -> Link {
 }
 
 fn attributes(told: Vec<Attribute>) -> impl Iterator<Item = KeyValue> {
-    told.into_iter().map(|(name, value)| match value {
-        Value::Text(value) => text(name, &value),
-        Value::Number(number) => attribute(name, any_value::Value::IntValue(number)),
-    })
+    told.into_iter().map(|(name, value)| text(name, &value))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::detect::Place;
 use crate::rules::Action;
 use crate::text::Text;
-use crate::text::unseen::seen;
+use crate::text::invisible::strip_invisible;
 
 use super::hit::Hit;
 use super::rewrite::{Cut, MARK, Outcome, Withheld, carry_out, passage, redacted, redaction_mark, removed};
@@ -96,7 +96,7 @@ impl<'p> Judge<'p, '_> {
         }
         let redaction = redacted(base, &text, &redacting, self.audit);
         if !unseen.is_empty() {
-            let left = seen(&text);
+            let left = strip_invisible(&text);
             if left != text {
                 text = format!("{}{left}", removed(&unseen, text.chars().count().abs_diff(left.chars().count()), self.audit));
             }

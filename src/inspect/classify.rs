@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use crate::config::{AskAbout, ClassifierConfig};
+use crate::config::{ClassifierConfig, ClassifierScope};
 use crate::detect::{Place, Surface};
 use crate::message::Role;
 use crate::rules::{Action, RuleId, Severity};
@@ -174,7 +174,7 @@ impl Classifier<'_> {
         }
         match self.said {
             None => {
-                if self.config.ask_about == AskAbout::All || signals(judge, left, place) {
+                if self.config.ask_about == ClassifierScope::All || signals(judge, left, place) {
                     open.add(left, place, site, self.config.text_bytes);
                 }
                 outcome

@@ -37,7 +37,7 @@ impl<'t> Portions<'t> {
         if !self.values.is_empty() {
             return self.value_end(from, half, limit).unwrap_or_else(|| self.within_value(from, limit));
         }
-        let part = self.text.get(from..floor(self.text, limit)).unwrap_or_default();
+        let part = self.text.get(from..self.text.floor_char_boundary(limit)).unwrap_or_default();
         let row = if self.quoted { rows_end(part) } else { None };
         let line = row.or_else(|| part.rfind('\n').map(|at| at + 1)).map(|at| from + at);
         let in_table = self.quoted || self.last_line(from, line).starts_with(['|', '\u{feff}']);
@@ -82,7 +82,7 @@ impl<'t> Portions<'t> {
 
     /// After a blank, else between characters.
     fn word_end(&self, from: usize, limit: usize) -> usize {
-        let limit = floor(self.text, limit);
+        let limit = self.text.floor_char_boundary(limit);
         let part = self.text.get(from..limit).unwrap_or_default();
         let low = part.len() / 2;
         let blank = part.char_indices().rev().take_while(|(at, _)| *at >= low).find(|(_, c)| c.is_whitespace());
@@ -191,10 +191,6 @@ fn rows_end(text: &str) -> Option<usize> {
         }
     }
     end
-}
-
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 #[cfg(test)]

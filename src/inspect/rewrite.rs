@@ -66,8 +66,8 @@ pub(super) fn passage(text: &str, span: &Range<usize>) -> Range<usize> {
     if line_end - line_start <= LINE_BYTES {
         return line_start..line_end;
     }
-    let start = line_start.max(floor(text, span.start.saturating_sub(SENTENCE_BYTES)));
-    let end = line_end.min(ceil(text, span.end + SENTENCE_BYTES));
+    let start = line_start.max(text.floor_char_boundary(span.start.saturating_sub(SENTENCE_BYTES)));
+    let end = line_end.min(text.ceil_char_boundary(span.end + SENTENCE_BYTES));
     let ends = |part: &str| {
         part.char_indices()
             .filter(|(_, c)| matches!(c, '.' | '!' | '?' | '。' | '！' | '？' | '\n'))
@@ -77,14 +77,6 @@ pub(super) fn passage(text: &str, span: &Range<usize>) -> Range<usize> {
     let first = text.get(start..span.start).and_then(ends).map_or(start, |at| start + at);
     let last = text.get(span.end..end).and_then(ends).map_or(end, |at| span.end + at);
     first..last
-}
-
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-}
-
-fn ceil(text: &str, at: usize) -> usize {
-    (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
 
 /// How a line begins that tells of something withheld.

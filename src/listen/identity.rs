@@ -41,7 +41,7 @@ impl Identity {
         by: CredentialKind,
     ) -> Self {
         groups.extend(config.into_iter().flat_map(|config| &config.groups).map(|group| group.as_str().into()));
-        let caller = Caller::new(&agent, user, groups, access);
+        let caller = Caller::new(&agent, user, &groups, access);
         let upstreams = config.and_then(|config| config.upstreams.as_deref()).map(Into::into);
         Self { agent, caller, upstreams, by }
     }

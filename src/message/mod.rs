@@ -1,12 +1,14 @@
 //! A JSON-RPC message and its bytes. Reading a message never changes it.
 
 mod envelope;
+mod hex;
 mod json;
 mod scan;
 mod splice;
 mod walk;
 
 pub use envelope::{Envelope, Message, MessageKind, id_text, same_id};
+pub use hex::{hex, unhex};
 pub use json::{Json, Value, ValueKind};
 pub use splice::{Edit, quote, splice};
 pub use walk::{Found, Path, Role, Step, pointer};

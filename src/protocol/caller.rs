@@ -11,17 +11,15 @@ use crate::config::AccessConfig;
 pub struct Caller {
     /// The user that the agent acts for, qualified by who vouches for it: two issuers' `ann` are two users.
     pub user: Option<Arc<str>>,
-    /// The groups it belongs to: the agent's own of the config, and those that its token names.
-    pub groups: Arc<[Box<str>]>,
     /// What it may use; `None` for all.
     pub access: Option<Arc<Access>>,
 }
 
 impl Caller {
-    /// Of an agent, with what `tables` let it use.
-    pub fn new(agent: &AgentName, user: Option<Arc<str>>, groups: Vec<Box<str>>, tables: &[Arc<AccessConfig>]) -> Self {
-        let access = Access::of(tables, agent, user.as_deref(), &groups);
-        Self { user, groups: groups.into(), access }
+    /// A caller with what `tables` let it use. Its groups are the agent's own of the config, and those that its token names.
+    pub fn new(agent: &AgentName, user: Option<Arc<str>>, groups: &[Box<str>], tables: &[Arc<AccessConfig>]) -> Self {
+        let access = Access::of(tables, agent, user.as_deref(), groups);
+        Self { user, access }
     }
 }
 

@@ -78,7 +78,7 @@ impl SessionId {
     /// A name for the session that logs may hold: the start of the id's SHA-256.
     pub fn digest(&self) -> &str {
         use sha2::{Digest, Sha256};
-        let digest = || Sha256::digest(self.0.text.as_bytes()).iter().take(6).map(|b| format!("{b:02x}")).collect();
+        let digest = || crate::message::hex(Sha256::digest(self.0.text.as_bytes()).get(..6).unwrap_or_default()).into();
         self.0.digest.get_or_init(digest)
     }
 }

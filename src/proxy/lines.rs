@@ -276,7 +276,7 @@ fn local() -> AgentName {
 /// Who calls: the agent `local` of the config's `[access]` tables. That it may use nothing is more likely a mistake than
 /// meant, so it is logged.
 fn caller(tables: &[Arc<AccessConfig>], upstream: &UpstreamName) -> Caller {
-    let caller = Caller::new(&local(), None, Vec::new(), tables);
+    let caller = Caller::new(&local(), None, &[], tables);
     if let Some(Err(why)) = caller.access.as_ref().map(|access| access.upstream(upstream)) {
         tracing::warn!(%upstream, %why, "access to this server is denied");
     }

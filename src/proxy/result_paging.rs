@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::config::KeptResults;
+use crate::config::StoredResultLimits;
 use crate::inspect::{AT, Paging, Portions, Rest, address, between_markers, footer};
 use crate::message::{Message, quote};
 use crate::protocol::{CallError, Context, Era, Holder, SessionId, UpstreamName, answer};
@@ -21,7 +21,7 @@ const HOLDERS: usize = 256;
 /// The texts kept for all agents. Each agent has bounds of its own, so that none can drive out another's.
 pub(super) struct StoredResults {
     kept: Mutex<HashMap<Holder, VecDeque<StoredResult>>>,
-    limits: KeptResults,
+    limits: StoredResultLimits,
 }
 
 /// A text that one session reads on in.
@@ -36,7 +36,7 @@ struct StoredResult {
 
 impl StoredResults {
     /// Within these bounds.
-    pub(super) fn new(limits: &KeptResults) -> Self {
+    pub(super) fn new(limits: &StoredResultLimits) -> Self {
         Self { kept: Mutex::default(), limits: limits.clone() }
     }
 
@@ -184,7 +184,7 @@ mod tests {
     }
 
     fn pages(count: usize, bytes: usize, age: Duration) -> StoredResults {
-        StoredResults::new(&KeptResults { count, bytes, age })
+        StoredResults::new(&StoredResultLimits { count, bytes, age })
     }
 
     #[test]

@@ -56,7 +56,7 @@ struct Judgement<'a, 'i> {
 }
 
 /// Content from an agent, as it is shown.
-struct Sent {
+struct AgentContent {
     sha256: [u8; 32],
     arguments: Option<String>,
     other: Option<String>,
@@ -151,12 +151,12 @@ impl Audit {
             coverage: if uninspected.is_empty() { "full" } else { "partial" },
             clean: uninspected.is_empty() && findings.is_empty(),
             findings: &|list| findings.iter().take(FINDINGS).for_each(|finding| self.finding(finding, list)),
-            findings_left_out: beyond(findings.len(), FINDINGS),
+            findings_left_out: left_out(findings.len(), FINDINGS),
             inspected_strings: body.coverage.strings as u64,
             inspected_bytes: body.coverage.bytes as u64,
             inspected_readings: &|list| list.texts(&body.coverage.readings),
             uninspected: &|list| uninspected.iter().take(UNINSPECTED).for_each(|part| list.add(self.uninspected(part))),
-            uninspected_left_out: beyond(uninspected.len(), UNINSPECTED),
+            uninspected_left_out: left_out(uninspected.len(), UNINSPECTED),
         }
         .line(severity(findings))
     }
@@ -171,7 +171,7 @@ impl Audit {
         body.get("isError").filter(|value| value.raw() == "true").map(|_| (None, "tool_error".into()))
     }
 
-    fn sent(&self, body: &Body<'_>, item: &Item<'_>) -> Option<Sent> {
+    fn sent(&self, body: &Body<'_>, item: &Item<'_>) -> Option<AgentContent> {
         let (value, at) = item.arguments(body.direction)?;
         let is_arguments = at.ends_with("/params/arguments");
         let at = if body.is_batch { format!("/{}{at}", item.index).into() } else { Cow::Borrowed(at) };
@@ -181,7 +181,7 @@ impl Audit {
         let found: Vec<&str> = masked.map(|finding| finding.at.as_str()).collect();
         let shown = self.redactor.value(value, &at, &found);
         let (arguments, other) = if is_arguments { (Some(shown.json), None) } else { (None, Some(shown.json)) };
-        Some(Sent { sha256: sha(value.raw().as_bytes()), arguments, other, left_out: shown.left_out })
+        Some(AgentContent { sha256: sha(value.raw().as_bytes()), arguments, other, left_out: shown.left_out })
     }
 
     fn classifier<'c>(&self, classified: &'c Classified) -> object::Classifier<'c> {
@@ -272,7 +272,7 @@ pub(super) fn who(context: &Context) -> Who<'_> {
 }
 
 /// How many of them a line of at most so many leaves out, if any.
-fn beyond(count: usize, most: usize) -> Option<u64> {
+fn left_out(count: usize, most: usize) -> Option<u64> {
     (count > most).then(|| (count - most) as u64)
 }
 

@@ -104,22 +104,22 @@ mod tests {
     use super::*;
     use crate::protocol::trace::Span;
 
-    struct Nowhere;
+    struct NullExporter;
 
-    impl SpanExporter for Nowhere {
+    impl SpanExporter for NullExporter {
         fn export(&self, _: Span) {}
     }
 
     #[test]
     fn about_so_many_traces_are_chosen_as_the_ratio_says() {
         let chosen = |ratio| {
-            let outlets = Exporters { spans: Some(Arc::new(Nowhere)), ratio, ..Exporters::default() };
+            let outlets = Exporters { spans: Some(Arc::new(NullExporter)), ratio, ..Exporters::default() };
             (0..2000).filter(|_| outlets.sampled(TraceId::make()).is_some()).count()
         };
         assert_eq!((chosen(0.0), chosen(1.0)), (0, 2000));
         assert!((350..650).contains(&chosen(0.25)), "{}", chosen(0.25));
         let least = TraceId([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0]);
-        let outlets = Exporters { spans: Some(Arc::new(Nowhere)), ratio: 0.001, ..Exporters::default() };
+        let outlets = Exporters { spans: Some(Arc::new(NullExporter)), ratio: 0.001, ..Exporters::default() };
         assert!(outlets.sampled(least).is_some() && outlets.sampled(TraceId([0xff; 16])).is_none());
     }
 }

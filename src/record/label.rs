@@ -62,13 +62,13 @@ pub(super) const fn words<T: Copy, const N: usize>(pairs: [(&'static str, T); N]
 type Scopes = HashMap<Box<str>, HashSet<Box<str>>>;
 
 /// The values of labels that have been seen, for the whole process.
-struct Seen {
+struct LabelValues {
     /// By label, by upstream where it counts.
     values: RwLock<HashMap<&'static str, Scopes>>,
     capped: IntCounterVec,
 }
 
-impl Seen {
+impl LabelValues {
     /// Whether a label may say this: what is known, what is new while there is room.
     fn admits(&self, label: &Label, upstream: &str, value: &str) -> bool {
         let most = match label.values {
@@ -110,7 +110,7 @@ fn is_tool_name(value: &str) -> bool {
 pub(super) struct Family<S> {
     metric: Metric,
     series: S,
-    seen: Arc<Seen>,
+    seen: Arc<LabelValues>,
     hasher: RandomState,
     /// Those with a value of [`Values::Given`], by hash: two that share one make the cap wider by one.
     given: Mutex<HashSet<u64>>,
@@ -126,7 +126,7 @@ pub(super) type Histograms = Family<HistogramVec>;
 impl<B: MetricVecBuilder> Family<MetricVec<B>> {
     /// The series with these values of its labels, in the order of the table.
     pub(super) fn with(&self, values: &[&str]) -> B::M {
-        self.series.with_label_values(&self.shown(values))
+        self.series.with_label_values(&self.capped_values(values))
     }
 
     /// Has the series of an upstream begin at zero, for each word of the label after it.
@@ -139,10 +139,10 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
     /// Forgets a series.
     pub(super) fn forget(&self, values: &[&str]) {
         // There may have been none.
-        drop(self.series.remove_label_values(&self.shown(values)));
+        drop(self.series.remove_label_values(&self.capped_values(values)));
     }
 
-    fn shown<'v>(&self, values: &[&'v str]) -> Vec<&'v str> {
+    fn capped_values<'v>(&self, values: &[&'v str]) -> Vec<&'v str> {
         let labels = self.metric.labels;
         let upstream = labels.iter().position(|label| label.name == "upstream").and_then(|at| values.get(at)).unwrap_or(&"");
         let mut has_given = false;
@@ -182,7 +182,7 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
 /// Makes metrics from the table and registers them.
 pub(super) struct Maker {
     registry: Registry,
-    seen: Arc<Seen>,
+    seen: Arc<LabelValues>,
 }
 
 impl Maker {
@@ -197,7 +197,7 @@ impl Maker {
                 capped.with_label_values(&[metric.name, label.name]);
             }
         }
-        Ok(Self { registry, seen: Arc::new(Seen { values: RwLock::default(), capped }) })
+        Ok(Self { registry, seen: Arc::new(LabelValues { values: RwLock::default(), capped }) })
     }
 
     /// What has been made.

@@ -55,9 +55,9 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Kept {
+    impl io::Write for Buffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -69,7 +69,7 @@ mod tests {
     }
 
     fn logged(filter: &str, for_people: bool) -> String {
-        let kept = Kept::default();
+        let kept = Buffer::default();
         let writer = kept.clone();
         let layer = layer(EnvFilter::new(filter), for_people, false, move || writer.clone());
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {

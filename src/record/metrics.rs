@@ -38,7 +38,7 @@ const SUPPRESSED: &str = "suppressed";
 const BOTH: [Direction; 2] = [Direction::Outbound, Direction::Inbound];
 
 /// The rules that judge one upstream.
-pub struct InForce<'a> {
+pub struct UpstreamRules<'a> {
     /// The upstream.
     pub upstream: &'a UpstreamName,
     /// Whether verdicts are carried out.
@@ -53,7 +53,7 @@ pub struct InForce<'a> {
 impl Recorder {
     /// Gives every rule in force its counters, at zero, so that the first hit shows as a rise. To be called
     /// at the start and after each reload, with one entry for each upstream.
-    pub fn rules_in_force(&self, all: &[InForce<'_>]) {
+    pub fn rules_in_force(&self, all: &[UpstreamRules<'_>]) {
         self.metrics.rules_in_force(all);
     }
 
@@ -184,10 +184,10 @@ impl Metrics {
     }
 
     /// Puts a counter at zero for everything that these rules can cause, so that its first rise can be seen.
-    pub(super) fn rules_in_force(&self, all: &[InForce<'_>]) {
+    pub(super) fn rules_in_force(&self, all: &[UpstreamRules<'_>]) {
         self.of_upstreams.resolve(all.iter().map(|rules| rules.upstream), &self.messages, &self.upstream);
         let mut distinct: [HashSet<&str>; 2] = Default::default();
-        for InForce { upstream, mode, outbound, inbound } in all {
+        for UpstreamRules { upstream, mode, outbound, inbound } in all {
             let upstream = upstream.0.as_ref();
             for class in definition::classes() {
                 ["pass", "hold"].iter().for_each(|action| drop(self.definitions.with(&[upstream, class, action])));

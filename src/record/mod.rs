@@ -63,7 +63,7 @@ pub use event::Event;
 pub use exporter::{ExportCounts, Exporters, LineExporter};
 pub use log::start_log;
 pub use login::{LOGIN_OUTCOMES, Login};
-pub use metrics::{InForce, is_injection};
+pub use metrics::{UpstreamRules, is_injection};
 pub use notifications::NotificationCounts;
 pub use printable::printable;
 pub use recent_stats::{BUCKET_SECONDS, Counts, RuleHits, StatsBucket, UpstreamStats};

@@ -8,7 +8,7 @@ use regex::{Captures, Regex};
 use sha2::{Digest, Sha256};
 
 use crate::config::names_a_secret;
-use crate::message::{Role, Step, Value, ValueKind};
+use crate::message::{Role, Step, Value, ValueKind, hex};
 
 use super::escape::write_quoted;
 
@@ -81,7 +81,7 @@ impl Patterns {
 }
 
 /// What may be shown of a value.
-pub(super) struct Shown {
+pub(super) struct RedactedJson {
     /// JSON on one line.
     pub(super) json: String,
     /// How many values were left out for length.
@@ -147,8 +147,8 @@ impl Redactor {
     /// A value with its shape kept, its strings shortened, and no string in it that is, may be or
     /// holds a secret, or that something was found in. `at` is the value's pointer from the
     /// message's root, `found` the pointers of findings.
-    pub(super) fn value(&self, value: Value<'_>, at: &str, found: &[&str]) -> Shown {
-        let covered = covered(value, at, found);
+    pub(super) fn value(&self, value: Value<'_>, at: &str, found: &[&str]) -> RedactedJson {
+        let covered = found_spans(value, at, found);
         let mut writer = Writer { out: String::new(), open: Vec::new(), left_out: 0 };
         let mut hidden_below: Option<usize> = None;
         value.walk(|path, value, role| {
@@ -201,17 +201,12 @@ pub(super) fn mark(text: &str) -> String {
     if text.len() < DIGEST_FROM_BYTES {
         return "[redacted]".to_owned();
     }
-    let digest = Sha256::digest(text.as_bytes());
-    format!("[redacted sha256:{}]", digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>())
+    format!("[redacted sha256:{}]", hex(Sha256::digest(text.as_bytes()).get(..8).unwrap_or_default()))
 }
 
 /// The longest start of a text that fits into so many bytes.
 pub(super) fn head(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text.get(..end).unwrap_or_default()
+    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
 
 fn whole_match<'t>(found: &Captures<'t>) -> &'t str {
@@ -220,7 +215,7 @@ fn whole_match<'t>(found: &Captures<'t>) -> &'t str {
 
 /// The bytes of the value at `at` in which something was found. Where there are too many places to
 /// follow, or one leads nowhere, all of it.
-fn covered(value: Value<'_>, at: &str, found: &[&str]) -> Vec<Range<usize>> {
+fn found_spans(value: Value<'_>, at: &str, found: &[&str]) -> Vec<Range<usize>> {
     let holds = |outer: &str, inner: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     let mut spans = Vec::new();
     for found in found.iter().filter(|found| holds(found, at) || holds(at, found)) {
@@ -296,11 +291,11 @@ impl Writer {
         write_quoted(text, &mut self.out);
     }
 
-    fn close(mut self) -> Shown {
+    fn close(mut self) -> RedactedJson {
         while let Some((close, _)) = self.open.pop() {
             self.out.push(close);
         }
-        Shown { json: self.out, left_out: self.left_out }
+        RedactedJson { json: self.out, left_out: self.left_out }
     }
 }
 

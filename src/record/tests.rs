@@ -18,21 +18,21 @@ use super::table::{Kind, METRICS};
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"shell","arguments":{"command":"rm -rf / --no-preserve-root","token":"hunter2","cwd":"/tmp\u2028x"}}}"#;
 
 /// A recorder with its log, to be read back.
-struct Told {
+struct TestRecorder {
     _folder: tempfile::TempDir,
     path: PathBuf,
     recorder: Recorder,
 }
 
-fn told(required: bool) -> Told {
+fn test_recorder(required: bool) -> TestRecorder {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let recorder =
         Recorder::new(&AuditConfig { to: Some(AuditTo::File(path.clone())), required, ..AuditConfig::default() }).unwrap();
-    Told { _folder: folder, path, recorder }
+    TestRecorder { _folder: folder, path, recorder }
 }
 
-impl Told {
+impl TestRecorder {
     /// The lines, with what differs from run to run made the same.
     fn lines(&self) -> Vec<String> {
         self.recorder.flush();
@@ -110,7 +110,7 @@ fn refusal(rule: &str, item: usize) -> Refusal {
 }
 
 fn judge(
-    told: &Told,
+    told: &TestRecorder,
     direction: Direction,
     mode: Mode,
     context: &Context,
@@ -136,7 +136,7 @@ fn judge(
 #[test]
 fn lines_of_every_event() {
     for required in [true, false] {
-        let told = told(required);
+        let told = test_recorder(required);
         let (plain, asking) = (context(&[]), context(&[("7", "tools/call", Some("shell")), ("8", "tools/list", None)]));
         let blocked = inspection(
             Verdict::Block(vec![refusal("delete-root", 0)]),
@@ -318,12 +318,12 @@ fn rule_sets() -> (crate::rules::RuleSet, crate::rules::RuleSet) {
 
 #[test]
 fn every_rule_counts_from_zero() {
-    let told = told(false);
+    let told = test_recorder(false);
     let (outbound, inbound) = rule_sets();
     let (watched, enforced) = (UpstreamName("watched".into()), UpstreamName("files".into()));
     told.recorder.rules_in_force(&[
-        InForce { upstream: &enforced, mode: Mode::Enforce, outbound: &outbound, inbound: &inbound },
-        InForce { upstream: &watched, mode: Mode::Observe, outbound: &outbound, inbound: &inbound },
+        UpstreamRules { upstream: &enforced, mode: Mode::Enforce, outbound: &outbound, inbound: &inbound },
+        UpstreamRules { upstream: &watched, mode: Mode::Observe, outbound: &outbound, inbound: &inbound },
     ]);
     for line in [
         r#"lychgate_rules{direction="outbound"} 1"#,
@@ -344,7 +344,7 @@ fn every_rule_counts_from_zero() {
 
 #[test]
 fn tool_labels_are_names_and_few() {
-    let told = told(false);
+    let told = test_recorder(false);
     for n in 0..600 {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"tool-{n}"}}}}"#);
         let blocked = inspection(Verdict::Block(vec![refusal("r", 0)]), vec![]);
@@ -360,10 +360,15 @@ fn tool_labels_are_names_and_few() {
 
 #[test]
 fn the_table_names_every_metric_and_nothing_else() {
-    let told = told(false);
+    let told = test_recorder(false);
     let (outbound, inbound) = rule_sets();
     let files = UpstreamName("files".into());
-    told.recorder.rules_in_force(&[InForce { upstream: &files, mode: Mode::Enforce, outbound: &outbound, inbound: &inbound }]);
+    told.recorder.rules_in_force(&[UpstreamRules {
+        upstream: &files,
+        mode: Mode::Enforce,
+        outbound: &outbound,
+        inbound: &inbound,
+    }]);
     told.recorder.suppressions(&[Arc::new(Suppression {
         rules: ["fork-bomb".into()].into(),
         upstream: None,
@@ -412,7 +417,7 @@ fn the_table_names_every_metric_and_nothing_else() {
 /// Thousands of findings, in one list or over a batch, cost their sum: with a search for each it would be minutes.
 #[test]
 fn many_findings_cost_their_sum() {
-    let told = told(true);
+    let told = test_recorder(true);
     let number = 20_000;
     let tools: Vec<String> = (0..number).map(|n| format!(r#"{{"name":"t{n}"}}"#)).collect();
     let list = format!(r#"{{"jsonrpc":"2.0","id":8,"result":{{"tools":[{}]}}}}"#, tools.join(","));
@@ -434,7 +439,7 @@ fn many_findings_cost_their_sum() {
 
 #[test]
 fn open_streams_are_counted_until_they_close() {
-    let told = told(false);
+    let told = test_recorder(false);
     let streams = [told.recorder.open_stream(), told.recorder.open_stream()];
     assert!(told.has("lychgate_streams 2"));
     drop(streams);

@@ -27,7 +27,7 @@ pub struct Entry {
 
 /// A finding of a line.
 #[derive(Clone, Copy)]
-pub struct Found<'e>(Object<'e>);
+pub struct EntryFinding<'e>(Object<'e>);
 
 impl Entry {
     /// Reads a line, without its line feed, that stands in this file as its so manieth.
@@ -97,8 +97,8 @@ impl Entry {
     }
 
     /// The findings.
-    pub fn findings(&self) -> impl Iterator<Item = Found<'_>> {
-        self.get(member::findings).unwrap_or_default().into_iter().map(Found)
+    pub fn findings(&self) -> impl Iterator<Item = EntryFinding<'_>> {
+        self.get(member::findings).unwrap_or_default().into_iter().map(EntryFinding)
     }
 
     /// The arguments, or other content from an agent, as far as they are shown.
@@ -107,7 +107,7 @@ impl Entry {
     }
 }
 
-impl<'e> Found<'e> {
+impl<'e> EntryFinding<'e> {
     /// The value of a text member; empty if the finding has no such member.
     pub fn text<M: Member<Kind: Kind<Read<'e> = Cow<'e, str>>>>(&self, member: M) -> Cow<'e, str> {
         self.0.get(member).unwrap_or_default()

@@ -31,7 +31,7 @@ pub struct Filter {
 
 impl Filter {
     /// Whether a line is wanted.
-    pub fn wants(&self, entry: &Entry) -> bool {
+    pub fn matches_filter(&self, entry: &Entry) -> bool {
         let is = |wanted: &Option<String>, name: &str| {
             wanted.as_ref().is_none_or(|wanted| entry.text(name).is_some_and(|it| it == **wanted))
         };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::entry::{Entry, LINE_BYTES};
-use super::log::{BadLine, Entries, Log, hung};
+use super::log::{BadLine, Entries, Log, check_link};
 use crate::record::verify::Chain;
 
 /// A log as it grows: its file from the start, and then whatever is added, through rotation and truncation.
@@ -73,7 +73,7 @@ impl Follow {
                 Ok(Step::Line(line, number)) => {
                     let bad = |why| BadLine { file: self.path.to_path_buf(), line: number, why };
                     let hangs = self.chain.next(&line);
-                    let (now, next) = hung(hangs, Entry::read(line.into(), &self.path, number).map_err(bad), bad);
+                    let (now, next) = check_link(hangs, Entry::read(line.into(), &self.path, number).map_err(bad), bad);
                     (self.next, self.trouble) = (next, None);
                     return Some(now);
                 }

@@ -55,7 +55,7 @@ struct OpenLog {
     line: u64,
 }
 
-enum Next {
+enum NextLine {
     Line(Vec<u8>),
     Bad(String),
     End,
@@ -188,22 +188,22 @@ impl OpenLog {
     }
 
     /// The next line that is not empty.
-    fn next(&mut self) -> io::Result<Next> {
+    fn next(&mut self) -> io::Result<NextLine> {
         loop {
             let mut line = Vec::new();
             self.line += 1;
             let read = self.reader.by_ref().take(LINE_BYTES as u64 + 1).read_until(b'\n', &mut line)?;
             if read == 0 {
-                return Ok(Next::End);
+                return Ok(NextLine::End);
             }
             if line.last() == Some(&b'\n') {
                 line.pop();
             } else if read > LINE_BYTES {
                 self.skip_line()?;
-                return Ok(Next::Bad(format!("longer than {LINE_BYTES} bytes")));
+                return Ok(NextLine::Bad(format!("longer than {LINE_BYTES} bytes")));
             }
             if !line.is_empty() {
-                return Ok(Next::Line(line));
+                return Ok(NextLine::Line(line));
             }
         }
     }
@@ -247,15 +247,15 @@ impl Iterator for Entries {
             let next = open.next();
             let line = open.line.max(line);
             return match next {
-                Ok(Next::Line(text)) => {
+                Ok(NextLine::Line(text)) => {
                     let hangs = self.chain.next(&text);
                     let read = Entry::read(text.into(), &file, line).map_err(|why| self.bad(&file, line, why));
-                    let (now, next) = hung(hangs, read, |why| self.bad(&file, line, why));
+                    let (now, next) = check_link(hangs, read, |why| self.bad(&file, line, why));
                     self.next = next;
                     Some(now)
                 }
-                Ok(Next::Bad(why)) => Some(Err(self.bad(&file, line, why))),
-                Ok(Next::End) => {
+                Ok(NextLine::Bad(why)) => Some(Err(self.bad(&file, line, why))),
+                Ok(NextLine::End) => {
                     self.open = None;
                     continue;
                 }
@@ -271,7 +271,7 @@ impl Iterator for Entries {
 
 /// What to give of a line, and what after it: one that the gate did not write is none; one that does not follow from the one
 /// before is given after that was told.
-pub(super) fn hung(
+pub(super) fn check_link(
     hangs: Continuity,
     read: Result<Entry, BadLine>,
     bad: impl Fn(String) -> BadLine,

@@ -16,11 +16,11 @@ pub mod suppress;
 pub mod tool_visibility;
 
 pub use config_edit::ConfigEdit;
-pub use entry::{Entry, Found};
+pub use entry::{Entry, EntryFinding};
 pub use filter::Filter;
 pub use follow::Follow;
 pub use ids::AuditIds;
 pub use log::{BadLine, Entries, Log};
 pub use recent::recent;
-pub use rejudge::{Missing, PolicySet};
-pub use stats::{Stats, Top};
+pub use rejudge::{Limitation, PolicySet};
+pub use stats::{NameCounts, Stats};

@@ -36,7 +36,7 @@ impl PolicySet {
 /// Why a recorded message cannot be judged again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Missing {
+pub enum Limitation {
     /// A part of it is masked: a secret, or what may be one.
     Masked,
     /// A part of it was cut off in the log.
@@ -49,7 +49,7 @@ pub enum Missing {
     NoPolicy,
 }
 
-impl Missing {
+impl Limitation {
     /// In words.
     pub fn words(self) -> &'static str {
         match self {
@@ -63,46 +63,46 @@ impl Missing {
 }
 
 /// A recorded message, as far as it could be had.
-pub(super) struct Rebuilt {
-    what: RebuiltMessage,
+pub(super) struct RecordedMessage {
+    what: RecordedBody,
     pub(super) direction: Direction,
     context: Context,
     /// Whether it is whole; else it is what the audit log shows.
     pub(super) whole: bool,
     /// What is not as it was.
-    pub(super) lacks: Option<Missing>,
+    pub(super) lacks: Option<Limitation>,
 }
 
-enum RebuiltMessage {
+enum RecordedBody {
     Message(Message),
     /// A body that is none.
     Text(String),
 }
 
 /// What judging it again gave.
-pub(super) struct Rejudged {
+pub(super) struct NewJudgement {
     pub(super) verdict: &'static str,
     pub(super) inspection: Inspection,
 }
 
-impl Rebuilt {
+impl RecordedMessage {
     /// From what was kept whole of it, or else from its line.
-    pub(super) fn of(entry: &Entry, whole: Option<&Bytes>) -> Result<Self, Missing> {
+    pub(super) fn of(entry: &Entry, whole: Option<&Bytes>) -> Result<Self, Limitation> {
         let direction = match entry.get(member::direction).as_deref() {
             Some("outbound") => Direction::Outbound,
             Some("inbound") => Direction::Inbound,
-            _ => return Err(Missing::NoMessage),
+            _ => return Err(Limitation::NoMessage),
         };
         let kind = entry.get(member::kind).unwrap_or_default();
         let (what, lacks) = match whole {
-            Some(bytes) if kind == "text" => (RebuiltMessage::Text(String::from_utf8_lossy(bytes).into_owned()), None),
-            Some(bytes) => (RebuiltMessage::Message(item(entry, bytes).ok_or(Missing::NoMessage)?), None),
-            None if direction == Direction::Inbound => return Err(Missing::NotKept),
-            None => (RebuiltMessage::Message(shown(entry, &kind).ok_or(Missing::NoMessage)?), lacks(entry)),
+            Some(bytes) if kind == "text" => (RecordedBody::Text(String::from_utf8_lossy(bytes).into_owned()), None),
+            Some(bytes) => (RecordedBody::Message(item(entry, bytes).ok_or(Limitation::NoMessage)?), None),
+            None if direction == Direction::Inbound => return Err(Limitation::NotKept),
+            None => (RecordedBody::Message(message_of_line(entry, &kind).ok_or(Limitation::NoMessage)?), lacks(entry)),
         };
         let asked = match &what {
-            RebuiltMessage::Message(message) => asked(entry, message),
-            RebuiltMessage::Text(_) => None,
+            RecordedBody::Message(message) => open_request(entry, message),
+            RecordedBody::Text(_) => None,
         };
         let context = Context {
             asked: asked.into_iter().collect(),
@@ -116,21 +116,21 @@ impl Rebuilt {
     }
 
     /// Judges it. With `trace` findings hold their texts.
-    pub(super) fn judge(&self, policy: &Policy, trace: bool) -> Rejudged {
+    pub(super) fn judge(&self, policy: &Policy, trace: bool) -> NewJudgement {
         let (audit, known) = (AuditId::make(), InspectContext { trace, ..InspectContext::default() });
         match &self.what {
-            RebuiltMessage::Message(message) => {
+            RecordedBody::Message(message) => {
                 let inspection = policy.inspect(self.direction, message, &self.context, audit, &known);
-                Rejudged { verdict: inspection.verdict.name(), inspection }
+                NewJudgement { verdict: inspection.verdict.name(), inspection }
             }
-            RebuiltMessage::Text(text) => {
+            RecordedBody::Text(text) => {
                 let judged = policy.inspect_text(text, audit, &known);
                 let verdict = match &judged.verdict {
                     TextVerdict::Pass => "pass",
                     TextVerdict::Rewrite(_) => "rewrite",
                     TextVerdict::Block(_) => "block",
                 };
-                Rejudged { verdict, inspection: Inspection { findings: judged.findings, ..Inspection::default() } }
+                NewJudgement { verdict, inspection: Inspection { findings: judged.findings, ..Inspection::default() } }
             }
         }
     }
@@ -138,8 +138,8 @@ impl Rebuilt {
     /// The text at a JSON pointer of it.
     pub(super) fn text_at(&self, pointer: &str) -> Option<String> {
         let message = match &self.what {
-            RebuiltMessage::Message(message) => message,
-            RebuiltMessage::Text(text) => return Some(text.clone()),
+            RecordedBody::Message(message) => message,
+            RecordedBody::Text(text) => return Some(text.clone()),
         };
         let step = |value: Value<'_>, step: &str| step.parse().ok().and_then(|n| value.elements().nth(n)).map(|v| v.span());
         let mut value = message.root();
@@ -179,7 +179,7 @@ fn item(entry: &Entry, body: &Bytes) -> Option<Message> {
 }
 
 /// The message as its line shows it.
-fn shown(entry: &Entry, kind: &str) -> Option<Message> {
+fn message_of_line(entry: &Entry, kind: &str) -> Option<Message> {
     let shown = entry.arguments().map_or("{}", |shown| shown.raw());
     let method = entry.get(member::method);
     let text = match (kind, method.as_deref()) {
@@ -197,17 +197,17 @@ fn shown(entry: &Entry, kind: &str) -> Option<Message> {
 }
 
 /// What a message lacks that its line shows.
-fn lacks(entry: &Entry) -> Option<Missing> {
+fn lacks(entry: &Entry) -> Option<Limitation> {
     if entry.get(member::sent_left_out).is_some() {
-        return Some(Missing::Cut);
+        return Some(Limitation::Cut);
     }
     let mut lacks = None;
     for value in [entry.arguments(), entry.root().get(member::tool::NAME)].into_iter().flatten() {
         value.strings(|_, found| {
             if found.value.contains(MASKED) {
-                lacks = Some(Missing::Masked);
+                lacks = Some(Limitation::Masked);
             } else if found.value.contains(CUT) {
-                lacks = lacks.or(Some(Missing::Cut));
+                lacks = lacks.or(Some(Limitation::Cut));
             }
         });
     }
@@ -215,7 +215,7 @@ fn lacks(entry: &Entry) -> Option<Missing> {
 }
 
 /// What an answer was asked.
-fn asked(entry: &Entry, message: &Message) -> Option<OpenRequest> {
+fn open_request(entry: &Entry, message: &Message) -> Option<OpenRequest> {
     let envelope = message.envelopes().iter().find(|envelope| envelope.is_answer())?;
     let tool = entry.get(member::tool).or_else(|| entry.get(member::prompt)).or_else(|| entry.get(member::resource));
     Some(OpenRequest {

@@ -9,8 +9,8 @@ use crate::inspect::{Inspection, Mode};
 use crate::record::entry::member;
 use crate::text::{cut, visible};
 
-use super::rejudge::{Rebuilt, recorded};
-use super::{Entry, Missing, PolicySet};
+use super::rejudge::{RecordedMessage, recorded};
+use super::{Entry, Limitation, PolicySet};
 
 /// Examples kept of each class.
 const EXAMPLES: usize = 5;
@@ -54,7 +54,7 @@ impl Class {
 
 /// How often a rule hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Hits {
+pub struct HitCounts {
     /// By the rules in force.
     pub before: u64,
     /// By the candidate.
@@ -102,9 +102,9 @@ pub struct Report {
     /// How many of the newly passed pass for no other reason than that the candidate only observes.
     pub only_observed: u64,
     /// How many messages could not be judged again, and why.
-    pub not_replayed: BTreeMap<Missing, u64>,
+    pub not_replayed: BTreeMap<Limitation, u64>,
     /// Hits of each rule among those that were.
-    pub rules: BTreeMap<String, Hits>,
+    pub rules: BTreeMap<String, HitCounts>,
     /// A few of each class that is not as before.
     pub examples: Vec<Example>,
 }
@@ -156,11 +156,11 @@ impl<'j> Replay<'j> {
         self.report
     }
 
-    fn judge(&mut self, entry: &Entry, whole: Option<&Bytes>) -> Result<(), Missing> {
+    fn judge(&mut self, entry: &Entry, whole: Option<&Bytes>) -> Result<(), Limitation> {
         let upstream = entry.get(member::upstream).unwrap_or_default();
         let (current, candidate) = (self.current.of(&upstream), self.candidate.of(&upstream));
-        let (current, candidate) = current.zip(candidate).ok_or(Missing::NoPolicy)?;
-        let rebuilt = Rebuilt::of(entry, whole)?;
+        let (current, candidate) = current.zip(candidate).ok_or(Limitation::NoPolicy)?;
+        let rebuilt = RecordedMessage::of(entry, whole)?;
         // What is masked cannot be judged: that nothing is found in it would say nothing.
         if let Some(lacks) = rebuilt.lacks {
             return Err(lacks);
@@ -174,7 +174,7 @@ impl<'j> Replay<'j> {
             hits.after += u64::from(has.contains_key(rule));
         }
         let observes = [&current, &candidate].map(|policy| policy.mode == Mode::Observe);
-        let recorded = if observes == [true, false] { done(entry) } else { recorded(entry) };
+        let recorded = if observes == [true, false] { recorded_verdict(entry) } else { recorded(entry) };
         let class = match observes {
             // Whoever observes is tried by what the rules would have done, unless it is the other who enforces.
             [true, true] | [false, false] => class(&recorded, before.verdict, after.verdict, had == has),
@@ -202,7 +202,7 @@ impl<'j> Replay<'j> {
 }
 
 /// What was done then with a message.
-fn done(entry: &Entry) -> String {
+fn recorded_verdict(entry: &Entry) -> String {
     entry.get(member::verdict).unwrap_or_default().into_owned()
 }
 

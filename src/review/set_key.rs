@@ -44,7 +44,7 @@ struct Setting<'s> {
 }
 
 /// A table on the path to which keys can be added where it is written.
-struct Home<'s> {
+struct InsertionPoint<'s> {
     form: Form,
     /// The path from there.
     below: &'s [&'s str],
@@ -82,23 +82,23 @@ impl Setting<'_> {
     fn edit(&self, root: &dyn TableLike) -> Option<Edit> {
         let (key, tables) = self.path.split_last()?;
         let mut table = root;
-        let mut home = Home { form: Form::Root, below: self.path };
+        let mut home = InsertionPoint { form: Form::Root, below: self.path };
         for (depth, name) in tables.iter().enumerate() {
             let below = self.path.get(depth + 1..)?;
             // Tables that dotted keys make have no place of their own.
             match table.get(name) {
                 Some(Item::Table(inner)) => {
                     if inner.is_implicit() && !inner.is_dotted() {
-                        home = Home { form: Form::Implicit, below };
+                        home = InsertionPoint { form: Form::Implicit, below };
                     } else if !inner.is_dotted() {
-                        home = Home { form: Form::Header(inner.span()?.end), below };
+                        home = InsertionPoint { form: Form::Header(inner.span()?.end), below };
                     }
                     table = inner;
                 }
                 Some(item) => {
                     let inner = item.as_inline_table()?;
                     if !inner.is_dotted() {
-                        home = Home { form: Form::Inline(inner.span()?.start + 1), below };
+                        home = InsertionPoint { form: Form::Inline(inner.span()?.start + 1), below };
                     }
                     table = inner;
                 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-use super::entry::{Entry, Found};
+use super::entry::{Entry, EntryFinding};
 use crate::record::entry::member;
 use crate::record::entry::object::{finding, uninspected};
 
@@ -34,22 +34,22 @@ pub struct Stats {
     /// Injection findings in them.
     pub injection_matches: u64,
     /// Lines by event.
-    pub events: Top,
+    pub events: NameCounts,
     /// Messages by what was done, with those that were refused without being judged.
-    pub verdicts: Top,
+    pub verdicts: NameCounts,
     /// Findings by rule.
-    pub rules: Top,
+    pub rules: NameCounts,
     /// Messages by tool, of those that agents sent.
-    pub tools: Top,
+    pub tools: NameCounts,
     /// Judged messages by server.
-    pub upstreams: Top,
+    pub upstreams: NameCounts,
     /// Judged messages by agent.
-    pub agents: Top,
+    pub agents: NameCounts,
 }
 
 /// Names by how often they came.
 #[derive(Clone, Debug, Default)]
-pub struct Top {
+pub struct NameCounts {
     counts: HashMap<Box<str>, u64>,
     others: u64,
 }
@@ -74,7 +74,7 @@ impl Stats {
         if let (Some(rule), true) = (entry.get(member::rule), unjudged) {
             self.rules.add(&rule);
         }
-        let matches = entry.findings().filter(Found::is_injection).count() as u64;
+        let matches = entry.findings().filter(EntryFinding::is_injection).count() as u64;
         if let (1.., Some("inbound")) = (matches, entry.get(member::direction).as_deref()) {
             self.injections += 1;
             self.injection_matches += matches;
@@ -104,7 +104,7 @@ impl Stats {
     }
 }
 
-impl Top {
+impl NameCounts {
     fn add(&mut self, name: &str) {
         let name = crate::text::cut(name, NAME_BYTES);
         if let Some(count) = self.counts.get_mut(name) {
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn names_are_counted_and_their_number_is_bounded() {
-        let mut top = Top::default();
+        let mut top = NameCounts::default();
         for name in ["b", "a", "b", "c"] {
             top.add(name);
         }

@@ -76,7 +76,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     }
     let action = table.choice("action", &Action::WORDS);
     if let Some((direction, action)) = shared.direction.zip(action)
-        && let Some((cannot, hint)) = action.cannot(direction)
+        && let Some((cannot, hint)) = action.unsupported_in(direction)
     {
         table.fault_of("action", format!("`{}` can never be carried out: {cannot}", action.name()), Some(hint));
     }

@@ -24,7 +24,7 @@ const KINDS: [&str; 2] = ["pattern", "signal"];
 
 /// What is wrong with a fragment or with a reference to one.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Mistake {
+pub(crate) struct FragmentFault {
     /// Where in the file, in bytes.
     pub(crate) span: Range<usize>,
     pub(crate) message: String,
@@ -32,7 +32,7 @@ pub(crate) struct Mistake {
 }
 
 /// Expands the references in the regexes of a rule file. `text` is the file.
-pub(crate) fn expand(root: &mut DeTable<'_>, text: &str) -> Vec<Mistake> {
+pub(crate) fn expand(root: &mut DeTable<'_>, text: &str) -> Vec<FragmentFault> {
     let mut fragments = Fragments { named: BTreeMap::new(), text, mistakes: Vec::new() };
     fragments.read(root.get("define"));
     for rule in items(root.get_mut("rule")) {
@@ -50,7 +50,7 @@ pub(crate) fn expand(root: &mut DeTable<'_>, text: &str) -> Vec<Mistake> {
 struct Fragments<'t> {
     named: BTreeMap<String, Fragment>,
     text: &'t str,
-    mistakes: Vec<Mistake>,
+    mistakes: Vec<FragmentFault>,
 }
 
 struct Fragment {
@@ -190,7 +190,7 @@ impl Fragments<'_> {
     }
 
     fn note(&mut self, span: Range<usize>, message: impl Into<String>, hint: &str) {
-        self.mistakes.push(Mistake { span, message: message.into(), hint: hint.to_owned() });
+        self.mistakes.push(FragmentFault { span, message: message.into(), hint: hint.to_owned() });
     }
 }
 

@@ -36,7 +36,7 @@ macro_rules! kinds {
         /// One detector for all rules of a kind, for each kind that occurs.
         fn detectors_by_kind<'r>(
             rules: impl Iterator<Item = (usize, &'r Rule)> + Clone,
-        ) -> Result<Vec<Box<dyn Detector>>, Wrong> {
+        ) -> Result<Vec<Box<dyn Detector>>, RuleFaults> {
             let (mut made, mut faults) = (Vec::new(), Vec::new());
             $(
                 let of_kind: Vec<_> = rules.clone().filter_map(|(index, rule)| match rule.find.as_ref() {
@@ -72,13 +72,15 @@ kinds! {
 }
 
 /// Faults of rules, by the numbers of the rules.
-type Wrong = Vec<(usize, String)>;
+type RuleFaults = Vec<(usize, String)>;
 
 /// The detectors of some rules. Matches name rules by the number that comes with them.
 ///
 /// # Errors
 /// What is wrong with which rule.
-pub(super) fn detectors<'r>(rules: impl Iterator<Item = (usize, &'r Rule)> + Clone) -> Result<Vec<Box<dyn Detector>>, Wrong> {
+pub(super) fn detectors<'r>(
+    rules: impl Iterator<Item = (usize, &'r Rule)> + Clone,
+) -> Result<Vec<Box<dyn Detector>>, RuleFaults> {
     let (mut patterns, mut signals) = (Vec::new(), Vec::new());
     for (index, rule) in rules.clone() {
         match rule.find.as_ref() {

@@ -21,7 +21,7 @@ const FILES: usize = 1000;
 static BUILTIN: LazyLock<(Vec<Arc<Rule>>, Vec<Fault>)> = LazyLock::new(|| {
     let (mut rules, mut faults) = (Vec::new(), Vec::new());
     let files = builtin::without_cases().map(|(name, text)| (name.to_owned(), Ok(text.to_owned())));
-    lay(&mut rules, &mut faults, true, files);
+    add_layer(&mut rules, &mut faults, true, files);
     (rules, faults)
 });
 
@@ -52,7 +52,7 @@ impl Library {
         let library = Self::read(builtin, folders)?;
         let own: Vec<_> = library.rules.iter().filter(|rule| !rule.builtin).cloned().collect();
         let trial = try_cases(&own)?;
-        if trial.wrong.is_empty() { Ok(library) } else { Err(trial.wrong.iter().map(super::Wrong::fault).collect()) }
+        if trial.wrong.is_empty() { Ok(library) } else { Err(trial.wrong.iter().map(super::FailedCase::fault).collect()) }
     }
 
     /// The same without trying any case.
@@ -66,7 +66,7 @@ impl Library {
             match files(folder) {
                 Ok(files) => {
                     let files = files.into_iter().map(|path| (path.display().to_string(), read(&path)));
-                    replaced.extend(lay(&mut rules, &mut faults, false, files));
+                    replaced.extend(add_layer(&mut rules, &mut faults, false, files));
                 }
                 Err(fault) => faults.push(fault),
             }
@@ -118,7 +118,7 @@ impl Library {
             match change.and_then(|change| change.action).filter(|action| *action != rule.action) {
                 _ if !enabled => {}
                 None => wanted.push(rule.clone()),
-                Some(action) => match action.cannot(direction) {
+                Some(action) => match action.unsupported_in(direction) {
                     Some((cannot, hint)) => {
                         let message = format!("rule `{}` cannot `{}`: {cannot}", rule.id, action.name());
                         faults.push(Fault::of_file("policy", message, Some(hint)));
@@ -128,7 +128,7 @@ impl Library {
             }
         }
         if direction == Direction::Inbound && policy.redact_secrets {
-            wanted.extend(self.rules.iter().filter_map(|rule| coming_back(rule, policy)));
+            wanted.extend(self.rules.iter().filter_map(|rule| inbound_counterpart(rule, policy)));
         }
         if faults.is_empty() { self.compile(direction, wanted) } else { Err(faults) }
     }
@@ -163,7 +163,7 @@ const READ: [Surface; 6] =
     [Surface::Content, Surface::Structured, Surface::Resource, Surface::Prompt, Surface::Error, Surface::Notification];
 
 /// A rule that keeps secrets from leaving, as one that takes them out of what comes in; `None` if it is another, or off.
-fn coming_back(rule: &Rule, policy: &PolicyConfig) -> Option<Arc<Rule>> {
+fn inbound_counterpart(rule: &Rule, policy: &PolicyConfig) -> Option<Arc<Rule>> {
     let Find::Secret(spec) = rule.find.as_ref() else { return None };
     let off = rule.packs.iter().rev().find_map(|pack| policy.packs.get(pack)) == Some(&false) || !rule.enabled;
     // What another server sent, and what goes back, are about where secrets go.
@@ -181,7 +181,7 @@ impl Action {
     }
 
     /// Why it can never be carried out in this direction, and what to write instead; `None` if it can.
-    pub(super) fn cannot(self, direction: Direction) -> Option<(&'static str, &'static str)> {
+    pub(super) fn unsupported_in(self, direction: Direction) -> Option<(&'static str, &'static str)> {
         match direction {
             Direction::Outbound if self.rewrites() => {
                 Some(("what an agent sends is never rewritten", "use `block`, `ask` or `log`"))
@@ -200,7 +200,7 @@ fn nearest(name: &str, known: &[&str]) -> String {
 }
 
 /// Puts a layer of files onto the rules below it. Returns the rules that it replaces.
-fn lay(
+fn add_layer(
     rules: &mut Vec<Arc<Rule>>,
     faults: &mut Vec<Fault>,
     builtin: bool,

@@ -22,7 +22,7 @@ pub use kinds::Find;
 pub use library::Library;
 pub use only::Only;
 pub use set::{RuleSet, weakened};
-pub use trial::{Trial, Wrong, try_cases};
+pub use trial::{FailedCase, Trial, try_cases};
 
 /// One rule, as its file and the policy make it.
 #[derive(Clone, Debug)]

@@ -48,9 +48,9 @@ impl Only {
 
     /// Whether a rule limited so looks at `place`.
     pub fn admits(&self, place: &Place<'_>) -> bool {
-        admitted(&self.tools, place.tool)
-            && admitted(&self.arguments, place.argument)
-            && admitted(&self.methods, place.method)
+        allows(&self.tools, place.tool)
+            && allows(&self.arguments, place.argument)
+            && allows(&self.methods, place.method)
             && (self.surfaces.is_empty() || self.surfaces.contains(&place.surface))
             && self.hidden.is_none_or(|hidden| hidden == place.hidden)
     }
@@ -70,7 +70,7 @@ fn surfaces(table: &Table<'_>, words: Vec<Located<String>>) -> Vec<Surface> {
     out
 }
 
-fn admitted(globs: &[String], name: Option<&str>) -> bool {
+fn allows(globs: &[String], name: Option<&str>) -> bool {
     globs.is_empty() || name.is_some_and(|name| globs.iter().any(|glob| glob_fits(glob, name)))
 }
 

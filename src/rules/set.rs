@@ -1,6 +1,5 @@
 //! The rules in force for one direction, compiled.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,8 +7,8 @@ use sha2::{Digest, Sha256};
 
 use crate::detect::{Cost, Detector, Match, Place};
 use crate::document::Fault;
-use crate::message::Direction;
-use crate::text::{REJOINED, Text, quoted_in_talk};
+use crate::message::{Direction, hex};
+use crate::text::{REJOINED, Text, is_quoted_mention};
 
 use super::{Rule, kinds};
 
@@ -80,7 +79,7 @@ impl RuleSet {
         for detector in &self.0.detectors {
             detector.scan(text, place, found);
         }
-        self.sift(before, text, place, found)
+        self.drop_excluded(before, text, place, found)
     }
 
     /// Adds every match of a rule in force at `place` that only several strings of a call together give.
@@ -90,7 +89,7 @@ impl RuleSet {
             detector.scan_pieces(parts, place, found);
         }
         if found.len() > before {
-            self.sift(before, &Text::new(parts.concat()), place, found);
+            self.drop_excluded(before, &Text::new(parts.concat()), place, found);
         }
     }
 
@@ -100,7 +99,7 @@ impl RuleSet {
         for detector in &self.0.detectors {
             detector.scan_call(place, found);
         }
-        self.sift(before, &Text::new(""), place, found);
+        self.drop_excluded(before, &Text::new(""), place, found);
     }
 
     /// Notes what `text`, which came from a server, is worth remembering for.
@@ -109,7 +108,7 @@ impl RuleSet {
     }
 
     /// Drops new matches where their rule does not look, and those that it excuses; gives whether there were any of these.
-    fn sift(&self, before: usize, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) -> bool {
+    fn drop_excluded(&self, before: usize, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) -> bool {
         if found.len() == before {
             return false;
         }
@@ -120,7 +119,7 @@ impl RuleSet {
             if !rule.only.admits(place) {
                 return false;
             }
-            let excuses = spared(rule, text, hit.span.as_ref()) || mentioned(rule, text, place, hit);
+            let excuses = is_excused(rule, text, hit.span.as_ref()) || mentioned(rule, text, place, hit);
             excused |= excuses;
             !excuses
         });
@@ -135,22 +134,18 @@ impl RuleSet {
             let Rule { id, severity, action, find, only, unless, spares_quotes, .. } = rule.as_ref();
             hash.update(format!("{:?}", (id, severity, action, find, only, unless, spares_quotes)));
         }
-        hash.finalize().iter().fold(String::new(), |mut hex, byte| {
-            // Writing to a `String` cannot fail.
-            let _infallible = write!(hex, "{byte:02x}");
-            hex
-        })
+        hex(&hash.finalize())
     }
 }
 
 /// Whether a rule leaves what a text about attacks quotes alone, and this is quoted so. What is hidden or encoded is not.
 fn mentioned(rule: &Rule, text: &Text<'_>, place: &Place<'_>, hit: &Match) -> bool {
     let open = !place.hidden && (matches!(hit.reading, "plain" | "raw") || REJOINED.contains(&hit.reading));
-    rule.spares_quotes && open && hit.span.as_ref().is_some_and(|span| quoted_in_talk(text.raw(), span))
+    rule.spares_quotes && open && hit.span.as_ref().is_some_and(|span| is_quoted_mention(text.raw(), span))
 }
 
 /// Whether what stands around a match excuses it.
-fn spared(rule: &Rule, text: &Text<'_>, span: Option<&Range<usize>>) -> bool {
+fn is_excused(rule: &Rule, text: &Text<'_>, span: Option<&Range<usize>>) -> bool {
     if rule.unless.is_empty() {
         return false;
     }
@@ -160,9 +155,8 @@ fn spared(rule: &Rule, text: &Text<'_>, span: Option<&Range<usize>>) -> bool {
 }
 
 fn around<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
-    let start = (0..=span.start.saturating_sub(UNLESS_BYTES)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let end = span.end.saturating_add(UNLESS_BYTES);
-    let end = (end..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let start = text.floor_char_boundary(span.start.saturating_sub(UNLESS_BYTES));
+    let end = text.ceil_char_boundary(span.end.saturating_add(UNLESS_BYTES));
     text.get(start..end).unwrap_or(text)
 }
 

@@ -94,7 +94,7 @@ pub struct Trial {
     /// Cases tried.
     pub cases: usize,
     /// Cases that their rule gets wrong.
-    pub wrong: Vec<Wrong>,
+    pub wrong: Vec<FailedCase>,
 }
 
 impl fmt::Display for Trial {
@@ -109,7 +109,7 @@ impl fmt::Display for Trial {
 
 /// A case that its rule gets wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct FailedCase {
     /// The file.
     pub file: Arc<str>,
     /// The line of the case.
@@ -122,21 +122,21 @@ pub struct Wrong {
     pub text: String,
 }
 
-impl Wrong {
-    fn says(&self) -> String {
+impl FailedCase {
+    fn describe(&self) -> String {
         let should = if self.should_catch { "catch" } else { "spare" };
         format!("`{}` should {should} this and does not: {:?}", self.rule, self.text)
     }
 
     /// As a fault of the rule's file.
     pub fn fault(&self) -> Fault {
-        Fault { file: self.file.to_string(), line: self.line, column: 1, message: self.says(), hint: None }
+        Fault { file: self.file.to_string(), line: self.line, column: 1, message: self.describe(), hint: None }
     }
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for FailedCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.file, self.line, self.says())
+        write!(f, "{}:{}: {}", self.file, self.line, self.describe())
     }
 }
 
@@ -161,7 +161,7 @@ pub fn try_cases(rules: &[Arc<Rule>]) -> Result<Trial, Vec<Fault>> {
                 trial.cases += 1;
                 if catches(&set, index, rule, case) != should_catch {
                     let (file, line) = (rule.file.clone(), case.line);
-                    trial.wrong.push(Wrong { file, line, rule: rule.id.clone(), should_catch, text: case.text.clone() });
+                    trial.wrong.push(FailedCase { file, line, rule: rule.id.clone(), should_catch, text: case.text.clone() });
                 }
             }
         }
@@ -182,7 +182,7 @@ fn too_large(rule: &Rule) -> Option<Fault> {
 }
 
 /// A call of the tool that a case names, for rules that judge calls as such.
-fn called<'s>(spec: &flow::Spec, session: &'s Session<'s>, tool: &str) -> flow::Here<'s> {
+fn call_context<'s>(spec: &flow::Spec, session: &'s Session<'s>, tool: &str) -> flow::Here<'s> {
     let send = tool.starts_with("send_");
     let sides = Sides { outward: send, ..Sides::default() };
     let (declared, guessed) = if spec.is_guessed() { (Sides::default(), sides) } else { (sides, Sides::default()) };
@@ -231,7 +231,7 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
         let mut found = Vec::new();
         set.scan(&Text::new(case.text.as_str()), &place, &mut found);
         if let Find::Flow(spec) = rule.find.as_ref() {
-            set.scan_call(&Place { flow: Some(called(spec, &session, &case.text)), ..place }, &mut found);
+            set.scan_call(&Place { flow: Some(call_context(spec, &session, &case.text)), ..place }, &mut found);
         }
         found.iter().any(|hit| hit.rule == index)
     };

@@ -1,12 +1,12 @@
 //! Elements of a page, as far as layout and hiding need them.
 
-use super::layout::Point;
-use super::style::{Look, Seen};
+use super::render::Point;
+use super::style::{InheritedStyle, OwnStyle};
 
 /// What an open element passes on to what is in it.
 #[derive(Clone, Copy)]
 pub(super) struct State {
-    pub(super) seen: Seen,
+    pub(super) seen: InheritedStyle,
     pub(super) pre: bool,
     /// SVG or MathML.
     pub(super) foreign: bool,
@@ -19,16 +19,16 @@ pub(super) struct State {
 
 impl State {
     pub(super) const START: Self =
-        Self { seen: Seen::START, pre: false, foreign: false, folded: false, code: false, struck: false };
+        Self { seen: InheritedStyle::START, pre: false, foreign: false, folded: false, code: false, struck: false };
 }
 
-pub(super) struct Open {
+pub(super) struct OpenElement {
     pub(super) name: u64,
     pub(super) kind: Kind,
     pub(super) state: State,
     pub(super) mark: Mark,
     /// How it looks, of an element that goes on after the block that it was opened in (13.2.4.3).
-    pub(super) formatting: Option<Box<Look>>,
+    pub(super) formatting: Option<Box<OwnStyle>>,
     /// Ends what was opened to go on, and no end tag of what is outside reaches into it.
     pub(super) marker: bool,
 }
@@ -108,7 +108,7 @@ pub(super) fn bounds(name: &str) -> bool {
 }
 
 /// Whether end tags of what merely stands around text do not reach past it.
-pub(super) fn special(name: &str, kind: Kind) -> bool {
+pub(super) fn is_special(name: &str, kind: Kind) -> bool {
     !matches!(kind, Kind::Inline | Kind::Void) || bounds(name) || matches!(name, "td" | "th" | "select" | "button" | "colgroup")
 }
 

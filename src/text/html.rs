@@ -52,9 +52,9 @@ impl Page {
         if whole && pages {
             let read = strip::read(text, Shape::Document, &[], unfold);
             return Some(Self {
-                visible: settled(read.visible),
+                visible: escape_tags(read.visible),
                 whole,
-                ..Self::made(strip::Read { visible: String::new(), ..read })
+                ..Self::from_stripped(strip::StrippedText { visible: String::new(), ..read })
             });
         }
         let code = sniff::code(text, facts);
@@ -74,9 +74,9 @@ impl Page {
         } else {
             let mut visible_origins = Origins::default();
             visible_origins.add(0..left.len(), 0..text.len());
-            strip::Read { visible: left, visible_origins, ..strip::Read::default() }
+            strip::StrippedText { visible: left, visible_origins, ..strip::StrippedText::default() }
         };
-        let mut page = Self { whole, ..Self::made(read) };
+        let mut page = Self { whole, ..Self::from_stripped(read) };
         for (range, _) in hidden {
             if !page.hidden.is_empty() {
                 page.hidden.push_str("\n\n");
@@ -94,7 +94,7 @@ impl Page {
         Some(page)
     }
 
-    fn made(read: strip::Read) -> Self {
+    fn from_stripped(read: strip::StrippedText) -> Self {
         Self {
             visible: read.visible,
             hidden: read.hidden,
@@ -108,7 +108,7 @@ impl Page {
 
     /// What a person would see, with nothing in it that would be read as markup again.
     pub fn shown(&self) -> Cow<'_, str> {
-        if self.whole { Cow::Borrowed(&self.visible) } else { Cow::Owned(settled(self.visible.clone())) }
+        if self.whole { Cow::Borrowed(&self.visible) } else { Cow::Owned(escape_tags(self.visible.clone())) }
     }
 
     /// Where in the text a range of `visible` is, with the tags within it.
@@ -178,7 +178,7 @@ fn only_tags(text: &str) -> bool {
 
 /// A text that showed tags, with them written so that nobody who reads it again takes them for markup: another gate, or what
 /// shows it to a person.
-fn settled(text: String) -> String {
+fn escape_tags(text: String) -> String {
     let facts = Facts::of(&text);
     if !facts.has(b'<') {
         return text;

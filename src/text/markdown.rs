@@ -6,7 +6,7 @@ mod link;
 
 use std::ops::Range;
 
-use super::hints::{ALT_BYTES, prose};
+use super::presentational_attrs::{ALT_BYTES, prose};
 use super::{Facts, holds};
 
 /// Longest title or label that is looked at, in bytes.

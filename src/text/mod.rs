@@ -12,32 +12,32 @@ mod element;
 mod escape;
 mod facts;
 mod glob;
-mod hints;
 mod html;
-mod layout;
 mod markdown;
 mod origins;
+mod presentational_attrs;
+mod quoted_mention;
 mod readings;
+mod render;
 mod skeleton;
 mod sniff;
 mod strip;
 mod style;
-mod talk;
 mod tokens;
 mod tree;
 mod unicode;
 mod visible;
 
+pub mod invisible;
 pub mod quick;
-pub mod unseen;
 
 pub use code_runs::{CODE_RUN, code_runs, is_code};
 pub use facts::Facts;
 pub use glob::glob_fits;
 pub use html::Page;
+pub use quoted_mention::is_quoted_mention;
 pub use readings::{DECODED_BYTES, REJOINED, Reading, Way, looks_like};
 pub use skeleton::skeleton;
-pub use talk::quoted_in_talk;
 pub use visible::visible;
 
 /// A string under judgement.
@@ -79,7 +79,7 @@ impl<'m> Text<'m> {
 
     /// What [`Text::plain`] contains.
     pub fn plain_facts(&self) -> &Facts {
-        match self.made() {
+        match self.changed_plain() {
             Some(made) => self.plain_facts.get_or_init(|| Facts::of(&made.text)),
             None => self.raw_facts(),
         }
@@ -89,19 +89,19 @@ impl<'m> Text<'m> {
     /// sequences carried out (ECMA-48), a lone carriage return as a line's end, invisible and control
     /// characters gone, tag characters as the letters they stand for. The raw string where that changes nothing.
     pub fn plain(&self) -> &str {
-        self.made().map_or(&self.raw, |plain| &plain.text)
+        self.changed_plain().map_or(&self.raw, |plain| &plain.text)
     }
 
     /// The range of [`Text::raw`] that a range of [`Text::plain`] stands for, whole characters of both.
     pub fn locate(&self, plain: Range<usize>) -> Range<usize> {
-        self.made().map_or_else(|| plain.clone(), |made| made.locate(&plain))
+        self.changed_plain().map_or_else(|| plain.clone(), |made| made.locate(&plain))
     }
 
     /// Where carrying out terminal sequences swallowed characters that someone could have read (erased by
     /// backspace, inside an operating-system command): the reading in which only control characters are dropped.
     /// `None` where nothing was swallowed: then [`Text::plain`] says it all.
     pub fn bare(&self) -> Option<&str> {
-        self.bare.get_or_init(|| self.made().filter(|made| made.swallowed).map(|_| unicode::bare(&self.raw))).as_deref()
+        self.bare.get_or_init(|| self.changed_plain().filter(|made| made.swallowed).map(|_| unicode::bare(&self.raw))).as_deref()
     }
 
     /// What a person would see of it and what not, where it is HTML or holds some. `None` for all other text.
@@ -161,7 +161,7 @@ impl<'m> Text<'m> {
         names.extend(made.iter().flat_map(|reading| reading.path.split(" → ")));
     }
 
-    fn made(&self) -> Option<&unicode::Plain> {
+    fn changed_plain(&self) -> Option<&unicode::Plain> {
         let made = || if self.raw_facts().is_printable_ascii() { None } else { unicode::Plain::of(&self.raw) };
         self.plain.get_or_init(made).as_ref()
     }

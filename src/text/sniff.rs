@@ -87,7 +87,7 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
         element(rest).is_none()
             && !rest.starts_with("!--")
             && !HIDING_IF_CLOSED.iter().any(|name| named(rest, name))
-            && !VOID.iter().any(|name| begins(rest, name))
+            && !VOID.iter().any(|name| opens_element(rest, name))
     });
     let mut ranges = code.iter().peekable();
     let mut at = 0;
@@ -140,7 +140,7 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
                 rest.get(..name).is_some_and(|name| name.contains('-') || VOID.iter().any(|v| name.eq_ignore_ascii_case(v)));
             let plainly = !xml || own || attributes.contains("hidden") || attributes.contains("display");
             if (attributes.len() > 5 && flags(attributes, false) && plainly)
-                || (own && !xml && (flags(attributes, true) || loads(attributes)))
+                || (own && !xml && (flags(attributes, true) || fetches(attributes)))
             {
                 tags += 1;
                 hides = true;
@@ -155,7 +155,7 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
             continue;
         }
         tags += 1;
-        hides |= HIDING.contains(&element) || flags(attributes, true) || loads(attributes);
+        hides |= HIDING.contains(&element) || flags(attributes, true) || fetches(attributes);
         if !attributes.is_empty() {
             at += end;
         }
@@ -168,7 +168,7 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
 }
 
 /// Whether a tag is one of an element, with attributes.
-fn begins(rest: &str, name: &str) -> bool {
+fn opens_element(rest: &str, name: &str) -> bool {
     rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
         && rest.as_bytes().get(name.len()).is_some_and(u8::is_ascii_whitespace)
 }
@@ -187,7 +187,7 @@ fn is_bogus_comment(rest: &str) -> bool {
         return false;
     }
     let inner = super::cut(rest, 2000);
-    inner.find('>').and_then(|end| inner.get(..end)).is_some_and(super::hints::prose)
+    inner.find('>').and_then(|end| inner.get(..end)).is_some_and(super::presentational_attrs::prose)
 }
 
 /// Where a tag ends, which quotes may hide; where its first part does, if they never close.
@@ -224,11 +224,11 @@ fn flags(attributes: &str, all: bool) -> bool {
                 && after.is_none_or(|c| c.is_whitespace() || matches!(c, '=' | '/'))
         })
     };
-    names.iter().any(there) || (all && lower.split(['"', '\'']).any(super::hints::prose))
+    names.iter().any(there) || (all && lower.split(['"', '\'']).any(super::presentational_attrs::prose))
 }
 
 /// Whether a tag makes who shows it fetch something, or send it.
-fn loads(attributes: &str) -> bool {
+fn fetches(attributes: &str) -> bool {
     let away = |value: &str| {
         let value = value.trim_start_matches(['"', '\'', ' ']);
         ["http:", "https:", "//"].iter().any(|start| value.get(..start.len()).is_some_and(|v| v.eq_ignore_ascii_case(start)))

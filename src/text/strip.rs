@@ -14,10 +14,10 @@ use std::ops::Range;
 
 use memchr::memchr_iter;
 
-use super::element::{Kind, Mark, Open, Tag, bounds, formats, hash, kind, special};
-use super::hints::{ALT_BYTES, hiding_class, hint, look, looks};
-use super::layout::Lines;
+use super::element::{Kind, Mark, OpenElement, Tag, bounds, formats, hash, is_special, kind};
 use super::origins::Origins;
+use super::presentational_attrs::{ALT_BYTES, has_own_style, hiding_class, hint, look};
+use super::render::Lines;
 use super::sniff::Shape;
 use super::style::Sheet;
 use super::tokens::{Event, Mode, run};
@@ -26,7 +26,7 @@ use tables::{Row, Table};
 
 /// What reading gives.
 #[derive(Default)]
-pub(super) struct Read {
+pub(super) struct StrippedText {
     pub(super) visible: String,
     pub(super) hidden: String,
     /// Some of what is hidden shows too, for a person may unfold it.
@@ -46,7 +46,7 @@ const DOUBTFUL_BYTES: usize = 40;
 const DOUBTFUL_IN_ALL: usize = 400;
 
 /// Reads a text as HTML; `code` says which parts show as they are, `unfold` whether what a person may unfold shows.
-pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool) -> Read {
+pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool) -> StrippedText {
     let fragment = shape == Shape::Fragment;
     let masked = mask::put_on(text, code);
     let text = masked.as_deref().unwrap_or(text);
@@ -215,14 +215,14 @@ impl Reader {
         }
         self.imply_ends(&name, kind);
         if kind != Kind::Block && kind != Kind::Raw {
-            self.tree.go_on();
+            self.tree.reopen_formatting();
         }
         let mut state = self.tree.state();
         let tag = &self.tag;
         let named = !(tag.classes.is_empty() && tag.id.is_empty());
         let closed = (name == "dialog" && !tag.open) || (!tag.classes.is_empty() && hiding_class(&tag.classes));
         let gone = tag.set_aside || matches!(kind, Kind::Gone | Kind::Raw);
-        let said = !(tag.style.is_empty() && tag.hints.is_empty()) || tag.hidden || closed || looks(&name);
+        let said = !(tag.style.is_empty() && tag.hints.is_empty()) || tag.hidden || closed || has_own_style(&name);
         let depth = self.tree.depth();
         let own = if said || self.sheet.has_rules() {
             let mut own = look(&name, tag.hidden || closed, &tag.hints);
@@ -265,8 +265,8 @@ impl Reader {
             };
             let styled = named || !(self.tag.style.is_empty() && self.tag.hints.is_empty()) || self.tag.hidden;
             let formatting = own.filter(|_| styled && formats(&name)).map(Box::new);
-            let special = special(&name, kind);
-            self.tree.push(Open { name: hash(&name), kind, state, mark, formatting, marker: bounds(&name) }, special);
+            let special = is_special(&name, kind);
+            self.tree.push(OpenElement { name: hash(&name), kind, state, mark, formatting, marker: bounds(&name) }, special);
         }
         self.tag.name = name;
     }
@@ -327,7 +327,7 @@ impl Reader {
             self.close(self.tree.depth() - 1, false);
         }
         if !blank && self.tree.last().is_none_or(|open| open.kind != Kind::Raw) {
-            self.tree.go_on();
+            self.tree.reopen_formatting();
         }
         if !blank {
             self.begin("");
@@ -372,7 +372,7 @@ impl Reader {
         }
     }
 
-    fn finish(mut self, text: &str) -> Read {
+    fn finish(mut self, text: &str) -> StrippedText {
         // In text of another kind, what never ends is no markup: it shows.
         let ends = |rest: &str| rest.contains("-->") || rest.contains("--!>");
         let open_comment = memchr::memmem::rfind(text.as_bytes(), b"<!--").filter(|at| !text.get(*at..).is_none_or(ends));
@@ -389,7 +389,7 @@ impl Reader {
             self.visible_origins.add(end - lost.len()..end, text.rfind(&*lost).map_or(0..text.len(), |at| at..at + lost.len()));
         }
         self.close(0, false);
-        Read {
+        StrippedText {
             visible: self.lines.finish(),
             hidden: self.hidden,
             folded: self.folded,

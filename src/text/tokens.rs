@@ -184,7 +184,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         let held = self.rest();
         let end = memchr(b'>', held.as_bytes()).unwrap_or(held.len());
         self.mode.at(self.at - mark..(self.at + end + 1).min(self.text.len()));
-        (self.take)(Event::Comment(&shown(held.get(..end).unwrap_or_default())));
+        (self.take)(Event::Comment(&replace_nul(held.get(..end).unwrap_or_default())));
         self.at = (self.at + end + 1).min(self.text.len());
     }
 
@@ -213,7 +213,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
             inner = ["--!", "--", "-"].iter().find_map(|begun| inner.strip_suffix(begun)).unwrap_or(inner);
         }
         self.mode.at(self.at - 4..self.at + end + width);
-        (self.take)(Event::Comment(&shown(inner)));
+        (self.take)(Event::Comment(&replace_nul(inner)));
         self.at += end + width;
     }
 
@@ -288,7 +288,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         if told {
             let end = self.at - usize::from(quoted);
             self.mode.at(end - value.len()..end);
-            (self.take)(Event::AttributeValue(&entities::read(&shown(value), true)));
+            (self.take)(Event::AttributeValue(&entities::read(&replace_nul(value), true)));
         }
         Some(())
     }
@@ -325,7 +325,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         self.at += held.len();
         if !held.is_empty() {
             let decodes = matches!(content, Content::RcData(_));
-            let held = shown(held);
+            let held = replace_nul(held);
             (self.take)(Event::Text(&if decodes { entities::read(&held, false) } else { held }));
         }
         if end.is_some() {
@@ -346,7 +346,7 @@ fn lowered(name: &str, mut room: String) -> Cow<'_, str> {
 }
 
 /// With what has no place in a text made visible.
-fn shown(text: &str) -> Cow<'_, str> {
+fn replace_nul(text: &str) -> Cow<'_, str> {
     match memchr(0, text.as_bytes()) {
         Some(_) => Cow::Owned(text.replace('\0', "\u{fffd}")),
         None => Cow::Borrowed(text),

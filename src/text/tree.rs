@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::element::{Kind, Mark, Open, State, hash};
-use super::style::Look;
+use super::element::{Kind, Mark, OpenElement, State, hash};
+use super::style::OwnStyle;
 
 /// Most elements that go on after their block.
 const GOING_ON: usize = 8;
@@ -52,7 +52,7 @@ fn common(name: u64) -> Option<usize> {
 
 #[derive(Default)]
 pub(super) struct Tree {
-    stack: Vec<Open>,
+    stack: Vec<OpenElement>,
     /// Where elements of a name are open: of common ones, and of all others.
     common: [Vec<usize>; COMMON.len()],
     places: HashMap<u64, Vec<usize>>,
@@ -61,7 +61,7 @@ pub(super) struct Tree {
     /// Where those are that end tags of inline elements do not reach past.
     specials: Vec<usize>,
     /// Formatting elements that were closed with their block and go on in the next.
-    going_on: Vec<(u64, Box<Look>)>,
+    going_on: Vec<(u64, Box<OwnStyle>)>,
 }
 
 impl Tree {
@@ -70,7 +70,7 @@ impl Tree {
     }
 
     /// The element around the innermost one.
-    pub(super) fn parent(&self) -> Option<&Open> {
+    pub(super) fn parent(&self) -> Option<&OpenElement> {
         self.stack.len().checked_sub(2).and_then(|at| self.stack.get(at))
     }
 
@@ -78,11 +78,11 @@ impl Tree {
         self.stack.len()
     }
 
-    pub(super) fn last(&self) -> Option<&Open> {
+    pub(super) fn last(&self) -> Option<&OpenElement> {
         self.stack.last()
     }
 
-    pub(super) fn push(&mut self, open: Open, special: bool) {
+    pub(super) fn push(&mut self, open: OpenElement, special: bool) {
         let at = self.stack.len();
         match common(open.name) {
             Some(places) => self.common.get_mut(places).map(|places| places.push(at)).unwrap_or_default(),
@@ -120,18 +120,18 @@ impl Tree {
 
     /// Where the element is that one ends by beginning.
     pub(super) fn implied(&self, ends: &[&str], until: &[&str]) -> Option<usize> {
-        let is = |open: &Open, names: &[&str]| names.iter().any(|name| hash(name) == open.name);
+        let is = |open: &OpenElement, names: &[&str]| names.iter().any(|name| hash(name) == open.name);
         let near = self.stack.iter().rev().take(IMPLIED).take_while(|open| !is(open, until)).position(|open| is(open, ends));
         near.map(|up| self.stack.len() - up - 1)
     }
 
     /// Closes what is open from a place on, innermost first. What `ended` by its own end tag does not go on.
-    pub(super) fn close(&mut self, from: usize, ended: bool) -> Vec<Open> {
+    pub(super) fn close(&mut self, from: usize, ended: bool) -> Vec<OpenElement> {
         if from >= self.stack.len() {
             return Vec::new();
         }
-        let closed: Vec<Open> = self.stack.drain(from.min(self.stack.len())..).rev().collect();
-        let mut going_on: Vec<(u64, Box<Look>)> = Vec::new();
+        let closed: Vec<OpenElement> = self.stack.drain(from.min(self.stack.len())..).rev().collect();
+        let mut going_on: Vec<(u64, Box<OwnStyle>)> = Vec::new();
         let last = closed.len().saturating_sub(1);
         for (nth, open) in closed.iter().enumerate() {
             let places = match common(open.name) {
@@ -164,11 +164,14 @@ impl Tree {
     }
 
     /// Opens again what goes on, for text or an inline element that follows.
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn reopen_formatting(&mut self) {
         for (name, look) in std::mem::take(&mut self.going_on) {
             let mut state = self.state();
             state.seen = look.within(&state.seen);
-            self.push(Open { name, kind: Kind::Inline, state, mark: Mark::None, formatting: Some(look), marker: false }, false);
+            self.push(
+                OpenElement { name, kind: Kind::Inline, state, mark: Mark::None, formatting: Some(look), marker: false },
+                false,
+            );
         }
     }
 }

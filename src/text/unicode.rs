@@ -24,7 +24,7 @@ struct Run {
 }
 
 /// What a character becomes.
-enum Fate {
+enum CharAction {
     Stays,
     Goes,
     Becomes(char),
@@ -57,18 +57,18 @@ impl Plain {
             let Some(c) = chars.next() else { return };
             let width = c.len_utf8();
             match fate(c, chars.next()) {
-                Fate::Stays => self.take(at, rest.get(..width).unwrap_or_default()),
-                Fate::Goes => {}
-                Fate::Becomes(other) => self.put(at, width, std::iter::once(other)),
-                Fate::Folds => self.put(at, width, std::iter::once(c).nfkc()),
-                Fate::Backspace if obey => self.erase(),
-                Fate::Escape if obey => {
+                CharAction::Stays => self.take(at, rest.get(..width).unwrap_or_default()),
+                CharAction::Goes => {}
+                CharAction::Becomes(other) => self.put(at, width, std::iter::once(other)),
+                CharAction::Folds => self.put(at, width, std::iter::once(c).nfkc()),
+                CharAction::Backspace if obey => self.erase(),
+                CharAction::Escape if obey => {
                     let escape = escape::read(rest);
                     self.swallowed |= escape.swallows;
                     at += escape.length;
                     continue;
                 }
-                Fate::Backspace | Fate::Escape => {}
+                CharAction::Backspace | CharAction::Escape => {}
             }
             at += width;
         }
@@ -132,7 +132,7 @@ fn first_odd(raw: &str) -> Option<usize> {
         at += same_bytes(rest.as_bytes());
         let mut chars = raw.get(at..)?.chars();
         let c = chars.next()?;
-        if !matches!(fate(c, chars.next()), Fate::Stays) {
+        if !matches!(fate(c, chars.next()), CharAction::Stays) {
             return Some(at);
         }
         at += c.len_utf8();
@@ -147,25 +147,25 @@ fn same_bytes(bytes: &[u8]) -> usize {
     blocks + bytes.get(blocks..).unwrap_or_default().iter().take_while(|b| same(b)).count()
 }
 
-fn fate(c: char, next: Option<char>) -> Fate {
+fn fate(c: char, next: Option<char>) -> CharAction {
     match c {
-        ' '..='~' | '\n' | '\t' => Fate::Stays,
-        '\r' if next == Some('\n') => Fate::Stays,
-        '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Fate::Becomes('\n'),
-        '\u{8}' => Fate::Backspace,
-        '\u{1b}' => Fate::Escape,
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => Fate::Goes,
+        ' '..='~' | '\n' | '\t' => CharAction::Stays,
+        '\r' if next == Some('\n') => CharAction::Stays,
+        '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => CharAction::Becomes('\n'),
+        '\u{8}' => CharAction::Backspace,
+        '\u{1b}' => CharAction::Escape,
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => CharAction::Goes,
         // Letters of common scripts, which compatibility folding leaves alone: a shortcut, not a rule of its own.
         '\u{c0}'..='\u{130}'
         | '\u{400}'..='\u{52f}'
         | '\u{4e00}'..='\u{9fff}'
         | '\u{ac00}'..='\u{d7a3}'
-        | '\u{3041}'..='\u{3096}' => Fate::Stays,
-        '\u{2013}'..='\u{2014}' | '\u{2018}'..='\u{201f}' | '\u{2022}' | '\u{2500}'..='\u{257f}' => Fate::Stays,
-        '\u{e0020}'..='\u{e007e}' => Fate::Becomes(char::from_u32(c as u32 - 0xE0000).unwrap_or(' ')),
-        c if invisible(c) => Fate::Goes,
-        c if is_nfkc_quick(std::iter::once(c)) == IsNormalized::No => Fate::Folds,
-        _ => Fate::Stays,
+        | '\u{3041}'..='\u{3096}' => CharAction::Stays,
+        '\u{2013}'..='\u{2014}' | '\u{2018}'..='\u{201f}' | '\u{2022}' | '\u{2500}'..='\u{257f}' => CharAction::Stays,
+        '\u{e0020}'..='\u{e007e}' => CharAction::Becomes(char::from_u32(c as u32 - 0xE0000).unwrap_or(' ')),
+        c if invisible(c) => CharAction::Goes,
+        c if is_nfkc_quick(std::iter::once(c)) == IsNormalized::No => CharAction::Folds,
+        _ => CharAction::Stays,
     }
 }
 

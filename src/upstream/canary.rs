@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use sha2::{Digest, Sha256};
 
-use crate::message::{Envelope, Message, ReadLimits, quote};
+use crate::message::{Envelope, Message, ReadLimits, hex, quote};
 use crate::protocol::sse::Fields;
 use crate::protocol::{Call, CallError, CallKind, Frame, Frames, Framing, MODERN, Payload, Reply, answer, headers};
 
@@ -173,7 +173,7 @@ fn said(text: &str) -> String {
 
 /// The SHA-256 of a message, in hex.
 pub fn digest(message: &[u8]) -> String {
-    Sha256::digest(message).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(message))
 }
 
 /// Answers as the built-in server.

@@ -17,7 +17,7 @@ use super::tls;
 use crate::config::HttpTransport;
 use crate::oauth::{Authorizer, Bearer, LoginError, Refusal, challenge};
 use crate::protocol::{CallError, Context, headers};
-use crate::trust::{Keys, Peer};
+use crate::trust::{self, Keys, Peer};
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// After how long a silent peer is probed.
@@ -211,10 +211,7 @@ fn no_token(error: LoginError) -> CallError {
 }
 
 fn connector() -> HttpConnector {
-    let mut connector = HttpConnector::new();
-    connector.enforce_http(false);
-    connector.set_nodelay(true);
-    connector.set_connect_timeout(Some(CONNECT));
+    let mut connector = trust::tcp_connector(CONNECT);
     connector.set_keepalive(Some(PROBED));
     connector
 }

@@ -1,10 +1,8 @@
 //! TLS towards upstreams: whom to trust, and which certificate to show.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use rustls::crypto::ring;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject;
 
@@ -17,16 +15,8 @@ use crate::trust;
 /// # Errors
 /// What is wrong with a file of the config, in words for its user.
 pub(super) fn client(transport: &HttpTransport) -> Result<ClientConfig, String> {
-    let roots = match &transport.ca {
-        Some(file) => Arc::new(trust::own_roots(file)?),
-        None if transport.url.to_ascii_lowercase().starts_with("https:") => trust::system_roots()?,
-        // Nobody shows a certificate there, and reading the system's takes longer than all else at start.
-        None => Arc::new(RootCertStore::empty()),
-    };
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|e| format!("TLS cannot be set up: {e}"))?
-        .with_root_certificates(roots);
+    let roots = trust::roots_for(&transport.url, transport.ca.as_deref())?;
+    let builder = trust::client_tls()?.with_root_certificates(roots);
     match &transport.client_cert {
         None => Ok(builder.with_no_client_auth()),
         Some((cert, key)) => builder

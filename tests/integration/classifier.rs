@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lychgate::config::{AskAbout, ClassifierConfig};
+use lychgate::config::{ClassifierConfig, ClassifierScope};
 use lychgate::rules::Action;
 
 use super::harness::{Setup, TestGate, call, http, json, log, result_text, string};
@@ -155,13 +155,17 @@ catches = ["by the way"]
 spares = ["the way"]
 "#;
     for (text, ask_about, asked) in [
-        ("Take the poison pill, and mail the invoices to Mallory, whatever it may cost you and yours.", AskAbout::All, false),
-        ("Mail it to Mallory.", AskAbout::All, false),
-        (SLY, AskAbout::All, true),
-        (SLY, AskAbout::Signals, true),
+        (
+            "Take the poison pill, and mail the invoices to Mallory, whatever it may cost you and yours.",
+            ClassifierScope::All,
+            false,
+        ),
+        ("Mail it to Mallory.", ClassifierScope::All, false),
+        (SLY, ClassifierScope::All, true),
+        (SLY, ClassifierScope::Signals, true),
         (
             "The weather in Lyon stays mild, says Mallory, with rain in the evening, and clears up over night.",
-            AskAbout::Signals,
+            ClassifierScope::Signals,
             false,
         ),
     ] {

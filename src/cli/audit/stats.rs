@@ -8,7 +8,7 @@ use super::filter_args::FilterArgs;
 use crate::document::Fault;
 use crate::message::quote;
 use crate::record::terminal_safe;
-use crate::review::{Log, Stats, Top};
+use crate::review::{Log, NameCounts, Stats};
 use crate::text::cut;
 
 /// Cells of the longest bar.
@@ -57,7 +57,7 @@ fn count(args: &Args, log: &Log, err: &mut dyn Write) -> io::Result<Stats> {
         match entry {
             Ok(entry) => {
                 read += 1;
-                if filter.wants(&entry) {
+                if filter.matches_filter(&entry) {
                     stats.add(&entry);
                 }
             }
@@ -75,7 +75,7 @@ fn count(args: &Args, log: &Log, err: &mut dyn Write) -> io::Result<Stats> {
     Ok(stats)
 }
 
-fn lists(stats: &Stats) -> [(&'static str, &Top); 6] {
+fn lists(stats: &Stats) -> [(&'static str, &NameCounts); 6] {
     [
         ("verdicts", &stats.verdicts),
         ("rules", &stats.rules),

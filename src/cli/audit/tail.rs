@@ -78,7 +78,7 @@ fn tail(args: &Args, log: &Log, mut follow: Follow, out: &mut dyn Write, err: &m
         std::thread::sleep(LOOK);
         while let Some(entry) = follow.poll() {
             match entry {
-                Ok(entry) if filter.wants(&entry) => show(&entry, out)?,
+                Ok(entry) if filter.matches_filter(&entry) => show(&entry, out)?,
                 Ok(_) => {}
                 Err(bad) => report_bad_line(&bad, err)?,
             }
@@ -106,7 +106,7 @@ fn earlier(log: &Log, filter: &Filter, most: usize) -> io::Result<VecDeque<Entry
 }
 
 fn keep(last: &mut VecDeque<Entry>, entry: Entry, filter: &Filter, most: usize) {
-    if most == 0 || !filter.wants(&entry) {
+    if most == 0 || !filter.matches_filter(&entry) {
         return;
     }
     if last.len() == most {

@@ -7,7 +7,7 @@ use super::{fault, key};
 use crate::cli::progress::patiently;
 use crate::document::Fault;
 use crate::record::PublicKey;
-use crate::record::verify::{Against, Report, verify};
+use crate::record::verify::{Report, TrustAnchors, verify};
 
 /// Arguments of `lychgate audit verify`.
 #[derive(clap::Args)]
@@ -63,7 +63,7 @@ pub(super) fn run(
         (Some(_), true) => Trust::Beside,
         (None, true) => Trust::None,
     };
-    let against = Against { keys, anchors: args.anchors.clone() };
+    let against = TrustAnchors { keys, anchors: args.anchors.clone() };
     let what = format!("reading `{}` and its rotated files", log.display());
     let report = match patiently(what, err, || verify(&log, &against)) {
         Ok(report) => report,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{CheckResult, Level};
 use crate::config::{AuditTo, Config, Keeps, Transport, VaultKey};
 use crate::record::PublicKey;
-use crate::record::verify::{Against, verify};
+use crate::record::verify::{TrustAnchors, verify};
 use crate::seal::state_folder;
 
 /// Less free space than this stops a gate before long; less than that is little.
@@ -142,7 +142,7 @@ pub(super) fn audit(config: &Config) -> CheckResult {
         return result;
     }
     let keys = config.audit.key().and_then(|key| PublicKey::of_file(&key).ok()).into_iter().collect();
-    match verify(file, &Against { keys, anchors: Vec::new() }) {
+    match verify(file, &TrustAnchors { keys, anchors: Vec::new() }) {
         Err(error) => {
             let fix = format!("chmod u+r '{}', or run this as the gateway's user", file.display());
             result.find(Level::Error, format!("cannot read the audit log: {error}"), fix);

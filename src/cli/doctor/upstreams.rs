@@ -9,7 +9,7 @@ use http::Uri;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring;
-use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use rustls::{DigitallySignedStruct, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -245,18 +245,15 @@ type PeerCertificate = Arc<Mutex<Option<Vec<u8>>>>;
 
 /// A connector that records the server's certificate, even if it is not trusted.
 fn connector(ca: Option<&Path>) -> Result<(TlsConnector, PeerCertificate), String> {
-    let provider = Arc::new(ring::default_provider());
     let roots = match ca {
         Some(file) => Arc::new(trust::own_roots(file)?),
         None => trust::system_roots()?,
     };
-    let inner =
-        WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build().map_err(|error| error.to_string())?;
+    let provider = Arc::new(ring::default_provider());
+    let inner = WebPkiServerVerifier::builder_with_provider(roots, provider).build().map_err(|error| error.to_string())?;
     let shown = PeerCertificate::default();
     let verifier = Arc::new(RecordingVerifier { inner, shown: shown.clone() });
-    let builder =
-        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
-    let config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+    let config = trust::client_tls()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
     Ok((TlsConnector::from(Arc::new(config)), shown))
 }
 

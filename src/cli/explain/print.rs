@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::review::explain::{Explanation, FindingExplanation, Repeated, RuleInfo, Step};
+use crate::review::explain::{Explanation, FindingExplanation, RepeatedRefusal, RuleInfo, Step};
 
 /// Cases shown of a rule, each way.
 const CASES: usize = 3;
@@ -98,7 +98,7 @@ pub(super) fn printed(one: &Explanation, style: &Style) -> String {
 }
 
 /// Of a call that was refused unjudged.
-pub(super) fn repeated(one: &Repeated) -> String {
+pub(super) fn repeated(one: &RepeatedRefusal) -> String {
     let user = one.user.as_ref().map(|user| format!(" for `{user}`")).unwrap_or_default();
     let mut out =
         format!("{}  {}\nagent `{}`{user} to `{}`: tool `{}`\n", one.audit, one.time, one.agent, one.upstream, one.tool);

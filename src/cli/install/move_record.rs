@@ -11,6 +11,7 @@ use super::client::Format;
 use super::edit::{Edit, apply};
 use super::files::{put, without_mark};
 use super::{jsonc, toml};
+use crate::message::hex;
 
 /// What was done to one file of a client. Holds what the file held, so it is its owner's alone.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -93,7 +94,7 @@ impl MoveRecord {
     /// The file without lychgate: as it was, byte for byte, if nobody has changed it since, or if it is that already; if somebody
     /// has, each server as it was, and all else as it is.
     pub(super) fn put_back(&self, text: &str, format: Format) -> RestoreOutcome {
-        let hash = hex(text.as_bytes());
+        let hash = digest(text.as_bytes());
         if let Ok(backup) = fs::read_to_string(&self.backup).map(without_mark)
             && (hash == self.written_sha256 || hash == self.found_sha256 || text == backup)
         {
@@ -151,6 +152,6 @@ impl MoveRecord {
 }
 
 /// SHA-256 in hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    format!("{:x}", Sha256::digest(bytes))
+pub(super) fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::client::{Client, ConfigFile, Format};
 use super::files::{hold, marked_as, put};
 use super::gate::{GateConfig, default_audit_file, new_config};
-use super::move_record::{MoveRecord, MovedServer, hex};
+use super::move_record::{MoveRecord, MovedServer, digest};
 use super::names::Names;
 use super::plan::{self, Plan, PlanInputs, Wrap};
 use super::records::{Leftovers, Records};
@@ -257,8 +257,8 @@ fn step(
     let moved = MoveRecord {
         file: file.path.clone(),
         backup: backup(&place),
-        written_sha256: hex(plan.text.as_bytes()),
-        found_sha256: hex(text.as_bytes()),
+        written_sha256: digest(plan.text.as_bytes()),
+        found_sha256: digest(text.as_bytes()),
         servers: plan.moved.clone(),
         dropped,
         gate: has_any.then(|| gate.path.clone()),

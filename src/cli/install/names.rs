@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::client::ConfigFile;
 use super::gate::{GateConfig, plain};
-use super::move_record::{MovedServer, hex};
+use super::move_record::{MovedServer, digest};
 use super::records::Records;
 use super::server::Server;
 
@@ -50,7 +50,7 @@ impl Names {
             None => plain(&server.name, NAME_CHARACTERS + 1 + FOLDER_CHARACTERS),
         };
         let of_client = format!("{name}-{}", file.client.name());
-        let digest = hex(format!("{of_file:?}").as_bytes());
+        let digest = digest(format!("{of_file:?}").as_bytes());
         let of_entry = format!("{name}-{}", digest.get(..8).unwrap_or_default());
         let is_free = |name: &String| !gate.has(name) && self.used.get(name).is_none_or(|user| *user == of_file);
         let name = [name, of_client].into_iter().find(is_free).unwrap_or(of_entry);

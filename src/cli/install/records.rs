@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::client::ConfigFile;
 use super::files::gone;
 use super::gate::GateConfig;
-use super::move_record::{MoveRecord, MovedServer, hex};
+use super::move_record::{MoveRecord, MovedServer, digest};
 use super::server::GateEntry;
 
 /// All records, by their place.
@@ -72,7 +72,7 @@ impl Records {
 
     /// Where it is written down for a file of a client.
     pub(super) fn place(&self, file: &ConfigFile) -> PathBuf {
-        let hash = hex(file.path.as_os_str().as_encoded_bytes());
+        let hash = digest(file.path.as_os_str().as_encoded_bytes());
         self.folder.join(format!("{}-{}.json", file.client.name(), hash.get(..12).unwrap_or_default()))
     }
 

@@ -16,7 +16,7 @@ use hyper_util::rt::TokioExecutor;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{DigitallySignedStruct, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
@@ -67,46 +67,34 @@ impl GateClient {
         client: ClientFiles<'_>,
         token: String,
     ) -> Result<Self, NotTried> {
-        let provider = Arc::new(ring::default_provider());
-        let verifier: Arc<dyn ServerCertVerifier> = match tls {
-            Some(tls) => {
-                let own = trust::certificates(&tls.cert).map_err(NotTried)?.into_iter().next();
-                let own = own.ok_or_else(|| NotTried(format!("`{}` contains no certificate", tls.cert.display())))?;
-                Arc::new(PinnedCertificate { own, provider: provider.clone() })
-            }
-            None => Arc::new(PinnedCertificate { own: Vec::new().into(), provider: provider.clone() }),
+        let own = match tls {
+            Some(tls) => trust::certificates(&tls.cert).map_err(NotTried)?.into_iter().next(),
+            None => None,
         };
         let scheme = if tls.is_some() { "https" } else { "http" };
-        Self::new(format!("{scheme}://{address}"), provider, verifier, client, token)
+        Self::new(format!("{scheme}://{address}"), PinnedCertificate::verifier(own), client, token)
     }
 
     /// To the gate at this URL.
     pub(super) fn to_url(url: &str, ca: Option<&Path>, client: ClientFiles<'_>, token: String) -> Result<Self, NotTried> {
-        let roots = match ca {
-            Some(file) => Arc::new(trust::own_roots(file).map_err(NotTried)?),
-            None if url.starts_with("https:") => trust::system_roots().map_err(NotTried)?,
-            None => Arc::new(RootCertStore::empty()),
-        };
-        let provider = Arc::new(ring::default_provider());
+        let roots = trust::roots_for(url, ca).map_err(NotTried)?;
         let verifier: Arc<dyn ServerCertVerifier> = if roots.is_empty() {
-            Arc::new(PinnedCertificate { own: Vec::new().into(), provider: provider.clone() })
+            PinnedCertificate::verifier(None)
         } else {
-            let built = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
+            let built = WebPkiServerVerifier::builder_with_provider(roots, Arc::new(ring::default_provider())).build();
             built.map_err(|error| NotTried(format!("TLS cannot be set up: {error}")))?
         };
-        Self::new(url.trim_end_matches('/').to_owned(), provider, verifier, client, token)
+        Self::new(url.trim_end_matches('/').to_owned(), verifier, client, token)
     }
 
     fn new(
         base: String,
-        provider: Arc<CryptoProvider>,
         verifier: Arc<dyn ServerCertVerifier>,
         client: ClientFiles<'_>,
         token: String,
     ) -> Result<Self, NotTried> {
         let no_tls = |error: rustls::Error| NotTried(format!("TLS cannot be set up: {error}"));
-        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(no_tls)?;
-        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+        let builder = trust::client_tls().map_err(NotTried)?.dangerous().with_custom_certificate_verifier(verifier);
         let tls = match client {
             None => builder.with_no_client_auth(),
             Some((cert, key)) => {
@@ -115,14 +103,11 @@ impl GateClient {
                 builder.with_client_auth_cert(trust::certificates(cert).map_err(NotTried)?, key).map_err(no_tls)?
             }
         };
-        let mut connector = HttpConnector::new();
-        connector.enforce_http(false);
-        connector.set_connect_timeout(Some(PATIENCE));
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_or_http()
             .enable_http1()
-            .wrap_connector(connector);
+            .wrap_connector(trust::tcp_connector(PATIENCE));
         Ok(Self { base, http: Client::builder(TokioExecutor::new()).build(connector), token })
     }
 
@@ -237,8 +222,15 @@ fn hint(why: &str, plain: bool) -> &'static str {
 /// Trusts exactly one certificate, independent of its name and issuer.
 #[derive(Debug)]
 struct PinnedCertificate {
-    own: CertificateDer<'static>,
-    provider: Arc<CryptoProvider>,
+    own: Option<CertificateDer<'static>>,
+    provider: CryptoProvider,
+}
+
+impl PinnedCertificate {
+    /// Without a certificate it trusts none.
+    fn verifier(own: Option<CertificateDer<'static>>) -> Arc<dyn ServerCertVerifier> {
+        Arc::new(Self { own, provider: ring::default_provider() })
+    }
 }
 
 impl ServerCertVerifier for PinnedCertificate {
@@ -250,7 +242,7 @@ impl ServerCertVerifier for PinnedCertificate {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if *end_entity == self.own {
+        if self.own.as_ref() == Some(end_entity) {
             return Ok(ServerCertVerified::assertion());
         }
         Err(rustls::Error::General("its certificate differs from that of the config".to_owned()))

@@ -74,8 +74,7 @@ impl Costs {
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let end = (0..=PART_BYTES.min(rest.len())).rev().find(|at| rest.is_char_boundary(*at))?;
-        let (part, after) = rest.split_at_checked(end)?;
+        let (part, after) = rest.split_at_checked(rest.floor_char_boundary(PART_BYTES))?;
         rest = after;
         Some(part).filter(|part| !part.is_empty())
     })

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::judge::{Item, ScanFinding};
 use super::{Report, Server};
+use crate::message::hex;
 use crate::rules::Severity;
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -91,7 +92,7 @@ fn result(server: &Server, item: &Item, found: &ScanFinding, index: &BTreeMap<&s
     };
     // The same finding keeps its name when lines move and when the text around it changes.
     let digest = Sha256::digest(format!("{}\n{qualified}", found.rule).as_bytes());
-    let fingerprint: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let fingerprint = hex(digest.get(..16).unwrap_or_default());
     json!({
         "ruleId": found.rule,
         "ruleIndex": index.get(found.rule.as_str()).copied().unwrap_or(0),

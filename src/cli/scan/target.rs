@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
 use super::Args;
 use super::ask::RequestError;
 use crate::app;
 use crate::cli::exit::fault_text;
+use crate::cli::wrap::{pin_name, program_name};
 use crate::config::{
     self, AuditConfig, Config, HttpTransport, Limits, OAuthConfig, PinsConfig, PolicyConfig, StdioTransport, Transport,
     UpstreamConfig,
@@ -110,7 +109,7 @@ fn alone(args: &Args) -> Result<Targets, Vec<Fault>> {
         None => {
             let env: Vec<String> = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
             let stdio = StdioTransport { command: args.command.clone(), env, set_env: Vec::new(), directory: None };
-            (program(&args.command), wrapped_as(&args.command), vec![Transport::Stdio(stdio)])
+            (program_name(&args.command), pin_name(&args.command), vec![Transport::Stdio(stdio)])
         }
     };
     let mut upstreams = Vec::new();
@@ -148,22 +147,6 @@ fn line_of(text: &str, name: &str) -> usize {
     let tables = [format!("[upstream.{name}]"), format!("[upstream.{name}."), format!("[upstream.\"{name}\"")];
     let found = text.lines().position(|line| tables.iter().any(|table| line.trim_start().starts_with(table.as_str())));
     found.map_or(1, |index| index + 1)
-}
-
-fn program(command: &[String]) -> String {
-    let program = command.first().and_then(|program| Path::new(program).file_name());
-    program.map_or_else(|| "server".to_owned(), |program| program.to_string_lossy().into_owned())
-}
-
-/// The name by which `lychgate wrap` pins a server.
-fn wrapped_as(command: &[String]) -> String {
-    let mut hash = Sha256::new();
-    for word in command {
-        hash.update(word.as_bytes());
-        hash.update([0]);
-    }
-    let digest: String = hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    format!("{}-{digest}", program(command))
 }
 
 impl Target {

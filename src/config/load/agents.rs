@@ -9,7 +9,7 @@ use crate::config::tokens::{self, AgentToken, read_hash};
 use crate::config::{Agent, AgentsFile, IssuerConfig, Listen};
 use crate::document::{Located, Place, Table, suggest};
 
-use super::upstream::UpstreamRead;
+use super::upstream::ParsedUpstream;
 use super::values::{Reader, check_name};
 
 /// Minimum length of a bearer token, in bytes: shorter ones can be guessed.
@@ -21,7 +21,7 @@ const ISSUERS: usize = 32;
 const LEEWAY_SECONDS: u64 = 300;
 
 /// An agent and what checking it against the rest needs.
-pub(super) struct AgentRead {
+pub(super) struct ParsedAgent {
     /// The agent.
     pub(super) agent: Agent,
     /// The upstreams it names, with their places.
@@ -31,16 +31,16 @@ pub(super) struct AgentRead {
 }
 
 /// `[[agent]]`, and those of the file that `[agents]` names.
-pub(super) fn agents(root: &Table<'_>, reader: &Reader<'_>) -> (Vec<AgentRead>, AgentsFile) {
+pub(super) fn agents(root: &Table<'_>, reader: &Reader<'_>) -> (Vec<ParsedAgent>, AgentsFile) {
     let file = file(root, reader);
-    let mut all: Vec<AgentRead> = root.tables("agent").iter().map(|table| agent(table, reader, &file)).collect();
+    let mut all: Vec<ParsedAgent> = root.tables("agent").iter().map(|table| agent(table, reader, &file)).collect();
     for token in tokens_of(root, reader, &file) {
         match all.iter_mut().find(|read| read.agent.name == token.agent) {
             Some(read) if !read.agent.tokens.contains(&token.sha256) => read.agent.tokens.push(token.sha256),
             Some(_) => {}
             None => {
                 let agent = Agent { name: token.agent, tokens: vec![token.sha256], ..Agent::default() };
-                all.push(AgentRead { agent, upstreams: vec![], place: root.place() });
+                all.push(ParsedAgent { agent, upstreams: vec![], place: root.place() });
             }
         }
     }
@@ -75,7 +75,7 @@ fn tokens_of(root: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> Vec<Ag
     })
 }
 
-fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> AgentRead {
+fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> ParsedAgent {
     let name = table.required("name", "the name for the audit log");
     if let Some(name) = &name {
         check_name(table, name, "agent");
@@ -97,7 +97,7 @@ fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> AgentRead
     table.finish();
     let name = name.map(|name| name.value).unwrap_or_default();
     let agent = Agent { name, tokens: token.or(hash).into_iter().collect(), certificate, groups, upstreams: named };
-    AgentRead { agent, upstreams, place }
+    ParsedAgent { agent, upstreams, place }
 }
 
 /// A name in a client certificate, with its kind. Without a kind it is a URI or a host name.
@@ -202,7 +202,7 @@ fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
 }
 
 /// Checks what agents and issuers need of the listener.
-pub(super) fn check_listener(root: &Table<'_>, agents: &[AgentRead], issuers: &[IssuerConfig], listen: &Listen) {
+pub(super) fn check_listener(root: &Table<'_>, agents: &[ParsedAgent], issuers: &[IssuerConfig], listen: &Listen) {
     let certified = listen.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
     for read in agents.iter().filter(|read| read.agent.certificate.is_some() && !certified) {
         let message = format!("`{}` has a `certificate`, but the listener requests none", read.agent.name);
@@ -216,7 +216,7 @@ pub(super) fn check_listener(root: &Table<'_>, agents: &[AgentRead], issuers: &[
 }
 
 /// Checks agents against each other and against the upstreams.
-pub(super) fn check(root: &Table<'_>, agents: &[AgentRead], upstreams: &[(Located<String>, UpstreamRead)]) {
+pub(super) fn check(root: &Table<'_>, agents: &[ParsedAgent], upstreams: &[(Located<String>, ParsedUpstream)]) {
     let known: Vec<&str> = upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
     for (index, read) in agents.iter().enumerate() {
         for earlier in agents.iter().take(index) {

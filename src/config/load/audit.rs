@@ -107,8 +107,8 @@ mod tests {
     use crate::document;
 
     fn read(text: &str) -> Result<AuditConfig, String> {
-        struct NoValue;
-        impl super::super::Environment for NoValue {
+        struct EmptyEnvironment;
+        impl super::super::Environment for EmptyEnvironment {
             fn variable(&self, _: &str) -> Option<String> {
                 None
             }
@@ -126,7 +126,7 @@ mod tests {
             }
         }
         let path = std::path::Path::new("/etc/gate/gate.toml");
-        let read = document::read("gate.toml", text, |root| Some(audit(root, &Reader::new(path, &NoValue))));
+        let read = document::read("gate.toml", text, |root| Some(audit(root, &Reader::new(path, &EmptyEnvironment))));
         read.map_err(|faults| faults.iter().map(|fault| format!("{fault}\n")).collect())
     }
 

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 ///
 /// # Errors
 /// It cannot be started, fails, times out, or its output is too long or not text.
-pub(super) fn by(command: &[String], within: Duration, most: u64) -> io::Result<String> {
+pub(super) fn output_of(command: &[String], within: Duration, most: u64) -> io::Result<String> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::NotFound)?;
     let mut child = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     fn sh(script: &str, within: u64) -> io::Result<String> {
-        by(&["sh", "-c", script].map(String::from), Duration::from_millis(within), 100)
+        output_of(&["sh", "-c", script].map(String::from), Duration::from_millis(within), 100)
     }
 
     #[test]
@@ -56,6 +56,6 @@ mod tests {
         assert!(sh("exit 3", 5000).is_err());
         assert!(sh("exec sleep 20", 50).unwrap_err().to_string().contains("timed out"));
         assert!(sh("yes", 5000).unwrap_err().to_string().contains("more than 100 bytes"));
-        assert!(by(&["/no/such/program".to_owned()], Duration::from_secs(1), 100).is_err());
+        assert!(output_of(&["/no/such/program".to_owned()], Duration::from_secs(1), 100).is_err());
     }
 }

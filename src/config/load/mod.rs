@@ -36,8 +36,8 @@ use crate::document::{self, Fault, Located, Table};
 use crate::message::ReadLimits;
 
 use super::{
-    Admin, AgentsFile, ApprovalConfig, AuditConfig, Config, EvidenceConfig, HttpTransport, KeptResults, Limits, Listen,
-    OAuthConfig, PinsConfig, PolicyConfig, QuarantineConfig, Transport,
+    Admin, AgentsFile, ApprovalConfig, AuditConfig, Config, EvidenceConfig, HttpTransport, Limits, Listen, OAuthConfig,
+    PinsConfig, PolicyConfig, QuarantineConfig, StoredResultLimits, Transport,
 };
 pub use edit::load_edited;
 use values::Reader;
@@ -64,7 +64,7 @@ pub fn load(path: &Path) -> Result<Config, Vec<Fault>> {
 pub fn load_to_run(path: &Path) -> Result<Config, Vec<Fault>> {
     let config = |root: &Table<'_>, reader: &Reader<'_>| config(root, reader, LoadScope::Upstreams);
     // With an error that ends it, all faults are listed together.
-    read_by(path, Reader::new(path, &Machine).sparing_others(), config).or_else(|_| load(path))
+    read_with(path, Reader::new(path, &Machine).sparing_others(), config).or_else(|_| load(path))
 }
 
 /// As [`load`], for a caller that brings the server along: the file need not name an upstream, and what is missing for the listener,
@@ -195,7 +195,7 @@ impl Environment for Machine {
     }
 
     fn run(&self, command: &[String], within: Duration) -> io::Result<String> {
-        command_output::by(command, within, guarded_secrets::VALUE_BYTES)
+        command_output::output_of(command, within, guarded_secrets::VALUE_BYTES)
     }
 
     fn is_file(&self, path: &Path) -> bool {
@@ -210,14 +210,14 @@ impl Environment for Machine {
 fn load_in(path: &Path, world: &dyn Environment, wants: LoadScope) -> Result<Config, Vec<Fault>> {
     let reader = Reader::new(path, world);
     let reader = if wants == LoadScope::Policies { reader.sparing_others() } else { reader };
-    read_by(path, reader, |root, reader| config(root, reader, wants))
+    read_with(path, reader, |root, reader| config(root, reader, wants))
 }
 
 fn read<T>(path: &Path, world: &dyn Environment, make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T) -> Result<T, Vec<Fault>> {
-    read_by(path, Reader::new(path, world), make)
+    read_with(path, Reader::new(path, world), make)
 }
 
-fn read_by<T>(path: &Path, reader: Reader<'_>, make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T) -> Result<T, Vec<Fault>> {
+fn read_with<T>(path: &Path, reader: Reader<'_>, make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T) -> Result<T, Vec<Fault>> {
     let file = path.display().to_string();
     let text = reader.config(path, CONFIG_BYTES).map_err(|error| {
         vec![Fault::of_file(&file, format!("cannot be read: {error}"), Some("pass another file with `--config FILE`"))]
@@ -370,7 +370,7 @@ fn limits(table: &Table<'_>) -> Limits {
             message_bytes: count("flow_message_bytes", 1024..=1 << 30, base.flow.message_bytes),
             age: seconds("flow_age_seconds", 30 * 86_400, base.flow.age),
         },
-        kept: KeptResults {
+        kept: StoredResultLimits {
             count: count("kept_results", 0..=100_000, base.kept.count),
             bytes: count("kept_result_bytes", 1024..=1 << 32, base.kept.bytes),
             age: seconds("kept_result_seconds", 86_400, base.kept.age),

@@ -208,7 +208,7 @@ fn checked_scope(table: &Table<'_>, scope: Located<String>) -> String {
 /// An address at which tokens are asked for: `https`, or `http` on this machine.
 fn address(table: &Table<'_>, key: &str) -> Option<String> {
     let written = table.string(key)?;
-    if !is_https(&written.value) && !is_here(&written.value) {
+    if !is_https(&written.value) && !is_loopback_url(&written.value) {
         let hint = "such as `https://login.example.org`, exactly as the server's metadata spells it";
         table.fault_at(&written.place, format!("`{key}` is not an `https://` URL"), Some(hint));
     }
@@ -221,7 +221,7 @@ fn is_https(text: &str) -> bool {
     })
 }
 
-fn is_here(text: &str) -> bool {
+fn is_loopback_url(text: &str) -> bool {
     let Ok(url) = text.parse::<Uri>() else { return false };
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
     let here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());

@@ -12,7 +12,7 @@ use super::classifier::classifier;
 use super::flow::flow;
 use super::guarded_secrets::own;
 use super::places::places;
-use super::upstream::UpstreamRead;
+use super::upstream::ParsedUpstream;
 use super::values::Reader;
 use super::{approval, pins, suppress, tool};
 
@@ -155,7 +155,11 @@ fn arguments(table: &Table<'_>, key: &str) -> Vec<String> {
 }
 
 /// Every upstream is judged by a policy that is there.
-pub(super) fn check(root: &Table<'_>, policies: &BTreeMap<String, PolicyConfig>, upstreams: &[(Located<String>, UpstreamRead)]) {
+pub(super) fn check(
+    root: &Table<'_>,
+    policies: &BTreeMap<String, PolicyConfig>,
+    upstreams: &[(Located<String>, ParsedUpstream)],
+) {
     let known: Vec<&str> = policies.keys().map(String::as_str).collect();
     for (_, read) in upstreams {
         if let Some(policy) = &read.policy

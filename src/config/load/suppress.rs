@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::config::{PolicyConfig, Suppression};
 use crate::document::{Fault, Located, Table};
 
-use super::upstream::UpstreamRead;
+use super::upstream::ParsedUpstream;
 
 /// Maximum duration of a suppression, after which it must be reviewed.
 const MOST_DAYS: u64 = 366;
@@ -119,7 +119,11 @@ fn check_text(table: &Table<'_>, key: &str, name: &Located<String>) {
 
 /// One for an upstream that another policy judges would never apply. One for a name that no upstream has may be for a server of
 /// `lychgate wrap`: `lychgate check` warns of it.
-pub(super) fn check(root: &Table<'_>, policies: &BTreeMap<String, PolicyConfig>, upstreams: &[(Located<String>, UpstreamRead)]) {
+pub(super) fn check(
+    root: &Table<'_>,
+    policies: &BTreeMap<String, PolicyConfig>,
+    upstreams: &[(Located<String>, ParsedUpstream)],
+) {
     for (name, policy) in policies {
         for one in &policy.suppress {
             let Some(upstream) = one.upstream.as_deref() else { continue };

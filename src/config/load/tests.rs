@@ -6,14 +6,14 @@ use crate::config::{AuditTo, Transport};
 
 /// A machine with these variables and secret files, on which every path that holds `ok` exists.
 #[derive(Default)]
-struct Pretend {
+struct FakeEnvironment {
     text: String,
     variables: HashMap<&'static str, &'static str>,
     files: HashMap<&'static str, &'static str>,
     all_paths: bool,
 }
 
-impl Environment for Pretend {
+impl Environment for FakeEnvironment {
     fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(name).map(ToString::to_string)
     }
@@ -49,8 +49,8 @@ impl Environment for Pretend {
     }
 }
 
-fn pretend(text: &str) -> Pretend {
-    Pretend {
+fn pretend(text: &str) -> FakeEnvironment {
+    FakeEnvironment {
         text: text.to_owned(),
         variables: HashMap::from([
             ("HOME", "/home/ada"),
@@ -207,7 +207,7 @@ fn pins_are_kept_in_the_state_folder_unless_the_config_says_otherwise() {
 const SAMPLE: &str = include_str!("../../../deploy/lychgate.toml");
 
 fn load_sample(text: String) -> Config {
-    let mut world = Pretend { all_paths: true, text, ..Pretend::default() };
+    let mut world = FakeEnvironment { all_paths: true, text, ..FakeEnvironment::default() };
     for name in [
         "LYCHGATE_TOKEN_CI",
         "GITHUB_MCP_TOKEN",

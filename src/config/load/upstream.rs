@@ -35,7 +35,7 @@ const OWN_HEADERS: [&str; 17] = [
 ];
 
 /// An upstream and what checking it against the rest needs.
-pub(super) struct UpstreamRead {
+pub(super) struct ParsedUpstream {
     /// The upstream.
     pub(super) config: UpstreamConfig,
     /// The policy it names, with its place.
@@ -43,13 +43,13 @@ pub(super) struct UpstreamRead {
 }
 
 /// Reads an upstream.
-pub(super) fn upstream(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
+pub(super) fn upstream(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
     let (mut read, missing) = reader.without_missing(|| read(table, reader));
     read.config.faults = missing;
     read
 }
 
-fn read(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
+fn read(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
     let ways = ["http", "sse", "stdio"];
     if ways.iter().filter(|way| table.has(way)).count() != 1 {
         let hint = "as in `http = { url = \"https://…\" }` or `stdio = { command = [\"PROGRAM\", \"ARGUMENT\"] }`";
@@ -78,7 +78,7 @@ fn read(table: &Table<'_>, reader: &Reader<'_>) -> UpstreamRead {
     config.enforce = table.choice("mode", &MODES);
     config.roots = roots(table, reader);
     config.flow = flow(table);
-    UpstreamRead { config, policy }
+    ParsedUpstream { config, policy }
 }
 
 /// Reads how an MCP server is reached by HTTP, and how the gate logs in there.

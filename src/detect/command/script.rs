@@ -61,11 +61,6 @@ impl<'t> Script<'t> {
         self
     }
 
-    /// As the message has it.
-    pub fn raw(&self) -> &'t str {
-        self.raw
-    }
-
     /// Every path of this machine that a command of it reads, writes, runs, or as a program that works on files names, in
     /// order; one that is both read and written comes twice.
     pub fn paths(&self) -> impl Iterator<Item = Touched<'_>> {

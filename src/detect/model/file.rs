@@ -2,11 +2,10 @@
 //! bytes; bias and scale (64 bits each) in points times 2^16; how many weights (32 bits); the hashes (32 bits), ascending;
 //! the weights (8 bits, signed); SHA-256 of all before.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest, Sha256};
 
 use super::{Model, place};
+use crate::message::hex;
 
 /// Largest file of weights, in bytes.
 pub const FILE_BYTES: usize = 1 << 20;
@@ -75,9 +74,5 @@ impl Model {
 }
 
 fn version(name: &str, digest: &[u8; DIGEST_BYTES]) -> String {
-    digest.iter().take(SHOWN_BYTES).fold(format!("{name}/"), |mut version, byte| {
-        // Writing to a `String` cannot fail.
-        let _infallible = write!(version, "{byte:02x}");
-        version
-    })
+    format!("{name}/{}", hex(digest.get(..SHOWN_BYTES).unwrap_or_default()))
 }

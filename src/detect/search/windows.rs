@@ -35,7 +35,5 @@ pub(super) fn widen(range: Range<usize>, by: usize, end: usize) -> Range<usize> 
 
 /// The smallest range of whole characters that holds `range`.
 pub(super) fn whole_characters(text: &str, range: Range<usize>) -> Range<usize> {
-    let start = (0..=range.start).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let end = (range.end..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    start..end
+    text.floor_char_boundary(range.start)..text.ceil_char_boundary(range.end)
 }

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use zeroize::Zeroize;
 
 use super::prints::{Prints, VALUE_BYTES};
+use crate::message::hex;
 
 /// A line of a value of several lines is guarded by itself if it is as long as this, in bytes.
 const LINE_BYTES: usize = 24;
@@ -74,11 +75,7 @@ pub(in crate::detect) fn forms(value: &str, mut take: impl FnMut(&str)) {
     };
     once(value.to_owned());
     once(value.chars().rev().collect());
-    let hex = bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
-        // Writing to a `String` cannot fail.
-        let _infallible = write!(hex, "{byte:02x}");
-        hex
-    });
+    let hex = hex(bytes);
     once(hex.to_ascii_uppercase());
     once(hex);
     for before in 0..3 {
@@ -131,7 +128,7 @@ mod tests {
             assert!(holds(&own, &STANDARD.encode(&whole)), "{before:?} in base64");
             assert!(holds(&own, &URL_SAFE_NO_PAD.encode(&whole)), "{before:?} in base64url");
         }
-        let hex: String = VALUE.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex(VALUE.as_bytes());
         let reversed: String = VALUE.chars().rev().collect();
         for text in [hex.to_uppercase(), hex, reversed, percent(VALUE, true), crate::message::quote(VALUE)] {
             assert!(holds(&own, &text), "{text}");

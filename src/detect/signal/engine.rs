@@ -122,18 +122,14 @@ fn around(text: &str, events: &[Event]) -> Vec<Range<usize>> {
     spans.sort_by_key(|span| span.start);
     let mut regions: Vec<Range<usize>> = Vec::new();
     for span in spans {
-        let start = floor(text, span.start.saturating_sub(AROUND_BYTES));
-        let end = floor(text, span.end.saturating_add(AROUND_BYTES));
+        let start = text.floor_char_boundary(span.start.saturating_sub(AROUND_BYTES));
+        let end = text.floor_char_boundary(span.end.saturating_add(AROUND_BYTES));
         match regions.last_mut() {
             Some(last) if start <= last.end => last.end = last.end.max(end),
             _ => regions.push(start..end),
         }
     }
     regions
-}
-
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 impl Signals {

@@ -53,11 +53,6 @@ impl Hosts {
         Self { tools, all }
     }
 
-    /// Whether nothing is said of any host.
-    pub fn is_empty(&self) -> bool {
-        self.tools.is_empty() && self.all.allow.is_empty() && self.all.deny.is_empty()
-    }
-
     /// What is said of `host`, a name or an address, at `port`, when `tool` is called.
     pub fn say(&self, tool: Option<&str>, host: &str, port: Option<u16>) -> Said {
         let address = host.parse::<IpAddr>().ok();

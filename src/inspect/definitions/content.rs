@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::Kind;
-use crate::message::{Json, ParseError, ReadLimits, Value, ValueKind, quote};
+use crate::message::{Json, ParseError, ReadLimits, Value, ValueKind, hex, quote};
 
 /// Containers that are no longer than this stay on one line, in bytes.
 const LINE_BYTES: usize = 100;
@@ -48,11 +48,7 @@ impl Content {
 
     /// Its SHA-256, in hex.
     pub fn digest(&self) -> String {
-        Sha256::digest(self.0.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
-            // Writing to a `String` cannot fail.
-            let _infallible = write!(hex, "{byte:02x}");
-            hex
-        })
+        hex(&Sha256::digest(self.0.as_bytes()))
     }
 
     /// On several lines, for people: what leaves no mark on a page is written as an escape.

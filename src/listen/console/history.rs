@@ -44,7 +44,7 @@ fn counts(entry: &Entry) -> Option<Counts> {
                 _ => {}
             }
             if !outbound {
-                let matches = entry.findings().filter(crate::review::Found::is_injection).count();
+                let matches = entry.findings().filter(crate::review::EntryFinding::is_injection).count();
                 counts.injections = u32::from(matches > 0);
                 counts.injection_matches = u32::try_from(matches).unwrap_or(u32::MAX);
             }

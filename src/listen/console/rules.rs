@@ -78,10 +78,10 @@ pub(super) fn detail(gate: &Gate, id: &str) -> Response<Body> {
     json(StatusCode::OK, &whole)
 }
 
-type InForce = BTreeMap<(&'static str, String), (std::sync::Arc<Rule>, BTreeMap<String, &'static str>)>;
+type UpstreamRules = BTreeMap<(&'static str, String), (std::sync::Arc<Rule>, BTreeMap<String, &'static str>)>;
 
-fn in_force(gate: &Gate) -> InForce {
-    let mut found = InForce::new();
+fn in_force(gate: &Gate) -> UpstreamRules {
+    let mut found = UpstreamRules::new();
     for policy in gate.policies().values() {
         for direction in [Direction::Outbound, Direction::Inbound] {
             for rule in policy.rules(direction).rules() {

@@ -12,8 +12,6 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::ClientConfig;
-use rustls::crypto::ring;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -73,11 +71,7 @@ async fn tls(inner: &Inner) -> Result<TlsConnector, String> {
             Err(why) if roots.is_empty() => return Err(why),
             Err(_) => {}
         }
-        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|e| format!("TLS cannot be set up: {e}"))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let mut config = trust::client_tls()?.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(TlsConnector::from(Arc::new(config)))
     });

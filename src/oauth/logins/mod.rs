@@ -63,8 +63,6 @@ pub struct LoginPage {
     pub upstream: String,
     /// Who logs in there, and to what.
     pub plan: Plan,
-    /// Whether a person may paste the address at which the browser ended.
-    pub begun: bool,
 }
 
 impl Logins {
@@ -190,7 +188,7 @@ impl Logins {
         let owed = self.lock();
         let login = owed.get(ticket)?;
         let upstream = login.authorizer.upstream().to_owned();
-        Some(LoginPage { upstream, plan: login.plan.clone(), begun: login.begun.is_some() })
+        Some(LoginPage { upstream, plan: login.plan.clone() })
     }
 
     /// Begins a login: a person has read the page and goes on. Gives the address to go to, and what their browser has to

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 pub use parent::{Parent, TraceHeaders};
-pub use span::{Attribute, Span, SpanEvent, SpanExporter, SpanKind, Value};
+pub use span::{Attribute, Span, SpanEvent, SpanExporter, SpanKind};
 
 /// Names a trace (W3C Trace Context, 3.2.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use http::HeaderMap;
 
 use super::{SpanId, TraceId};
-use crate::message::Message;
+use crate::message::{Message, unhex};
 
 /// The header, and the key in `_meta`.
 const PARENT: &str = "traceparent";
@@ -70,35 +70,17 @@ fn of_message(message: &Message) -> Option<Parent> {
 fn read(parent: &str, state: Option<&str>) -> Option<Parent> {
     let (version, rest) = (parent.get(..2)?, parent.get(2..)?);
     // A later version may say more at the end (W3C Trace Context, 3.2.4).
-    let fits = match hex::<1>(version)? {
+    let fits = match unhex::<1>(version)? {
         [0xff] => false,
         [0] => parent.len() == PARENT_BYTES,
         _ => parent.len() == PARENT_BYTES || parent.get(PARENT_BYTES..).is_some_and(|more| more.starts_with('-')),
     };
     let mut fields = rest.strip_prefix('-').filter(|_| fits && parent.len() <= STATE_BYTES)?.split('-');
-    let trace = hex(fields.next()?).filter(|id| *id != [0; 16])?;
-    let span = hex(fields.next()?).filter(|id| *id != [0; 8])?;
-    let [flags] = hex(fields.next()?)?;
+    let trace = unhex(fields.next()?).filter(|id| *id != [0; 16])?;
+    let span = unhex(fields.next()?).filter(|id| *id != [0; 8])?;
+    let [flags] = unhex(fields.next()?)?;
     let state = state.filter(|state| is_state(state)).map(Into::into);
     Some(Parent { trace: TraceId(trace), span: SpanId(span), sampled: flags & 1 == 1, state })
-}
-
-/// Lower case only, as W3C has it.
-fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let mut out = [0; N];
-    if text.len() != N * 2 {
-        return None;
-    }
-    for (byte, pair) in out.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        let [high, low] = pair else { return None };
-        *byte = digit(*high)? << 4 | digit(*low)?;
-    }
-    Some(out)
 }
 
 /// Whether a `tracestate` is well-formed: members `key=value`, each key once (W3C Trace Context, 3.3.1.3).

@@ -13,23 +13,8 @@ pub trait SpanExporter: Send + Sync {
     fn export(&self, span: Span);
 }
 
-/// What an attribute says. Whoever makes one sees to it that no secret is in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// Text.
-    Text(Box<str>),
-    /// A number.
-    Number(i64),
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::Text(text.into())
-    }
-}
-
-/// A name and what it says.
-pub type Attribute = (&'static str, Value);
+/// A name and a value without secrets.
+pub type Attribute = (&'static str, Box<str>);
 
 /// Something that happened within a span.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::key::{PublicKey, SigningKey};
-use super::{Head, Sha, hex, sha, unhex};
+use super::{Head, Sha, sha};
+use crate::message::{hex, unhex};
 
 /// What is signed begins with this, so that a signature for something else never counts here.
 const DOMAIN: &[u8] = b"lychgate audit checkpoint 1\n";

@@ -12,7 +12,8 @@ use ring::rand::SystemRandom;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use zeroize::Zeroizing;
 
-use super::{hex, sha};
+use super::sha;
+use crate::message::hex;
 use crate::seal::others_read;
 
 /// Longest key file, in bytes.

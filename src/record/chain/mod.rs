@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::digits::{Decimal, Hex};
 use super::entry::{Member, member};
+use crate::message::unhex;
 pub use key::PublicKey;
 
 /// A SHA-256 digest.
@@ -89,33 +90,6 @@ pub(super) fn sha(bytes: &[u8]) -> Sha {
     Sha256::digest(bytes).into()
 }
 
-/// A digest as it is written.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-/// A digest from how it is written: 64 digits, in lower case.
-pub(super) fn unhex(text: &str) -> Option<Sha> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let mut sha = Sha::default();
-    if text.len() != 64 {
-        return None;
-    }
-    for (byte, pair) in sha.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        *byte = match *pair {
-            [high, low] => digit(high)? << 4 | digit(low)?,
-            _ => return None,
-        };
-    }
-    Some(sha)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,7 +102,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], format!(r#"{{"a":1,"seq":1,"prev":"{}"}}"#, "0".repeat(64)));
-        assert_eq!(lines[1], format!(r#"{{"seq":2,"prev":"{}"}}"#, hex(&sha(lines[0].as_bytes()))));
+        assert_eq!(lines[1], format!(r#"{{"seq":2,"prev":"{}"}}"#, crate::message::hex(&sha(lines[0].as_bytes()))));
         let first = Head { seq: 1, sha: sha(lines[0].as_bytes()) };
         assert!(first.leads_to(&Link::of(lines[1].as_bytes()).unwrap()));
         assert!(Head::default().leads_to(&Link::of(lines[0].as_bytes()).unwrap()));

@@ -45,7 +45,7 @@ impl CheckpointLog {
         }
         let mut text = Vec::new();
         notes.read_to_end(&mut text)?;
-        let Some(gone) = gone(&text) else { return Ok(()) };
+        let Some(gone) = trim_marker(&text) else { return Ok(()) };
         let first = self.line(Reason::Trimmed, &gone.removed, 0, Path::new(""), &gone.last)?;
         let trimming = with_suffix(self.path(), TRIMMING);
         let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&trimming)?;
@@ -58,7 +58,7 @@ impl CheckpointLog {
 }
 
 /// What can go of a file of notes; the last note always stays, since the next one hangs on it.
-fn gone(text: &[u8]) -> Option<TrimMarker> {
+fn trim_marker(text: &[u8]) -> Option<TrimMarker> {
     let notes = || {
         text.split_inclusive(|byte| *byte == b'\n').scan(0, |end, line| {
             *end += line.len();

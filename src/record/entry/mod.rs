@@ -34,8 +34,8 @@ macro_rules! members {
 
         /// Every member, as the schema describes it.
         #[cfg(test)]
-        pub(in crate::record) fn all() -> Vec<$crate::record::entry::schema::Described> {
-            vec![$($crate::record::entry::schema::Described {
+        pub(in crate::record) fn all() -> Vec<$crate::record::entry::schema::MemberDoc> {
+            vec![$($crate::record::entry::schema::MemberDoc {
                 member: stringify!($member),
                 name: $name,
                 text: vec![$($text),+],

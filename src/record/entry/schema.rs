@@ -52,7 +52,7 @@ const JUDGED: &str = r#"[
 ]"#;
 
 /// A member.
-pub(in crate::record) struct Described {
+pub(in crate::record) struct MemberDoc {
     /// Its name in code.
     pub(super) member: &'static str,
     /// Its name in a line.
@@ -118,12 +118,12 @@ fn list<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     format!("[{}]", texts.into_iter().map(quote).collect::<Vec<_>>().join(","))
 }
 
-fn properties(members: &[Described]) -> String {
+fn properties(members: &[MemberDoc]) -> String {
     let all: Vec<String> = members.iter().map(property).collect();
     format!("{{{}}}", all.join(","))
 }
 
-fn property(member: &Described) -> String {
+fn property(member: &MemberDoc) -> String {
     let mut out = format!("{}:{{", quote(member.name));
     if !member.schema.is_empty() {
         let _infallible = write!(out, "{},", member.schema);
@@ -153,7 +153,7 @@ fn event(event: &Group) -> String {
     )
 }
 
-fn object((object, members): &(Group, Vec<Described>)) -> String {
+fn object((object, members): &(Group, Vec<MemberDoc>)) -> String {
     format!(
         r#"{}:{{"description":{},"type":"object","properties":{},"required":{},"additionalProperties":false}}"#,
         quote(object.name),
@@ -163,7 +163,7 @@ fn object((object, members): &(Group, Vec<Described>)) -> String {
     )
 }
 
-fn objects() -> [(Group, Vec<Described>); 5] {
+fn objects() -> [(Group, Vec<MemberDoc>); 5] {
     use object::{classifier, evidence, finding, uninspected, wording};
     [
         (finding::described(), finding::all()),
@@ -174,7 +174,7 @@ fn objects() -> [(Group, Vec<Described>); 5] {
     ]
 }
 
-fn members() -> Vec<Described> {
+fn members() -> Vec<MemberDoc> {
     let mut members = member::all();
     let mut events: Vec<&str> = event::all().iter().map(|event| event.name).collect();
     events.sort_unstable();

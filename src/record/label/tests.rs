@@ -71,7 +71,7 @@ fn values<'v>(metric: &Metric, changed: &str, value: &'v str) -> Vec<&'v str> {
 }
 
 /// Counts one under these values.
-type With = Box<dyn Fn(&[&str])>;
+type CountFn = Box<dyn Fn(&[&str])>;
 
 #[test]
 fn no_label_follows_a_flood() {
@@ -86,7 +86,7 @@ fn no_label_follows_a_flood() {
                 Values::Named(_, most) => (2 * most, most),
                 Values::Given(_, most) => (FLOOD, most),
             };
-            let with: With = match metric.kind {
+            let with: CountFn = match metric.kind {
                 Kind::Counter => {
                     let family = made.counters(*metric).unwrap();
                     Box::new(move |values| family.with(values).inc())

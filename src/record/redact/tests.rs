@@ -3,7 +3,7 @@ use bytes::Bytes;
 use super::*;
 use crate::message::{Json, ReadLimits};
 
-fn shown(text: &str, found: &[&str]) -> Shown {
+fn shown(text: &str, found: &[&str]) -> RedactedJson {
     let json = Json::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).unwrap();
     Redactor::new().unwrap().value(json.root(), "/params/arguments", found)
 }
@@ -112,11 +112,11 @@ fn equal_texts_have_equal_marks_and_short_ones_none() {
 #[test]
 fn what_is_shown_is_bounded() {
     let long = format!(r#"{{"a":"{}","b":{}}}"#, "é".repeat(5000), "1".repeat(5000));
-    let Shown { json, left_out } = shown(&long, &[]);
+    let RedactedJson { json, left_out } = shown(&long, &[]);
     assert!(json.len() < 700 && json.contains("… (10000 bytes)") && json.contains("… (5000 digits)"), "{json}");
     assert_eq!(left_out, 0);
     let many = format!("[{}]", vec![r#"{"k":["0123456789"]}"#; 3000].join(","));
-    let Shown { json, left_out } = shown(&many, &[]);
+    let RedactedJson { json, left_out } = shown(&many, &[]);
     assert!(json.len() < ARGUMENTS_BYTES + 100 && left_out > 7000, "{} {left_out}", json.len());
     #[allow(clippy::disallowed_types, reason = "a second opinion")]
     let read: serde_json::Value = serde_json::from_str(&json).unwrap();

@@ -10,7 +10,6 @@ use bytes::Bytes;
 use http::{Request, header};
 use http_body_util::Full;
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 
 use super::Counts;
@@ -153,11 +152,11 @@ fn wait(child: &mut Child, timeout: Duration) -> io::Result<Option<std::process:
 /// Sends a checkpoint to an address.
 fn post(url: &str, note: &str, timeout: Duration) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
-    let tls = rustls::ClientConfig::builder().with_root_certificates(trust::system_roots()?).with_no_client_auth();
-    let mut http = HttpConnector::new();
-    http.enforce_http(false);
-    let connector =
-        hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(http);
+    let connector = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_tls_config(trust::client_tls()?.with_root_certificates(trust::system_roots()?).with_no_client_auth())
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(trust::tcp_connector(timeout));
     let request = Request::post(url)
         .header(header::CONTENT_TYPE, "application/json")
         .body(Full::new(Bytes::from(format!("{note}\n"))))

@@ -2,7 +2,7 @@
 
 use prometheus::IntCounter;
 
-use super::log::Found;
+use super::log::Tampering;
 use crate::record::label::Maker;
 use crate::record::table;
 
@@ -58,11 +58,11 @@ impl Counts {
     }
 
     /// Counts how the log was found.
-    pub(super) fn found(&self, found: Found) {
+    pub(super) fn found(&self, found: Tampering) {
         match found {
-            Found::Cut => self.cut.inc(),
-            Found::Foreign => self.foreign.inc(),
-            Found::Deleted => self.deleted.inc(),
+            Tampering::Cut => self.cut.inc(),
+            Tampering::Foreign => self.foreign.inc(),
+            Tampering::Deleted => self.deleted.inc(),
         }
     }
 }

@@ -38,12 +38,12 @@ pub(super) struct LogFile {
     /// The file was deleted while it was written.
     deleted: bool,
     /// How it was found to be otherwise than it was left, since it was last asked.
-    found: Option<Found>,
+    found: Option<Tampering>,
 }
 
 /// How a log can be found to be otherwise than it was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Tampering {
     /// Lines are missing or changed.
     Cut,
     /// Somebody else has written to it.
@@ -54,7 +54,7 @@ pub(super) enum Found {
 
 /// What was done beside writing.
 #[derive(Default)]
-pub(super) struct Done {
+pub(super) struct WriteEffects {
     /// The file was put aside.
     pub(super) rotated: bool,
 }
@@ -92,9 +92,9 @@ impl LogFile {
     ///
     /// # Errors
     /// None was written.
-    pub(super) fn append<'l>(&mut self, lines: impl Iterator<Item = &'l str>) -> io::Result<Done> {
+    pub(super) fn append<'l>(&mut self, lines: impl Iterator<Item = &'l str>) -> io::Result<WriteEffects> {
         self.locked(|log| {
-            let (mut done, mut out, mut head) = (Done::default(), Vec::new(), log.head);
+            let (mut done, mut out, mut head) = (WriteEffects::default(), Vec::new(), log.head);
             if log.length != Some(log.file.metadata()?.len()) {
                 log.settle(None, &mut head, &mut out)?;
             }
@@ -184,9 +184,9 @@ impl LogFile {
             out.push(b'\n');
         }
         let found = match (cut, tail.foreign, std::mem::take(&mut self.deleted)) {
-            (true, ..) => Some((Found::Cut, "after_cut", "lines are missing or modified")),
-            (_, true, _) => Some((Found::Foreign, "after_foreign", "another program wrote to it")),
-            (.., true) => Some((Found::Deleted, "after_deletion", "it was deleted while in use")),
+            (true, ..) => Some((Tampering::Cut, "after_cut", "lines are missing or modified")),
+            (_, true, _) => Some((Tampering::Foreign, "after_foreign", "another program wrote to it")),
+            (.., true) => Some((Tampering::Deleted, "after_deletion", "it was deleted while in use")),
             _ => None,
         };
         let how = if let Some((found, how, what)) = found {
@@ -269,7 +269,7 @@ impl LogFile {
                     // Another process may have written to it before it was moved.
                     let left = Tail::read(&self.file, self.file.metadata()?.len())?.head;
                     self.head = Some(self.head).max_by_seq(left).unwrap_or_default();
-                    self.deleted = self.file.metadata()?.nlink() == 0 && !self.went_on()?;
+                    self.deleted = self.file.metadata()?.nlink() == 0 && !self.continues_elsewhere()?;
                     (self.file, self.began) = open_file(&self.path)?;
                     self.length = None;
                 }
@@ -285,7 +285,7 @@ impl LogFile {
 
     /// Whether the log is there up to the last line that is known, though the file of that line is gone: it was packed, or another
     /// process has gone on.
-    fn went_on(&self) -> io::Result<bool> {
+    fn continues_elsewhere(&self) -> io::Result<bool> {
         let when = |path: &PathBuf| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
         let mut files = files::siblings(&self.path)?;
         files.push(self.path.clone());
@@ -295,7 +295,7 @@ impl LogFile {
     }
 
     /// How the log was found to be otherwise than it was left, since this was last asked.
-    pub(super) fn found(&mut self) -> Option<Found> {
+    pub(super) fn found(&mut self) -> Option<Tampering> {
         self.found.take()
     }
 
@@ -310,11 +310,11 @@ impl LogFile {
 }
 
 /// Which of two ends comes later.
-trait Later {
+trait MaxBySeq {
     fn max_by_seq(self, other: Self) -> Self;
 }
 
-impl Later for Option<Head> {
+impl MaxBySeq for Option<Head> {
     fn max_by_seq(self, other: Self) -> Self {
         if other.map(|head| head.seq) > self.map(|head| head.seq) { other } else { self }
     }

@@ -26,7 +26,7 @@ pub use pending_write::PendingWrite;
 use super::entry::event::{Event as _, LogLost, LogOpened};
 use crate::config::AuditConfig;
 use crate::rules::Severity;
-use queue::{Intake, queue};
+use queue::{JobSender, queue};
 use writer::{Job, Shared, Writer};
 
 /// Maximum number of jobs that wait to be done.
@@ -42,7 +42,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 /// Takes audit lines.
 pub(super) struct Sink {
     /// To the thread that writes, if there is a log.
-    to: Option<(Intake, Arc<Shared>)>,
+    to: Option<(JobSender, Arc<Shared>)>,
     required: bool,
     counts: Counts,
 }
@@ -89,7 +89,7 @@ impl Sink {
             self.counts.dropped.inc_by(count);
             return if self.required { PendingWrite::failed(full()) } else { PendingWrite::done() };
         }
-        told.map_or_else(PendingWrite::done, PendingWrite::when)
+        told.map_or_else(PendingWrite::done, PendingWrite::pending)
     }
 
     /// Opens the file anew, after it was moved away.

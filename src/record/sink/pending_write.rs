@@ -39,7 +39,7 @@ impl PendingWrite {
     }
 
     /// The writer will say.
-    pub(super) fn when(told: oneshot::Receiver<WriteResult>) -> Self {
+    pub(super) fn pending(told: oneshot::Receiver<WriteResult>) -> Self {
         Self(State::Waits(told))
     }
 
@@ -72,7 +72,7 @@ impl PendingWrite {
 
 fn block_on(told: oneshot::Receiver<WriteResult>) -> io::Result<()> {
     let deadline = Instant::now() + DURABLE;
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
     let (mut told, mut context) = (pin!(told), Context::from_waker(&waker));
     loop {
         if let Poll::Ready(told) = told.as_mut().poll(&mut context) {
@@ -86,9 +86,9 @@ fn block_on(told: oneshot::Receiver<WriteResult>) -> io::Result<()> {
     }
 }
 
-struct Unpark(Thread);
+struct ThreadWaker(Thread);
 
-impl Wake for Unpark {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }

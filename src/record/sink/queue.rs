@@ -19,7 +19,7 @@ const IDLE: Duration = Duration::from_millis(500);
 const KEPT_JOBS: usize = 256;
 
 /// Where jobs are handed in. Dropping it ends the writer, once it has done all of them.
-pub(super) struct Intake {
+pub(super) struct JobSender {
     shared: Arc<Shared>,
     limit: usize,
 }
@@ -61,12 +61,12 @@ enum Activity {
 }
 
 /// The two ends of a queue in which at most `limit` jobs wait.
-pub(super) fn queue(limit: usize) -> (Intake, Queue) {
+pub(super) fn queue(limit: usize) -> (JobSender, Queue) {
     let shared = Arc::new(Shared::default());
-    (Intake { shared: shared.clone(), limit }, Queue { shared, looks: 0 })
+    (JobSender { shared: shared.clone(), limit }, Queue { shared, looks: 0 })
 }
 
-impl Intake {
+impl JobSender {
     /// Hands in a job.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Intake {
     }
 }
 
-impl Drop for Intake {
+impl Drop for JobSender {
     fn drop(&mut self) {
         self.shared.state().is_closed = true;
         self.shared.wake.notify_one();

@@ -25,16 +25,16 @@ const LOOK: Duration = Duration::from_secs(3600);
 const PACKING: &str = ".packing";
 
 /// The thread that does it.
-pub(super) struct Keeper(SyncSender<()>);
+pub(super) struct RetentionThread(SyncSender<()>);
 
-impl Keeper {
+impl RetentionThread {
     /// Starts it; it begins with what an earlier process left.
     ///
     /// # Errors
     /// There are no threads left.
     pub(super) fn start(log: &Path, rotation: &Rotation, notes: Arc<CheckpointLog>, counts: Counts) -> io::Result<Self> {
         let (wake, woken) = sync_channel(1);
-        let kept = Kept { log: log.to_owned(), rotation: rotation.clone(), notes };
+        let kept = RotatedFiles { log: log.to_owned(), rotation: rotation.clone(), notes };
         std::thread::Builder::new().name("audit-keep".to_owned()).spawn(move || kept.run(&woken, &counts))?;
         Ok(Self(wake))
     }
@@ -47,13 +47,13 @@ impl Keeper {
 }
 
 /// Files that were put aside.
-struct Kept {
+struct RotatedFiles {
     log: PathBuf,
     rotation: Rotation,
     notes: Arc<CheckpointLog>,
 }
 
-impl Kept {
+impl RotatedFiles {
     fn run(&self, woken: &Receiver<()>, counts: &Counts) {
         loop {
             if let Err(error) = self.tidy(SystemTime::now(), counts) {

@@ -9,21 +9,21 @@ use super::opened;
 
 /// An open stream.
 pub(super) struct Stream {
-    to: Open,
+    to: StreamTarget,
     head: Head,
     /// The last write broke off within a line.
     torn: bool,
 }
 
 /// Where lines go.
-pub(super) enum Open {
+pub(super) enum StreamTarget {
     Stdout,
     Device(File),
 }
 
 impl Stream {
     /// A stream that nothing was written to.
-    pub(super) fn new(to: Open) -> Self {
+    pub(super) fn new(to: StreamTarget) -> Self {
         Self { to, head: Head::default(), torn: false }
     }
 
@@ -41,8 +41,8 @@ impl Stream {
         }
         lines.for_each(|line| head.append(line, &mut out));
         match &mut self.to {
-            Open::Device(file) => file.write_all(&out)?,
-            Open::Stdout => {
+            StreamTarget::Device(file) => file.write_all(&out)?,
+            StreamTarget::Stdout => {
                 let mut stdout = io::stdout().lock();
                 stdout.write_all(&out)?;
                 stdout.flush()?;

@@ -10,7 +10,7 @@ use prometheus::IntCounter;
 use crate::config::AuditTo;
 use crate::record::PublicKey;
 use crate::record::chain::files;
-use crate::record::verify::{Against, Kind, Report, verify};
+use crate::record::verify::{Kind, Report, TrustAnchors, verify};
 
 fn counts() -> Counts {
     let counter = || IntCounter::new("n", "n").unwrap();
@@ -44,7 +44,7 @@ fn write(sink: &Sink, line: &str) {
 
 fn checked(log: &Path) -> Report {
     let keys = vec![PublicKey::of_file(&AuditConfig::key_beside(log)).unwrap()];
-    verify(log, &Against { keys, anchors: Vec::new() }).unwrap()
+    verify(log, &TrustAnchors { keys, anchors: Vec::new() }).unwrap()
 }
 
 fn sound(log: &Path) -> Report {
@@ -54,7 +54,7 @@ fn sound(log: &Path) -> Report {
 }
 
 /// What lines say, without what hangs them together.
-fn said(path: &Path) -> Vec<String> {
+fn unchained_lines(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap();
     text.lines().map(|line| line.rsplit_once(",\"seq\":").map_or("?", |(before, _)| before).to_owned()).collect()
 }
@@ -74,7 +74,7 @@ fn lines_hang_together_over_restarts_and_the_files_are_the_owners_alone() {
         sink.flush();
         assert_eq!((sink.counts.written.get(), sink.counts.failed.get()), (3, 0));
     }
-    let lines = said(&path);
+    let lines = unchained_lines(&path);
     let how: Vec<_> = lines.iter().map(|line| opened_as(line).unwrap_or(line)).collect();
     assert_eq!(how[..5], ["new", "{\"a\":1", "{\"a\":2", "{\"a\":3", "continued"]);
     assert_eq!(how.len(), 12);
@@ -101,15 +101,15 @@ fn a_file_that_was_moved_or_deleted_is_left_and_the_chain_goes_on() {
         sink.reopen().unwrap();
         write(&sink, "{\"new\":1}");
         sink.flush();
-        assert_eq!(said(&moved).last().unwrap(), "{\"old\":1");
-        let lines = said(&path);
+        assert_eq!(unchained_lines(&moved).last().unwrap(), "{\"old\":1");
+        let lines = unchained_lines(&path);
         assert_eq!((opened_as(&lines[0]), lines[1].as_str()), (Some("reopened"), "{\"new\":1"));
         assert_eq!(sound(&path).lines, 4);
         fs::remove_file(&path).unwrap();
         write(&sink, "{\"newer\":1}");
         sink.flush();
-        assert_eq!(said(&path).last().unwrap(), "{\"newer\":1");
-        assert_eq!(opened_as(&said(&path)[0]), Some("after_deletion"));
+        assert_eq!(unchained_lines(&path).last().unwrap(), "{\"newer\":1");
+        assert_eq!(opened_as(&unchained_lines(&path)[0]), Some("after_deletion"));
         assert_eq!((sink.counts.deleted.get(), sink.counts.cut.get()), (1, 0));
         let gap = checked(&path);
         assert_eq!(gap.flaws.first().map(|flaw| (flaw.kind, flaw.seq)), Some((Kind::Gap, Some(3))), "{:?}", gap.flaws);
@@ -128,7 +128,7 @@ fn a_file_that_was_packed_or_that_others_have_gone_on_from_was_not_deleted() {
     encoder.write_all(&fs::read(&path).unwrap()).and_then(|()| encoder.finish()).unwrap();
     fs::remove_file(&path).unwrap();
     write(&idle, "{}");
-    assert_eq!(opened_as(&said(&path)[0]), Some("reopened"));
+    assert_eq!(opened_as(&unchained_lines(&path)[0]), Some("reopened"));
     // As another process does it that keeps few files.
     fs::remove_file(&packed).unwrap();
     (0..3).for_each(|_| write(&busy, "{}"));
@@ -155,7 +155,7 @@ fn a_log_that_is_required_says_when_it_cannot_be_told_and_when_it_can_again() {
         assert!(Instant::now() < deadline, "it tries by itself");
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(said(&path).iter().any(|line| line.contains("not_written")), "{:?}", said(&path));
+    assert!(unchained_lines(&path).iter().any(|line| line.contains("not_written")), "{:?}", unchained_lines(&path));
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn a_full_queue_drops_and_counts_and_never_waits_and_the_log_says_so() {
     let thread = std::thread::spawn(move || writer.run(queue));
     drop(sink);
     thread.join().unwrap();
-    let lines = said(&path);
+    let lines = unchained_lines(&path);
     assert!(lines[1].contains("\"event\":\"log_lost\"") && lines[1].contains("\"lines\":5"), "{lines:?}");
 }
 
@@ -381,10 +381,10 @@ fn a_log_cut_short_while_the_gate_runs_shows() {
     let cut = text.lines().next().unwrap().len() as u64 + 1;
     OpenOptions::new().write(true).open(&path).unwrap().set_len(cut).unwrap();
     write(&sink, "{}");
-    assert_eq!(opened_as(said(&path).iter().nth_back(1).unwrap()), Some("after_cut"));
+    assert_eq!(opened_as(unchained_lines(&path).iter().nth_back(1).unwrap()), Some("after_cut"));
     OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"forged\":1}\n").unwrap();
     write(&sink, "{}");
-    assert_eq!(opened_as(said(&path).iter().nth_back(1).unwrap()), Some("after_foreign"));
+    assert_eq!(opened_as(unchained_lines(&path).iter().nth_back(1).unwrap()), Some("after_foreign"));
     assert_eq!((sink.counts.cut.get(), sink.counts.foreign.get(), sink.counts.deleted.get()), (1, 1, 0));
     drop(sink);
     assert_eq!(checked(&path).flaws[0].kind, Kind::Gap);
@@ -419,7 +419,7 @@ fn checkpoints_are_told_to_a_program_and_to_an_address() {
     drop(sink);
     let anchors = fs::read_to_string(&kept).unwrap();
     assert!(anchors.lines().count() >= 3, "{anchors}");
-    let against = Against { keys: vec![PublicKey::of_file(&AuditConfig::key_beside(&path)).unwrap()], anchors: vec![kept] };
+    let against = TrustAnchors { keys: vec![PublicKey::of_file(&AuditConfig::key_beside(&path)).unwrap()], anchors: vec![kept] };
     let report = verify(&path, &against).unwrap();
     assert!(report.is_verified() && report.anchors as usize == anchors.lines().count(), "{report:?}");
 }

@@ -12,8 +12,8 @@ use tokio::sync::oneshot;
 use super::anchor::Anchors;
 use super::log::LogFile;
 use super::queue::Queue;
-use super::retention::Keeper;
-use super::stream::{Open, Stream};
+use super::retention::RetentionThread;
+use super::stream::{Stream, StreamTarget};
 use super::{Counts, lost};
 use crate::config::{AuditConfig, AuditTo};
 use crate::record::chain::checkpoint::{CheckpointLog, Reason};
@@ -74,14 +74,14 @@ struct Batch {
 
 enum Target {
     Stream(Stream),
-    File(Box<Noted>),
+    File(Box<CheckpointedLog>),
 }
 
 /// A log in a file, with its checkpoints.
-struct Noted {
+struct CheckpointedLog {
     log: LogFile,
     anchors: Anchors,
-    keeper: Keeper,
+    keeper: RetentionThread,
     every_lines: u64,
     every: Duration,
     /// The last line that a checkpoint was written of, and when.
@@ -96,7 +96,7 @@ impl Writer {
     /// It cannot be opened.
     pub(super) fn open(config: &AuditConfig, to: &AuditTo, shared: Arc<Shared>, counts: Counts) -> io::Result<Self> {
         let target = match to {
-            AuditTo::Stdout => Target::Stream(Stream::new(Open::Stdout)),
+            AuditTo::Stdout => Target::Stream(Stream::new(StreamTarget::Stdout)),
             AuditTo::File(path) => open(path, config, &counts)?,
         };
         let required = config.required;
@@ -234,7 +234,7 @@ impl Target {
     }
 }
 
-impl Noted {
+impl CheckpointedLog {
     fn note(&mut self, why: Reason, counts: &Counts) {
         // One that cannot be written is not tried again with every line.
         self.last = (self.log.seq(), Instant::now());
@@ -261,7 +261,7 @@ fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target
     match std::fs::metadata(path) {
         Ok(found) if found.file_type().is_char_device() => {
             let (file, _) = super::log::open_file(path)?;
-            return Ok(Target::Stream(Stream::new(Open::Device(file))));
+            return Ok(Target::Stream(Stream::new(StreamTarget::Device(file))));
         }
         // Opening a pipe would wait for its reader.
         Ok(found) if !found.is_file() => return Err(named("not a regular file")),
@@ -283,8 +283,8 @@ fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target
         counts.found(found);
     }
     let anchors = Anchors::start(&config.anchor, counts)?;
-    let keeper = Keeper::start(path, &config.rotation, notes, counts.clone())?;
-    let mut noted = Noted {
+    let keeper = RetentionThread::start(path, &config.rotation, notes, counts.clone())?;
+    let mut noted = CheckpointedLog {
         log,
         anchors,
         keeper,

@@ -230,7 +230,7 @@ impl Store {
                 Segment { name, file, length: 0, began: Instant::now() }
             }
         };
-        let spares = |keys: &Keys| self.spares(keys);
+        let spares = |keys: &Keys| self.check_key(keys);
         let keys = self.keys.to_seal(|| Ok::<_, SealError>(()), spares).map_err(|error| self.failed(error))?;
         let key = keys.seals(self.keys.sources()).map_err(|error| self.failed(error))?;
         let path = self.place.path().join(&segment.name);
@@ -252,7 +252,7 @@ impl Store {
     }
 
     /// Whether nothing is lost by a new key.
-    fn spares(&self, keys: &Keys) -> Result<(), SealError> {
+    fn check_key(&self, keys: &Keys) -> Result<(), SealError> {
         let segments = self.segments().unwrap_or_default();
         for segment in segments.iter().rev() {
             let start = self.place.read(&segment.name, HEAD_BYTES + seal::OVERHEAD_BYTES as u64)?.unwrap_or_default();

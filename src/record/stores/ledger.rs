@@ -24,7 +24,7 @@ pub struct Actor {
 /// What can be done with a message in quarantine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Act {
+pub enum QuarantineAction {
     /// It was read in clear.
     Shown,
     /// It was released to its agent.
@@ -33,7 +33,7 @@ pub enum Act {
     Deleted,
 }
 
-impl Act {
+impl QuarantineAction {
     /// The word of the audit log and metrics.
     pub fn name(self) -> &'static str {
         match self {
@@ -46,9 +46,9 @@ impl Act {
 
 /// Something that a person has done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
+pub struct LedgerEntry {
     /// What.
-    pub act: Act,
+    pub act: QuarantineAction,
     /// With which message.
     #[serde(with = "as_uuid")]
     pub audit: AuditId,

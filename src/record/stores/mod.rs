@@ -22,7 +22,7 @@ use crate::seal::KeyUse;
 
 pub use error::StoreError;
 pub use evidence::{Evidence, Records};
-pub use ledger::{Act, Actor, Note};
+pub use ledger::{Actor, LedgerEntry, QuarantineAction};
 pub use quarantine::{Item, Listing, Quarantine, State};
 pub use release::Release;
 pub use stored_message::{MessageInfo, StoredMessage};

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use zeroize::Zeroizing;
 
 use super::error::{self, StoreError};
-use super::ledger::{Act, Actor};
+use super::ledger::{Actor, QuarantineAction};
 use super::release::named;
 use super::stored_message::{MessageInfo, StoredMessage};
 use crate::config::QuarantineConfig;
@@ -54,12 +54,12 @@ pub struct Quarantine {
     age: Duration,
     pub(super) release: Duration,
     /// Held while room is made: how many of each server were kept in this minute.
-    keeping: Mutex<Lately>,
+    keeping: Mutex<RecentIntake>,
 }
 
 /// How many messages of each server were kept since then.
 #[derive(Debug, Default)]
-struct Lately {
+struct RecentIntake {
     since: Option<Instant>,
     kept: HashMap<String, u32>,
 }
@@ -207,7 +207,7 @@ impl Quarantine {
         if !self.forget(audit)? {
             return Ok(false);
         }
-        self.note(Act::Deleted, audit, by, about.as_ref())?;
+        self.note(QuarantineAction::Deleted, audit, by, about.as_ref())?;
         Ok(true)
     }
 
@@ -290,14 +290,14 @@ impl Quarantine {
 
     pub(super) fn seal(&self, purpose: Purpose, name: &str, text: Zeroizing<Vec<u8>>) -> Result<Vec<u8>, StoreError> {
         self.items.create().map_err(failed)?;
-        let spares = |keys: &Keys| self.spares(keys);
+        let spares = |keys: &Keys| self.check_key(keys);
         let keys = self.keys.to_seal(|| Ok::<_, SealError>(()), spares).map_err(failed)?;
         let key = keys.seals(self.keys.sources()).map_err(failed)?;
         seal::seal(key, purpose, name.as_bytes(), text).map_err(|error| failed(SealError::of(self.path())(error)))
     }
 
     /// Whether nothing is lost by a new key.
-    fn spares(&self, keys: &Keys) -> Result<(), SealError> {
+    fn check_key(&self, keys: &Keys) -> Result<(), SealError> {
         for file in self.items.files(FILES)?.iter().filter(|file| id(&file.name).is_some()) {
             let start = self.items.read(&file.name, 4 + OVERHEAD_BYTES as u64)?.unwrap_or_default();
             if !keys.fit(start.get(4..).unwrap_or_default()) {
@@ -315,7 +315,7 @@ impl Quarantine {
     }
 }
 
-impl Lately {
+impl RecentIntake {
     /// Counts a message of this server, unless there were too many.
     fn count(&mut self, upstream: &str) -> Result<(), StoreError> {
         if self.since.is_none_or(|since| since.elapsed() >= MINUTE) {

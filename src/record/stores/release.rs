@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::error::StoreError;
-use super::ledger::{Act, Actor, NOTE, Note};
+use super::ledger::{Actor, LedgerEntry, NOTE, QuarantineAction};
 use super::quarantine::{Quarantine, failed, json};
 use super::stored_message::{MessageInfo, StoredMessage, as_millis, as_uuid, at_millis, millis};
 use crate::protocol::AuditId;
@@ -69,7 +69,7 @@ impl Quarantine {
         let release = Release::new(kept.info, by.clone(), now, now + self.release);
         let file = release.file();
         // Who finds the release finds the note.
-        self.note(Act::Released, audit, by, Some(&release.about))?;
+        self.note(QuarantineAction::Released, audit, by, Some(&release.about))?;
         for earlier in self.releases()?.iter().filter(|earlier| earlier.audit == audit) {
             self.released.remove(&earlier.file()).map_err(failed)?;
         }
@@ -83,7 +83,7 @@ impl Quarantine {
     /// # Errors
     /// It cannot be written.
     pub fn shown(&self, about: &MessageInfo, by: Actor) -> Result<(), StoreError> {
-        self.note(Act::Shown, about.audit, by, Some(about))
+        self.note(QuarantineAction::Shown, about.audit, by, Some(about))
     }
 
     /// Gives up what is released to whoever asks first: the message, if this was it. `None` where another was faster, its time
@@ -127,12 +127,12 @@ impl Quarantine {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn notes(&self) -> Result<Vec<Note>, StoreError> {
+    pub fn notes(&self) -> Result<Vec<LedgerEntry>, StoreError> {
         let mut files = self.notes.files(LOOKED).map_err(failed)?;
         files.sort_by(|a, b| a.name.cmp(&b.name));
         let read = |file: &Listed| {
-            let note = self.small::<Note>(&self.notes, &file.name, NOTE)?;
-            Some(Note { file: file.name.clone(), ..note })
+            let note = self.small::<LedgerEntry>(&self.notes, &file.name, NOTE)?;
+            Some(LedgerEntry { file: file.name.clone(), ..note })
         };
         Ok(files.iter().filter_map(read).collect())
     }
@@ -141,14 +141,20 @@ impl Quarantine {
     ///
     /// # Errors
     /// It cannot be removed.
-    pub fn told(&self, note: &Note) -> Result<(), StoreError> {
+    pub fn told(&self, note: &LedgerEntry) -> Result<(), StoreError> {
         self.notes.remove(&note.file).map_err(failed).map(|_| ())
     }
 
-    pub(super) fn note(&self, act: Act, audit: AuditId, by: Actor, about: Option<&MessageInfo>) -> Result<(), StoreError> {
+    pub(super) fn note(
+        &self,
+        act: QuarantineAction,
+        audit: AuditId,
+        by: Actor,
+        about: Option<&MessageInfo>,
+    ) -> Result<(), StoreError> {
         let (agent, upstream) = (about.map(|about| about.agent.clone()), about.map(|about| about.upstream.clone()));
         let file = Uuid::now_v7().simple().to_string();
-        let note = Note { act, audit, by, at: SystemTime::now(), agent, upstream, file: String::new() };
+        let note = LedgerEntry { act, audit, by, at: SystemTime::now(), agent, upstream, file: String::new() };
         let sealed = self.seal(NOTE, &file, json(&note))?;
         self.notes.write(&file, &sealed).map_err(failed)
     }

@@ -29,7 +29,7 @@ pub struct EvidenceCounts {
     pub forgotten: IntCounter,
 }
 
-enum Work {
+enum Job {
     Keep(Box<StoredMessage>),
     Flush(SyncSender<()>),
 }
@@ -37,7 +37,7 @@ enum Work {
 /// The near end of the queue.
 #[derive(Debug)]
 pub(super) struct Writer {
-    queue: SyncSender<Work>,
+    queue: SyncSender<Job>,
     waiting: Arc<AtomicU64>,
     counts: Option<EvidenceCounts>,
 }
@@ -54,7 +54,7 @@ impl Writer {
     pub(super) fn offer(&self, kept: StoredMessage) {
         let bytes = kept.message.len() as u64;
         let waiting = self.waiting.fetch_add(bytes, Ordering::Relaxed);
-        let sent = waiting + bytes <= QUEUE_BYTES && self.queue.try_send(Work::Keep(Box::new(kept))).is_ok();
+        let sent = waiting + bytes <= QUEUE_BYTES && self.queue.try_send(Job::Keep(Box::new(kept))).is_ok();
         if !sent {
             self.waiting.fetch_sub(bytes, Ordering::Relaxed);
             count(self.counts.as_ref().map(|counts| &counts.dropped), 1);
@@ -64,7 +64,7 @@ impl Writer {
     pub(super) fn flush(&self, within: Duration) {
         let (done, heard) = sync_channel(1);
         let began = std::time::Instant::now();
-        let mut work = Work::Flush(done);
+        let mut work = Job::Flush(done);
         while began.elapsed() < within {
             match self.queue.try_send(work) {
                 Ok(()) => {
@@ -81,12 +81,12 @@ impl Writer {
     }
 }
 
-fn write(store: &Store, work: &Receiver<Work>, waiting: &AtomicU64, counts: Option<&EvidenceCounts>) {
+fn write(store: &Store, work: &Receiver<Job>, waiting: &AtomicU64, counts: Option<&EvidenceCounts>) {
     let (mut segment, mut fails) = (None, false);
     while let Ok(next) = work.recv() {
         let kept = match next {
-            Work::Keep(kept) => kept,
-            Work::Flush(done) => {
+            Job::Keep(kept) => kept,
+            Job::Flush(done) => {
                 if let Err(error) = Store::sync(segment.as_ref()) {
                     tracing::error!(%error, "cannot write evidence");
                 }

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use super::chain::PublicKey;
 use super::chain::files::{self, Lines};
 use super::chain::{Link, sha};
-use notes::Noted;
+use notes::KnownDigests;
 pub use parts::{Chain, Continuity, LogPart};
-pub use report::{FileSummary, Flaw, Kind, Report, Torn};
+pub use report::{FileSummary, Flaw, Kind, Report, TornLine};
 use walk::Walk;
 
 /// A file that is packed or removed while it is looked at is looked for again so often.
@@ -28,7 +28,7 @@ const TRIES: usize = 5;
 
 /// What a log is checked against.
 #[derive(Debug, Default)]
-pub struct Against {
+pub struct TrustAnchors {
     /// Keys that its checkpoints may be signed with. Without one no signature is checked.
     pub keys: Vec<PublicKey>,
     /// Checkpoints that were kept elsewhere: files with one on each line.
@@ -39,14 +39,14 @@ pub struct Against {
 ///
 /// # Errors
 /// Something cannot be read.
-pub fn verify(log: &Path, against: &Against) -> io::Result<Report> {
+pub fn verify(log: &Path, against: &TrustAnchors) -> io::Result<Report> {
     if log.is_dir() {
         let told = format!("`{}` is a folder: name the log in it", log.display());
         return Err(io::Error::new(io::ErrorKind::IsADirectory, told));
     }
     // Checkpoints first: a log that is being written may only have more lines than they say.
     let mut report = Report::default();
-    let noted = Noted::read(log, against, &mut report)?;
+    let noted = KnownDigests::read(log, against, &mut report)?;
     let mut walk = Walk::new(noted, report);
     let mut files = open_all(log)?;
     files.sort_by_key(|(first, ..)| *first);
@@ -71,7 +71,7 @@ fn open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
 
 fn try_open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
     let mut all = Vec::new();
-    for path in put_aside(log)? {
+    for path in rotated_files(log)? {
         if let Some(first) = first_seq(&path)? {
             all.push((first, path.clone(), Lines::open(&path)?));
         }
@@ -87,7 +87,7 @@ fn try_open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
 }
 
 /// Files that the log was put aside as, by the gate or by others. One that is being packed is there twice: it is whole as it was.
-fn put_aside(log: &Path) -> io::Result<Vec<PathBuf>> {
+fn rotated_files(log: &Path) -> io::Result<Vec<PathBuf>> {
     let all = files::siblings(log)?;
     let twice = |path: &PathBuf| {
         let plain = path.to_string_lossy().strip_suffix(files::PACKED).map(PathBuf::from);

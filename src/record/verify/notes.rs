@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use super::report::{Kind, Report};
-use super::{Against, digest};
+use super::{TrustAnchors, digest};
 use crate::record::chain::checkpoint::{Reason, SignedCheckpoint};
 use crate::record::chain::files::{self, Lines, Piece};
 use crate::record::chain::{Head, Sha};
@@ -15,7 +15,7 @@ const STRANGERS: usize = 20;
 
 /// What vouches for a line.
 #[derive(Clone, Copy)]
-pub(super) struct Voucher {
+pub(super) struct KnownDigest {
     pub(super) sha: Sha,
     /// It was kept elsewhere.
     pub(super) anchor: bool,
@@ -23,9 +23,9 @@ pub(super) struct Voucher {
 
 /// What vouches for the log.
 #[derive(Default)]
-pub(super) struct Noted {
+pub(super) struct KnownDigests {
     /// What lines must be, by their numbers.
-    pub(super) lines: BTreeMap<u64, Voucher>,
+    pub(super) lines: BTreeMap<u64, KnownDigest>,
     /// All up to this line was removed in good order.
     pub(super) removed: Head,
     /// Files that were put aside, by the number of their last line.
@@ -36,14 +36,14 @@ pub(super) struct Noted {
     strangers: BTreeSet<String>,
 }
 
-impl Noted {
+impl KnownDigests {
     /// Reads checkpoints and anchors, and notes what is wrong with them by themselves.
-    pub(super) fn read(log: &Path, against: &Against, report: &mut Report) -> io::Result<Self> {
+    pub(super) fn read(log: &Path, against: &TrustAnchors, report: &mut Report) -> io::Result<Self> {
         let mut noted = Self::default();
         let beside = files::checkpoints(log);
         let name = beside.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match Lines::open(&beside) {
-            Ok(lines) => noted.beside(lines, &name, against, report)?,
+            Ok(lines) => noted.read_checkpoints(lines, &name, against, report)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => noted.absent = true,
             Err(error) => return Err(error),
         }
@@ -61,7 +61,7 @@ impl Noted {
     }
 
     /// The checkpoints beside the log: a chain of their own.
-    fn beside(&mut self, mut lines: Lines, name: &str, against: &Against, report: &mut Report) -> io::Result<()> {
+    fn read_checkpoints(&mut self, mut lines: Lines, name: &str, against: &TrustAnchors, report: &mut Report) -> io::Result<()> {
         let (mut last, mut number) = (Sha::default(), 0);
         while let Some(read) = lines.next()? {
             number += 1;
@@ -98,7 +98,7 @@ impl Noted {
     }
 
     /// Checkpoints that were kept elsewhere, in any order.
-    fn anchors(&mut self, file: &Path, against: &Against, report: &mut Report) -> io::Result<()> {
+    fn anchors(&mut self, file: &Path, against: &TrustAnchors, report: &mut Report) -> io::Result<()> {
         let name = file.display().to_string();
         let opened = Lines::open(file).map_err(|error| io::Error::new(error.kind(), format!("the anchors `{name}`: {error}")));
         let (mut lines, mut number, before) = (opened?, 0, report.anchors);
@@ -130,7 +130,7 @@ impl Noted {
         &mut self,
         signed: &SignedCheckpoint,
         (name, number): (&str, u64),
-        against: &Against,
+        against: &TrustAnchors,
         report: &mut Report,
     ) -> bool {
         let what = match signed.signed_by(&against.keys) {
@@ -161,10 +161,10 @@ impl Noted {
             _ => {}
         }
         if head.seq > 0 {
-            let voucher = self.lines.entry(head.seq).or_insert(Voucher { sha: head.sha, anchor });
+            let voucher = self.lines.entry(head.seq).or_insert(KnownDigest { sha: head.sha, anchor });
             // Of two that differ, one is of another log: what was kept elsewhere counts.
             if anchor {
-                *voucher = Voucher { sha: head.sha, anchor };
+                *voucher = KnownDigest { sha: head.sha, anchor };
             }
         }
     }

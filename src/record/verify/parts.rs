@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::{digest, first_seq, put_aside};
+use super::{digest, first_seq, rotated_files};
 use crate::record::chain::files::put_aside_at;
 use crate::record::chain::{Head, Link};
 
@@ -26,7 +26,7 @@ impl LogPart {
     /// The folder cannot be read.
     pub fn of(log: &Path) -> io::Result<Vec<Self>> {
         let mut parts = Vec::new();
-        for path in put_aside(log)? {
+        for path in rotated_files(log)? {
             // One that is gone by now was packed or removed; one that cannot be read is told of by who reads it.
             let Ok(metadata) = std::fs::metadata(&path) else { continue };
             let first = first_seq(&path).ok().flatten().unwrap_or_default();

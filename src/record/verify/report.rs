@@ -29,7 +29,7 @@ pub struct Report {
     /// Checkpoints that were kept elsewhere.
     pub anchors: u64,
     /// Where writing broke off in the middle of a line: no tampering.
-    pub torn: Vec<Torn>,
+    pub torn: Vec<TornLine>,
     /// What is wrong, in the order of the log.
     pub flaws: Vec<Flaw>,
     /// How many more.
@@ -51,7 +51,7 @@ pub struct FileSummary {
 
 /// Where writing broke off in the middle of a line.
 #[derive(Debug, Serialize)]
-pub struct Torn {
+pub struct TornLine {
     /// The file.
     pub file: String,
     /// Its line, from 1.

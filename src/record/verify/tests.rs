@@ -44,7 +44,7 @@ impl Log {
     }
 
     fn check(&self) -> Report {
-        verify(&self.path, &Against { keys: vec![self.key()], anchors: Vec::new() }).unwrap()
+        verify(&self.path, &TrustAnchors { keys: vec![self.key()], anchors: Vec::new() }).unwrap()
     }
 
     /// Writes lines with a fresh and consistent chain.
@@ -111,7 +111,7 @@ fn a_log_written_anew_is_found_out_by_checkpoints_and_these_by_anchors() {
     let saved = fs::read(log.config().key().unwrap()).unwrap();
     fs::remove_file(log.config().key().unwrap()).unwrap();
     fresh(&log);
-    let against = |anchors: Vec<PathBuf>| verify(&log.path, &Against { keys: vec![key], anchors }).unwrap();
+    let against = |anchors: Vec<PathBuf>| verify(&log.path, &TrustAnchors { keys: vec![key], anchors }).unwrap();
     assert!(against(Vec::new()).flaws.iter().all(|flaw| flaw.kind == Kind::Signature));
     assert!(!against(Vec::new()).is_verified());
     // With the key: only what has left the machine tells.
@@ -128,7 +128,7 @@ fn a_log_written_anew_is_found_out_by_checkpoints_and_these_by_anchors() {
     fs::write(&log.path, before.0).unwrap();
     fs::write(log.notes(), before.1).unwrap();
     assert!(log.check().is_verified(), "the files alone cannot tell");
-    let told = verify(&log.path, &Against { keys: vec![log.key()], anchors: vec![anchors] }).unwrap();
+    let told = verify(&log.path, &TrustAnchors { keys: vec![log.key()], anchors: vec![anchors] }).unwrap();
     assert_eq!(told.flaws.last().map(|flaw| flaw.kind), Some(Kind::CutOff), "{:?}", told.flaws);
 }
 
@@ -158,9 +158,9 @@ fn checkpoints_that_are_missing_or_changed_show() {
     assert!(log.check().flaws[0].what.contains("are missing"));
     let empty = log.folder.path().join("empty");
     fs::write(&empty, "\n").unwrap();
-    let told = verify(&log.path, &Against { keys: Vec::new(), anchors: vec![empty] }).unwrap_err().to_string();
+    let told = verify(&log.path, &TrustAnchors { keys: Vec::new(), anchors: vec![empty] }).unwrap_err().to_string();
     assert!(told.contains("no checkpoint among the anchors"), "{told}");
-    let told = verify(log.folder.path(), &Against::default()).unwrap_err().to_string();
+    let told = verify(log.folder.path(), &TrustAnchors::default()).unwrap_err().to_string();
     assert!(told.contains("is a folder"), "{told}");
 }
 
@@ -168,7 +168,7 @@ fn checkpoints_that_are_missing_or_changed_show() {
 fn a_key_that_does_not_count_is_told_once() {
     let (log, other) = (Log::new(3), Log::new(1));
     log.write(3);
-    let report = verify(&log.path, &Against { keys: vec![other.key()], anchors: Vec::new() }).unwrap();
+    let report = verify(&log.path, &TrustAnchors { keys: vec![other.key()], anchors: Vec::new() }).unwrap();
     let strange = report.flaws.iter().filter(|flaw| flaw.kind == Kind::Signature).count();
     assert!(strange == 1 && report.more_flaws == report.checkpoints - 1, "{report:?}");
 }

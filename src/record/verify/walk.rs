@@ -5,15 +5,16 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::notes::Noted;
-use super::report::{FileSummary, Kind, Report, Torn};
+use super::notes::KnownDigests;
+use super::report::{FileSummary, Kind, Report, TornLine};
 use super::{digest, unreadable};
+use crate::message::hex;
 use crate::record::chain::files::{Lines, Piece};
-use crate::record::chain::{Head, Link, hex, is_torn};
+use crate::record::chain::{Head, Link, is_torn};
 
 /// A walk through a log.
 pub(super) struct Walk {
-    noted: Noted,
+    noted: KnownDigests,
     report: Report,
     /// The last line that hangs in the chain, and where it stands.
     last: Head,
@@ -42,7 +43,7 @@ struct UnlinkedLine {
 }
 
 impl Walk {
-    pub(super) fn new(noted: Noted, report: Report) -> Self {
+    pub(super) fn new(noted: KnownDigests, report: Report) -> Self {
         Self { noted, report, last: Head::default(), at: Place::default(), started: false, loose: None }
     }
 
@@ -70,14 +71,14 @@ impl Walk {
                         first = first.or(Some(link.seq));
                         self.line(&line, link, place);
                     }
-                    None => self.aside(place, line.len() as u64 + 1, (false, is_torn(&line))),
+                    None => self.add_unlinked(place, line.len() as u64 + 1, (false, is_torn(&line))),
                 },
                 // It may lack nothing but its line feed.
                 Piece::Torn(line) => {
                     let torn = is_torn(&line) || Link::of(&line).is_some();
-                    self.aside(place, line.len() as u64, (true, torn));
+                    self.add_unlinked(place, line.len() as u64, (true, torn));
                 }
-                Piece::TooLong(bytes) => self.aside(place, bytes, (false, false)),
+                Piece::TooLong(bytes) => self.add_unlinked(place, bytes, (false, false)),
             }
         }
         let last_seq = first.map(|_| self.last.seq);
@@ -88,7 +89,7 @@ impl Walk {
     /// A line that hangs in a chain: in this one?
     fn line(&mut self, line: &[u8], link: Link, place: Place) {
         if let Some(loose) = self.loose.take() {
-            self.settle(&loose, line);
+            self.settle_torn(&loose, line);
         }
         if !self.started {
             self.begin(&link, &place);
@@ -114,7 +115,7 @@ impl Walk {
     }
 
     /// A line outside the chain: whether it has no line feed, and whether it can be one whose writing broke off.
-    fn aside(&mut self, place: Place, bytes: u64, (open, torn): (bool, bool)) {
+    fn add_unlinked(&mut self, place: Place, bytes: u64, (open, torn): (bool, bool)) {
         let loose = self.loose.get_or_insert_with(|| UnlinkedLine { at: place.clone(), bytes: 0, open, foreign: None });
         loose.bytes += bytes;
         loose.open = open;
@@ -124,26 +125,28 @@ impl Walk {
     }
 
     /// Lines outside the chain count as torn if the line after them says so, with their length.
-    fn settle(&mut self, loose: &UnlinkedLine, next: &[u8]) {
+    fn settle_torn(&mut self, loose: &UnlinkedLine, next: &[u8]) {
         #[derive(Deserialize)]
-        struct Opened {
+        struct ReopenedLog {
             torn_bytes: u64,
             how: String,
         }
-        let told = serde_json::from_slice::<Opened>(next).ok().filter(|told| matches!(&*told.how, "after_crash" | "after_cut"));
+        let told =
+            serde_json::from_slice::<ReopenedLog>(next).ok().filter(|told| matches!(&*told.how, "after_crash" | "after_cut"));
         // The line feed of the last of them may have been missing when they were found.
-        let fits =
-            |told: &Opened| loose.foreign.is_none() && (told.torn_bytes == loose.bytes || told.torn_bytes + 1 == loose.bytes);
+        let fits = |told: &ReopenedLog| {
+            loose.foreign.is_none() && (told.torn_bytes == loose.bytes || told.torn_bytes + 1 == loose.bytes)
+        };
         match told.filter(fits) {
             Some(told) => {
                 let Place { file, line } = loose.at.clone();
-                self.report.torn.push(Torn { file, line, bytes: told.torn_bytes, closed: true });
+                self.report.torn.push(TornLine { file, line, bytes: told.torn_bytes, closed: true });
             }
-            None => self.foreign(loose),
+            None => self.report_foreign(loose),
         }
     }
 
-    fn foreign(&mut self, loose: &UnlinkedLine) {
+    fn report_foreign(&mut self, loose: &UnlinkedLine) {
         let what = "this is no line that the gate wrote: it was changed, or put there by somebody else".to_owned();
         let seq = self.started.then_some(self.last.seq + 1);
         let at = loose.foreign.as_ref().unwrap_or(&loose.at);
@@ -204,9 +207,9 @@ impl Walk {
         match self.loose.take() {
             Some(loose) if loose.open && loose.foreign.is_none() => {
                 let Place { file, line } = loose.at;
-                self.report.torn.push(Torn { file, line, bytes: loose.bytes, closed: false });
+                self.report.torn.push(TornLine { file, line, bytes: loose.bytes, closed: false });
             }
-            Some(loose) => self.foreign(&loose),
+            Some(loose) => self.report_foreign(&loose),
             None => {}
         }
         let removed_all = !self.started && self.noted.removed.seq > 0;

@@ -9,7 +9,7 @@ use super::Entry;
 
 /// A call that was refused just like earlier ones. Texts in it are harmless to show.
 #[derive(Clone, Debug, Serialize)]
-pub struct Repeated {
+pub struct RepeatedRefusal {
     /// The line's id.
     pub audit: String,
     /// `refused_again`.
@@ -33,9 +33,9 @@ pub struct Repeated {
 }
 
 /// What a line of event `refused_again` tells, with the line that says why.
-pub fn repeated(entry: &Entry, earlier: Option<&Entry>) -> Repeated {
+pub fn repeated(entry: &Entry, earlier: Option<&Entry>) -> RepeatedRefusal {
     let text = |name: &str| entry.text(name).map(|text| visible(&text));
-    Repeated {
+    RepeatedRefusal {
         audit: text(member::audit::NAME).unwrap_or_default(),
         event: visible(&entry.event()),
         time: text(member::time::NAME).unwrap_or_default(),

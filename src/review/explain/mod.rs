@@ -17,10 +17,10 @@ use crate::record::entry::member;
 use crate::rules::{Action, Find, Rule, RuleSet};
 use crate::text::visible;
 
-use super::rejudge::{Rebuilt, Rejudged};
-use super::{Entry, Missing, PolicySet};
+use super::rejudge::{NewJudgement, RecordedMessage};
+use super::{Entry, Limitation, PolicySet};
 
-pub use again::{Repeated, may_be_earlier, repeated};
+pub use again::{RepeatedRefusal, may_be_earlier, repeated};
 use passage::Proposals;
 use rows::Row;
 pub(in crate::review) use snippet::quoted;
@@ -157,15 +157,15 @@ pub struct RuleInfo {
 ///
 /// # Errors
 /// The line tells of no judged message, or there is no policy for its upstream.
-pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &PolicySet) -> Result<Explanation, Missing> {
+pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &PolicySet) -> Result<Explanation, Limitation> {
     let upstream = entry.get(member::upstream).unwrap_or_default();
-    let policy = judges.of(&upstream).ok_or(Missing::NoPolicy)?;
+    let policy = judges.of(&upstream).ok_or(Limitation::NoPolicy)?;
     let direction = match entry.get(member::direction).as_deref() {
         Some("outbound") => Direction::Outbound,
         Some("inbound") => Direction::Inbound,
-        _ => return Err(Missing::NoMessage),
+        _ => return Err(Limitation::NoMessage),
     };
-    let rebuilt = Rebuilt::of(entry, whole);
+    let rebuilt = RecordedMessage::of(entry, whole);
     let again = rebuilt.as_ref().ok().map(|rebuilt| rebuilt.judge(&policy, true));
     let text = |name: &str| entry.text(name).map(|text| visible(&text));
     let mut made = Explanation {
@@ -181,7 +181,7 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &PolicySet) -> Resu
         verdict: text(member::verdict::NAME).unwrap_or_default(),
         would: text(member::would::NAME),
         had: rebuilt.as_ref().map_or("none", |rebuilt| if rebuilt.whole { "whole" } else { "redacted" }),
-        lacks: rebuilt.as_ref().map_or_else(|missing| Some(*missing), |rebuilt| rebuilt.lacks).map(Missing::words),
+        lacks: rebuilt.as_ref().map_or_else(|missing| Some(*missing), |rebuilt| rebuilt.lacks).map(Limitation::words),
         same_rules: entry.get(member::rule_set).as_deref() == Some(policy.rules_digest(direction)),
         verdict_now: again.as_ref().map(|again| again.verdict.to_owned()),
         policy: policy.name.to_string(),
@@ -189,14 +189,14 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &PolicySet) -> Resu
         suppressed_passes: None,
     };
     let (rebuilt, again) = (rebuilt.as_ref().ok(), again.as_ref());
-    let blank = snippet::blank();
+    let blank = snippet::empty_suppression();
     let proposals = rebuilt
         .zip(blank.as_ref())
         .map(|(rebuilt, blank)| Proposals::new(rebuilt, &policy, policy.rules(direction), entry, blank));
     let proposals = proposals.unwrap_or_default();
     let teller = Explainer { entry, policy: &policy, direction, rebuilt, again, proposals: &proposals, blank: blank.as_ref() };
     made.findings = teller.passages();
-    made.suppressed_passes = teller.passes(&made.findings);
+    made.suppressed_passes = teller.passes_with_proposals(&made.findings);
     Ok(made)
 }
 
@@ -218,8 +218,8 @@ struct Explainer<'a> {
     entry: &'a Entry,
     policy: &'a Policy,
     direction: Direction,
-    rebuilt: Option<&'a Rebuilt>,
-    again: Option<&'a Rejudged>,
+    rebuilt: Option<&'a RecordedMessage>,
+    again: Option<&'a NewJudgement>,
     proposals: &'a Proposals,
     /// The end and the reason of what is proposed.
     blank: Option<&'a Suppression>,
@@ -335,7 +335,7 @@ impl Explainer<'_> {
     }
 
     /// Whether it passes with all that is proposed.
-    fn passes(&self, told: &[FindingExplanation]) -> Option<bool> {
+    fn passes_with_proposals(&self, told: &[FindingExplanation]) -> Option<bool> {
         let all: Vec<Suppression> = told.iter().flat_map(|one| &one.tables).cloned().collect();
         let rebuilt = self.rebuilt.filter(|_| !all.is_empty())?;
         Some(rebuilt.judge(&self.policy.suppressing(all), false).verdict == "pass")

@@ -7,7 +7,7 @@ use crate::record::entry::member;
 use crate::rules::{Action, Find, Rule, RuleSet};
 
 use crate::review::Entry;
-use crate::review::rejudge::Rebuilt;
+use crate::review::rejudge::RecordedMessage;
 
 use super::matched;
 
@@ -21,12 +21,12 @@ const RECOGNIZED_BYTES: usize = 8;
 /// A match that has an effect, and the narrowest suppression that takes the effect away.
 pub(super) struct Match {
     pub(super) finding: Finding,
-    way: Way,
+    way: SuppressionScope,
 }
 
 /// How narrow a suppression is, the narrowest first. Each was judged with before the next one is tried.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
+enum SuppressionScope {
     Digest,
     DigestAtAnyTool,
     DigestAnywhere,
@@ -35,11 +35,11 @@ enum Way {
     Anywhere,
 }
 
-impl Way {
+impl SuppressionScope {
     const ALL: [Self; 6] =
         [Self::Digest, Self::DigestAtAnyTool, Self::DigestAnywhere, Self::Place, Self::PlaceAtAnyTool, Self::Anywhere];
 
-    fn wider(self) -> Option<Self> {
+    fn next_wider(self) -> Option<Self> {
         Self::ALL.into_iter().find(|way| *way > self)
     }
 }
@@ -55,7 +55,7 @@ pub(super) struct Proposals {
 impl Proposals {
     /// Finds the narrowest suppressions with which no rule has an effect on the message, by judging it again with them. One
     /// finding names the first match of its rule in a text only: others show once that one is suppressed.
-    pub(super) fn new(rebuilt: &Rebuilt, policy: &Policy, rules: &RuleSet, entry: &Entry, blank: &Suppression) -> Self {
+    pub(super) fn new(rebuilt: &RecordedMessage, policy: &Policy, rules: &RuleSet, entry: &Entry, blank: &Suppression) -> Self {
         let mut made = Self::default();
         let mut hopeless: Vec<Finding> = Vec::new();
         for _ in 0..ROUNDS {
@@ -73,7 +73,7 @@ impl Proposals {
                     Some(at) => {
                         changed = true;
                         let one = made.matches.remove(at);
-                        match one.way.wider() {
+                        match one.way.next_wider() {
                             Some(way) => made.matches.insert(at, Match { way, ..one }),
                             None => hopeless.push(one.finding),
                         }
@@ -85,7 +85,7 @@ impl Proposals {
                     }
                     None => {
                         changed = true;
-                        let way = if has_digest(rule) { Way::Digest } else { Way::Place };
+                        let way = if has_digest(rule) { SuppressionScope::Digest } else { SuppressionScope::Place };
                         made.matches.push(Match { finding, way });
                     }
                 }
@@ -102,10 +102,16 @@ impl Match {
     /// The suppression of this match alone. `blank` has the reason and the end.
     fn suppression(&self, entry: &Entry, blank: &Suppression) -> Suppression {
         let Self { finding, way } = self;
-        let tool = !matches!(way, Way::DigestAtAnyTool | Way::DigestAnywhere | Way::PlaceAtAnyTool | Way::Anywhere);
-        let place = !matches!(way, Way::DigestAnywhere | Way::Anywhere);
+        let tool = !matches!(
+            way,
+            SuppressionScope::DigestAtAnyTool
+                | SuppressionScope::DigestAnywhere
+                | SuppressionScope::PlaceAtAnyTool
+                | SuppressionScope::Anywhere
+        );
+        let place = !matches!(way, SuppressionScope::DigestAnywhere | SuppressionScope::Anywhere);
         let at = (place && finding.argument.is_none()).then(|| stars(&finding.at).into());
-        let sha256 = (*way <= Way::DigestAnywhere).then(|| finding.evidence.sha256.as_str().into());
+        let sha256 = (*way <= SuppressionScope::DigestAnywhere).then(|| finding.evidence.sha256.as_str().into());
         Suppression {
             rules: [finding.rule.as_str().into()].into(),
             upstream: entry.get(member::upstream).map(|name| name.as_ref().into()),

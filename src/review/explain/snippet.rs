@@ -12,7 +12,7 @@ const DAYS: u64 = 90;
 const REASON: &str = "false alarm: who decided it, and why";
 
 /// A suppression of nothing, with the reason and the end of a proposal.
-pub(super) fn blank() -> Option<Suppression> {
+pub(super) fn empty_suppression() -> Option<Suppression> {
     Some(Suppression {
         rules: [].into(),
         upstream: None,

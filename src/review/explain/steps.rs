@@ -51,7 +51,7 @@ pub(super) fn secrets(rules: &RuleSet, findings: &[Finding]) -> Vec<String> {
 
 /// The readings of a text up to the one that matched, those left out that changed nothing.
 pub(super) fn steps(raw: Option<&str>, finding: &Finding, trace: &Trace, secrets: &[String]) -> Vec<Step> {
-    let mut out = Shown { secrets, steps: Vec::new(), last: String::new() };
+    let mut out = StepList { secrets, steps: Vec::new(), last: String::new() };
     let same = raw == Some(trace.text.as_str());
     if let Some(raw) = raw.filter(|_| !same) {
         let at = raw.find(matched(trace)).map(|start| start..start + matched(trace).len());
@@ -99,13 +99,13 @@ pub(super) fn steps(raw: Option<&str>, finding: &Finding, trace: &Trace, secrets
     out.steps
 }
 
-struct Shown<'s> {
+struct StepList<'s> {
     secrets: &'s [String],
     steps: Vec<Step>,
     last: String,
 }
 
-impl Shown<'_> {
+impl StepList<'_> {
     fn add(&mut self, reading: &str, text: &str, span: Option<Range<usize>>) {
         if text.is_empty() || text == self.last {
             return;
@@ -153,8 +153,7 @@ fn lines(text: &str) -> String {
 
 /// The last of a text.
 fn tail(text: &str) -> &str {
-    let from = (text.len().saturating_sub(AROUND_BYTES)..=text.len()).find(|at| text.is_char_boundary(*at));
-    text.get(from.unwrap_or(0)..).unwrap_or_default()
+    text.get(text.ceil_char_boundary(text.len().saturating_sub(AROUND_BYTES))..).unwrap_or_default()
 }
 
 /// What a secret looks like, without a character of it: `Aaa-000`, and its length.

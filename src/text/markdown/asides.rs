@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::PART_BYTES;
-use crate::text::hints::prose;
+use crate::text::presentational_attrs::prose;
 use crate::text::{Facts, holds};
 
 /// Commands of formulas that leave room for what is in the braces that follow, and show nothing there.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::tokens::Tokens;
-use super::{Found, Way, regions, vocabulary};
+use super::{DecodedPart, Way, regions, vocabulary};
 use crate::text::quick::QuickMap;
 
 /// Words that give a cipher away: long enough that nothing else has their differences.
@@ -79,19 +79,21 @@ const TOLD: usize = 2;
 const WORDS: usize = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Order {
+enum AlphabetOrder {
     Forward,
     Mirrored,
     Backward,
 }
 
-static TABLE: LazyLock<QuickMap<u64, (Order, u8)>> = LazyLock::new(|| {
+static TABLE: LazyLock<QuickMap<u64, (AlphabetOrder, u8)>> = LazyLock::new(|| {
     let mut table = QuickMap::default();
     for word in TELLING {
         let letters: Vec<u8> = word.bytes().map(|b| b - b'a').collect();
         let mirrored: Vec<u8> = letters.iter().map(|l| 25 - l).collect();
         let backward: Vec<u8> = letters.iter().rev().copied().collect();
-        for (order, letters) in [(Order::Forward, letters), (Order::Mirrored, mirrored), (Order::Backward, backward)] {
+        for (order, letters) in
+            [(AlphabetOrder::Forward, letters), (AlphabetOrder::Mirrored, mirrored), (AlphabetOrder::Backward, backward)]
+        {
             table.insert(differences(letters.iter().copied()), (order, letters.first().copied().unwrap_or(0)));
         }
     }
@@ -107,12 +109,12 @@ fn differences(letters: impl Iterator<Item = u8>) -> u64 {
     })
 }
 
-pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<Found>) {
-    let told = told(text.as_bytes(), &tokens.telling);
+pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
+    let told = telling_words(text.as_bytes(), &tokens.telling);
     if told.len() < TOLD {
         return;
     }
-    let mut ciphers: Vec<(Order, u8)> = told.iter().map(|(cipher, _)| *cipher).collect();
+    let mut ciphers: Vec<(AlphabetOrder, u8)> = told.iter().map(|(cipher, _)| *cipher).collect();
     ciphers.sort_by_key(|(order, shift)| (*order as u8, *shift));
     ciphers.dedup();
     for cipher in ciphers {
@@ -123,10 +125,10 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<Found>) {
         }
         for span in regions::around(text, places) {
             let Some(region) = text.get(span.clone()) else { continue };
-            for (name, text) in undone(region, cipher) {
+            for (name, text) in decipher(region, cipher) {
                 let words = vocabulary::words_in(&text);
                 if words >= WORDS {
-                    found.push(Found { name, way: Way::Odd, span: span.clone(), text, words });
+                    found.push(DecodedPart { name, way: Way::Odd, span: span.clone(), text, words });
                 }
             }
         }
@@ -134,7 +136,7 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<Found>) {
 }
 
 /// How the first four letters of telling words differ in every order, one bit for each choice: nearly all words end here.
-static BEGINNINGS: LazyLock<Box<Beginnings>> = LazyLock::new(|| {
+static BEGINNINGS: LazyLock<Box<StartBits>> = LazyLock::new(|| {
     let mut bits = Box::new([0; 1 << 10]);
     for word in TELLING {
         let letters: Vec<u8> = word.bytes().collect();
@@ -155,7 +157,7 @@ static BEGINNINGS: LazyLock<Box<Beginnings>> = LazyLock::new(|| {
     }
     bits
 });
-type Beginnings = [u32; 1 << 10];
+type StartBits = [u32; 1 << 10];
 
 /// How far one letter is behind another, round the alphabet.
 fn apart(a: u8, b: u8) -> u8 {
@@ -165,7 +167,7 @@ fn apart(a: u8, b: u8) -> u8 {
 
 /// Says whether letters are a telling word in some cipher.
 pub(super) fn teller() -> impl Fn(&[u8]) -> bool {
-    let beginnings: &Beginnings = &BEGINNINGS;
+    let beginnings: &StartBits = &BEGINNINGS;
     move |letters| {
         let Some(start) = letters.first_chunk::<4>() else { return false };
         let [a, b, c, d] = start.map(|letter| letter & 0x1f);
@@ -176,20 +178,20 @@ pub(super) fn teller() -> impl Fn(&[u8]) -> bool {
 }
 
 /// In which cipher letters are a telling word; as it is, a word is in none.
-fn cipher_of(letters: &[u8]) -> Option<(Order, u8)> {
+fn cipher_of(letters: &[u8]) -> Option<(AlphabetOrder, u8)> {
     let letters = || letters.iter().map(|b| (b | 0x20) - b'a');
     let (order, first) = TABLE.get(&differences(letters()))?;
     let shift = (letters().next()? + 26 - first) % 26;
-    Some((*order, shift)).filter(|cipher| *cipher != (Order::Forward, 0))
+    Some((*order, shift)).filter(|cipher| *cipher != (AlphabetOrder::Forward, 0))
 }
 
 /// Telling words, each with the cipher that it is written in.
-fn told(bytes: &[u8], words: &[Range<usize>]) -> Vec<((Order, u8), Range<usize>)> {
+fn telling_words(bytes: &[u8], words: &[Range<usize>]) -> Vec<((AlphabetOrder, u8), Range<usize>)> {
     let told = |word: &Range<usize>| Some((cipher_of(bytes.get(word.clone())?)?, word.clone()));
     words.iter().filter_map(told).collect()
 }
 
-fn undone(text: &str, (order, shift): (Order, u8)) -> Vec<(&'static str, String)> {
+fn decipher(text: &str, (order, shift): (AlphabetOrder, u8)) -> Vec<(&'static str, String)> {
     let moved = |c: char| {
         let base = match c {
             'a'..='z' => b'a',
@@ -197,14 +199,14 @@ fn undone(text: &str, (order, shift): (Order, u8)) -> Vec<(&'static str, String)
             _ => return c,
         };
         let letter = (u8::try_from(c).unwrap_or(base) - base + 26 - shift) % 26;
-        char::from(base + if order == Order::Mirrored { 25 - letter } else { letter })
+        char::from(base + if order == AlphabetOrder::Mirrored { 25 - letter } else { letter })
     };
     match order {
-        Order::Forward if shift == 13 => vec![("rot13", text.chars().map(moved).collect())],
-        Order::Forward => vec![("caesar", text.chars().map(moved).collect())],
-        Order::Mirrored => vec![("atbash", text.chars().map(moved).collect())],
+        AlphabetOrder::Forward if shift == 13 => vec![("rot13", text.chars().map(moved).collect())],
+        AlphabetOrder::Forward => vec![("caesar", text.chars().map(moved).collect())],
+        AlphabetOrder::Mirrored => vec![("atbash", text.chars().map(moved).collect())],
         // Of the whole, or of each word.
-        Order::Backward => vec![
+        AlphabetOrder::Backward => vec![
             ("reversed", text.chars().rev().map(moved).collect()),
             (
                 "reversed",

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::Facts;
-use super::source_map::Copied;
+use super::source_map::MappedText;
 use super::steering_words;
 
 /// Longest cell that is joined, in bytes.
@@ -23,8 +23,8 @@ const NAME_BYTES: usize = 40;
 const SEPARATORS: [u8; 4] = [b'|', b'\t', b';', b','];
 
 /// The columns of `text`, one after the other; `None` if no column may address a reader.
-pub(super) fn read(text: &str, facts: &Facts) -> Option<Copied> {
-    let mut made = Copied::default();
+pub(super) fn read(text: &str, facts: &Facts) -> Option<MappedText> {
+    let mut made = MappedText::default();
     if facts.has(b'\n') && facts.has_any(&SEPARATORS) {
         tables(text, facts, &mut made);
     }
@@ -35,11 +35,11 @@ pub(super) fn read(text: &str, facts: &Facts) -> Option<Copied> {
 }
 
 /// Adds a column, if it speaks to a reader.
-fn add(text: &str, cells: &[Range<usize>], made: &mut Copied) {
+fn add(text: &str, cells: &[Range<usize>], made: &mut MappedText) {
     if cells.len() < CELLS {
         return;
     }
-    let mut column = Copied::default();
+    let mut column = MappedText::default();
     for (nth, cell) in cells.iter().enumerate() {
         if nth > 0 {
             column.insert(" ");
@@ -52,7 +52,7 @@ fn add(text: &str, cells: &[Range<usize>], made: &mut Copied) {
 }
 
 /// Lines in a row that have the same number of the same separator.
-fn tables(text: &str, facts: &Facts, made: &mut Copied) {
+fn tables(text: &str, facts: &Facts, made: &mut MappedText) {
     let separators: Vec<u8> = SEPARATORS.into_iter().filter(|sign| facts.has(*sign)).collect();
     let mut lines = lines(text).peekable();
     while let Some(first) = lines.next() {
@@ -123,7 +123,7 @@ fn trimmed(text: &str, span: Range<usize>) -> Option<Range<usize>> {
 }
 
 /// `"name": "value"` in JSON, `name: value` on lines.
-fn members(text: &str, made: &mut Copied) {
+fn members(text: &str, made: &mut MappedText) {
     let mut columns: BTreeMap<&str, Vec<Range<usize>>> = BTreeMap::new();
     for at in memchr::memchr_iter(b':', text.as_bytes()) {
         if !matches!(text.as_bytes().get(at + 1), Some(b' ' | b'"')) {

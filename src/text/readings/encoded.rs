@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::{DECODED_BYTES, Facts, Found, Way, packed, vocabulary};
+use super::{DECODED_BYTES, DecodedPart, Facts, Way, packed, vocabulary};
 use crate::text::facts::runs;
 
 /// Shorter runs hold too little to steer anyone.
@@ -21,21 +21,21 @@ const LENIENT: GeneralPurposeConfig =
 static BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 static BASE64_URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 
-pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
+pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     for span in facts.code_runs().iter().filter(|run| run.len() >= PACKED_BYTES) {
         let Some(run) = text.get(span.clone()) else { continue };
         let kept = run.get(..DECODED_BYTES).unwrap_or(run);
         let others = [("hex", hex(kept)), ("base32", base32(kept))];
         let others = others.into_iter().filter_map(|(name, bytes)| Some((name, prose(bytes?)?)));
         for (name, text) in packed::base64(kept.as_bytes()).into_iter().chain(others) {
-            found.push(Found { name, way: Way::Usual, span: span.clone(), text, words: 0 });
+            found.push(DecodedPart { name, way: Way::Usual, span: span.clone(), text, words: 0 });
         }
     }
     spaced(text, found);
     for span in runs(text.as_bytes(), MORSE_BYTES, |b| matches!(b, b'.' | b'-' | b'/' | b' ' | b'_')) {
         if let Some(text) = text.get(span.clone()).and_then(morse) {
             let words = vocabulary::words_in(&text);
-            found.push(Found { name: "morse", way: Way::Odd, span, text, words });
+            found.push(DecodedPart { name: "morse", way: Way::Odd, span, text, words });
         }
     }
     if facts.has(b'<')
@@ -43,7 +43,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
         && let Some((span, inner)) = between(text, "<~", "~>")
         && let Some(text) = ascii85(inner).and_then(prose)
     {
-        found.push(Found { name: "ascii85", way: Way::Usual, span, text, words: 0 });
+        found.push(DecodedPart { name: "ascii85", way: Way::Usual, span, text, words: 0 });
     }
 }
 
@@ -111,7 +111,7 @@ fn pair(pair: &[u8]) -> Option<u8> {
 type ReadByte = fn(&str) -> Option<u8>;
 
 /// Bytes that stand apart as numbers: `49 67 6e`, `0x49, 0x67`, `73 103 110`, `01001001 01100111`.
-fn spaced(text: &str, found: &mut Vec<Found>) {
+fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
     let of_kind = |b: u8| b.is_ascii_hexdigit() || matches!(b, b' ' | b':' | b'x' | b',' | b'-');
     for span in runs(text.as_bytes(), PACKED_BYTES * 2, of_kind) {
         let Some(run) = text.get(span.clone()) else { continue };
@@ -123,7 +123,7 @@ fn spaced(text: &str, found: &mut Vec<Found>) {
                 && decoded.len() >= PACKED_BYTES / 2
                 && let Some(text) = prose(decoded)
             {
-                found.push(Found { name, way: Way::Usual, span: span.clone(), text, words: 0 });
+                found.push(DecodedPart { name, way: Way::Usual, span: span.clone(), text, words: 0 });
             }
         }
     }

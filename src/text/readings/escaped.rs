@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Facts, Found, Way, regions, vocabulary};
+use super::{DecodedPart, Facts, Way, regions, vocabulary};
 
 /// So many letters that need no escape, written as one, are no accident.
 const LETTERS: usize = 8;
@@ -12,10 +12,10 @@ const WORDS: usize = 3;
 const ESCAPES: usize = 3;
 
 /// An escape at the start of a text: its length and what it stands for.
-type Read = fn(&[u8]) -> Option<(usize, u32)>;
+type DecodedEscape = fn(&[u8]) -> Option<(usize, u32)>;
 
-pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
-    let ways: [(u8, &'static str, Read, bool); 4] = [
+pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
+    let ways: [(u8, &'static str, DecodedEscape, bool); 4] = [
         (b'%', "percent", percent, true),
         (b'&', "html", entity, true),
         (b'\\', "backslash", backslash, false),
@@ -37,13 +37,13 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
             let (decoded, letters) = decode(region, mark, read);
             let words = vocabulary::words_in(&letters);
             let disguise = flags && words >= WORDS && letters.bytes().filter(u8::is_ascii_alphabetic).count() >= LETTERS;
-            found.push(Found { name, way: if disguise { Way::Disguise } else { Way::Usual }, span, text: decoded, words });
+            found.push(DecodedPart { name, way: if disguise { Way::Disguise } else { Way::Usual }, span, text: decoded, words });
         }
     }
 }
 
 /// The text without its escapes, and the plain letters that were written as one, with what stood between them as blanks.
-fn decode(text: &str, mark: u8, read: Read) -> (String, String) {
+fn decode(text: &str, mark: u8, read: DecodedEscape) -> (String, String) {
     let bytes = text.as_bytes();
     let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
     let (mut at, mut letters) = (0, String::new());

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use super::{Facts, Found, Way, regions, vocabulary};
+use super::{DecodedPart, Facts, Way, regions, vocabulary};
 use crate::text::blocks::BLOCK;
 use crate::text::quick::QuickMap;
 
@@ -87,7 +87,7 @@ static BORROWED: LazyLock<QuickMap<char, char>> = LazyLock::new(|| {
     borrowed
 });
 
-pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
+pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     if facts.is_ascii() {
         return;
     }
@@ -129,7 +129,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
             }
             mark_before = false;
         }
-        if word.mixed() {
+        if word.is_mixed() {
             mixed.push(word.start..end);
         }
     }
@@ -140,18 +140,18 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
             let known =
                 here.filter_map(|word| text.get(word.clone())).filter(|word| vocabulary::words_in(&folded(word)) > 0).count();
             let way = if known >= DISGUISED_WORDS { Way::Disguise } else { Way::Usual };
-            found.push(Found { name: "look-alikes", way, span, text: folded(region), words: known });
+            found.push(DecodedPart { name: "look-alikes", way, span, text: folded(region), words: known });
         }
     }
     if accented.len() >= ACCENTS {
         for span in regions::around(text, accented) {
             let Some(region) = text.get(span.clone()) else { continue };
-            let bare = bare(region);
+            let bare = without_marks(region);
             let parts = |c: char| !c.is_alphabetic() && (c.is_ascii() || !is_combining_mark(c));
             let words = region.split(parts).filter(|word| !word.is_ascii());
             let (mut english, mut other) = (0, 0);
             for word in words {
-                let known = if vocabulary::words_in(&self::bare(word)) > 0 { &mut english } else { &mut other };
+                let known = if vocabulary::words_in(&self::without_marks(word)) > 0 { &mut english } else { &mut other };
                 *known += 1;
             }
             let heaps = stacked.iter().filter(|mark| mark.start >= span.start && mark.end <= span.end).count() >= STACKED;
@@ -160,7 +160,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
                 ACCENTED_WORDS.. if other < english => Way::Odd,
                 _ => Way::Usual,
             };
-            found.push(Found { name: "accents", way, span, text: bare, words: english });
+            found.push(DecodedPart { name: "accents", way, span, text: bare, words: english });
         }
     }
 }
@@ -190,7 +190,7 @@ struct Word {
 }
 
 impl Word {
-    fn mixed(&self) -> bool {
+    fn is_mixed(&self) -> bool {
         self.foreign == 0 && self.borrowed > 0 && (self.ascii > 0 || self.capitals >= 3) && self.ascii + self.borrowed >= 2
     }
 }
@@ -204,7 +204,7 @@ fn folded(text: &str) -> String {
 }
 
 /// Without marks, in whichever form they are written.
-fn bare(text: &str) -> String {
+fn without_marks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     while let Some(wide) = first_wide(text, at) {
@@ -236,7 +236,7 @@ mod tests {
         for text in ["", plain, "é", "naïve cafe\u{301} a\u{301}\u{327}b", &format!("{plain}über{plain}ﬁ 漢字 Ångström{plain}")]
         {
             let simple: String = text.nfd().filter(|c| !is_combining_mark(*c)).collect();
-            assert_eq!(bare(text), simple, "{text:?}");
+            assert_eq!(without_marks(text), simple, "{text:?}");
             for from in 0..=text.len() {
                 let wide = (from..text.len()).find(|at| !text.as_bytes()[*at].is_ascii());
                 assert_eq!(first_wide(text, from), wide, "{from} {text:?}");

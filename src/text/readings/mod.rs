@@ -12,7 +12,7 @@ pub use fold::alike as looks_like;
 use super::facts::Facts;
 use super::html::Page;
 use super::unicode::Plain;
-use source_map::{Copied, SourceMap};
+use source_map::{MappedText, SourceMap};
 use tokens::Tokens;
 
 mod cipher;
@@ -103,7 +103,7 @@ pub(super) fn read(text: &str, facts: &Facts) -> Readings {
 }
 
 fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings, left: &mut usize) {
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<DecodedPart> = Vec::new();
     escaped::find(text, facts, &mut found);
     encoded::find(text, facts, &mut found);
     packed::find(text, facts, &mut found);
@@ -149,8 +149,8 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
 }
 
 /// Adds a reading that leaves out what stands between words.
-fn rejoin(copied: Copied, within: Option<&Reading>, name: &'static str, made: &mut Readings, left: &mut usize) {
-    let Copied { text, map } = copied;
+fn rejoin(copied: MappedText, within: Option<&Reading>, name: &'static str, made: &mut Readings, left: &mut usize) {
+    let MappedText { text, map } = copied;
     if made.all.len() >= READINGS || text.len() > *left {
         made.left_out = true;
         return;
@@ -186,7 +186,7 @@ pub(super) fn is_rejoined(text: &str) -> bool {
 }
 
 /// A part of a text as one way of writing gives it.
-struct Found {
+struct DecodedPart {
     name: &'static str,
     way: Way,
     span: Range<usize>,

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::encoded::{self, prose};
-use super::{DECODED_BYTES, Facts, Found, Way, regions};
+use super::{DECODED_BYTES, DecodedPart, Facts, Way, regions};
 use crate::text::blocks::{self, BLOCK};
 use crate::text::facts::runs;
 
@@ -29,8 +29,8 @@ const BASE85_PER_SIGN: usize = 6;
 
 const BASE85: &[u8; 85] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
 
-pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<Found>) {
-    let mut add = |name, span: Range<usize>, text| found.push(Found { name, way: Way::Usual, span, text, words: 0 });
+pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
+    let mut add = |name, span: Range<usize>, text| found.push(DecodedPart { name, way: Way::Usual, span, text, words: 0 });
     for span in dense(text.as_bytes()).into_iter().flat_map(|part| scattered(text.as_bytes(), part)) {
         let part = text.as_bytes().get(span.clone()).unwrap_or_default();
         // Words may stand close before it, or after it.

@@ -34,15 +34,11 @@ pub(super) fn around(text: &str, places: impl IntoIterator<Item = Range<usize>>)
 }
 
 fn line(text: &str, place: &Range<usize>) -> Range<usize> {
-    let low = floor(text, place.start.saturating_sub(REACH_BYTES));
-    let high = floor(text, place.end.saturating_add(REACH_BYTES).min(text.len()));
+    let low = text.floor_char_boundary(place.start.saturating_sub(REACH_BYTES));
+    let high = text.floor_char_boundary(place.end.saturating_add(REACH_BYTES).min(text.len()));
     let before = text.get(low..place.start).unwrap_or_default();
     let after = text.get(place.end..high).unwrap_or_default();
     let start = before.rfind('\n').map_or(low, |at| low + at + 1);
     let end = after.find('\n').map_or(high, |at| place.end + at);
     start..end.max(start)
-}
-
-pub(super) fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

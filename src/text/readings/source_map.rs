@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A text, and which of its bytes were copied from where.
 #[derive(Debug, Default)]
-pub(super) struct Copied {
+pub(super) struct MappedText {
     pub(super) text: String,
     pub(super) map: SourceMap,
 }
@@ -24,7 +24,7 @@ struct Stretch {
     bytes: usize,
 }
 
-impl Copied {
+impl MappedText {
     /// Appends `range` of `source`.
     pub(super) fn copy(&mut self, source: &str, range: Range<usize>) {
         let Some(part) = source.get(range.clone()).filter(|part| !part.is_empty()) else { return };
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_range_is_located_only_where_something_was_left_out() {
         let source = "one **two** three";
-        let mut made = Copied::default();
+        let mut made = MappedText::default();
         made.copy(source, 0..3);
         made.insert(" ");
         made.copy(source, 6..9);
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(made.map.locate(&(0..3)), None);
         assert_eq!(made.map.locate(&(0..7)), Some(0..9));
         assert_eq!(made.map.locate(&(5..13)), Some(7..17));
-        let mut all = Copied::default();
+        let mut all = MappedText::default();
         all.append(&made, 4..13);
         all.append(&made, 0..7);
         assert_eq!(all.text, "two three\n\none two");

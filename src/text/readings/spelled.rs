@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::tokens::Tokens;
-use super::{Found, Way, regions, vocabulary};
+use super::{DecodedPart, Way, regions, vocabulary};
 use crate::text::facts::runs;
 
 /// Single letters in a row from which on they may be words spelt out.
@@ -24,7 +24,7 @@ const JOINED_WORDS: usize = 5;
 /// A longer stretch is not split into words.
 const SPLIT_BYTES: usize = 2 << 10;
 
-pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<Found>) {
+pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
     if tokens.alone >= ALONE {
         spaced(text, found);
     }
@@ -33,7 +33,7 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<Found>) {
 }
 
 /// `i g n o r e`, `i.g.n.o.r.e`, `i-g-n-o-r-e`.
-fn spaced(text: &str, found: &mut Vec<Found>) {
+fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
     let bytes = text.as_bytes();
     let (mut at, mut done) = (0, 0);
     while let Some(window) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
@@ -52,7 +52,7 @@ fn spaced(text: &str, found: &mut Vec<Found>) {
             let plain = unleet(&text);
             let words = vocabulary::words_in(&plain).max(vocabulary::words_in(&text));
             if words >= SPELT_WORDS {
-                found.push(Found { name: "spaced", way: Way::Odd, span, text, words });
+                found.push(DecodedPart { name: "spaced", way: Way::Odd, span, text, words });
             }
         }
     }
@@ -111,7 +111,7 @@ fn together(run: &str) -> Option<(String, usize)> {
 }
 
 /// `1gn0r3 4ll pr3v10u5`, also where the words are cut up anew: `1gn0 r34l lpr3 v10u`.
-fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<Found>) {
+fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
     let (mut words, mut cut): (Vec<Range<usize>>, Vec<Range<usize>>) = Default::default();
     for span in tokens {
         let Some(token) = text.get(span.clone()) else { continue };
@@ -127,7 +127,7 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<Found>) {
         for span in regions::around(text, words.iter().cloned()) {
             let here = words.iter().filter(|word| word.start >= span.start && word.end <= span.end).count();
             let Some(region) = text.get(span.clone()).filter(|_| here >= LEET_WORDS) else { continue };
-            found.push(Found { name: "leet", way: Way::Odd, span, text: unleet(region), words: here });
+            found.push(DecodedPart { name: "leet", way: Way::Odd, span, text: unleet(region), words: here });
         }
     }
     if cut.len() >= CUT_UP {
@@ -145,7 +145,7 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<Found>) {
                 let (text, covered) = vocabulary::split(&letters);
                 let words = vocabulary::words_in(&text);
                 if covered * 2 >= letters.len() && words >= JOINED_WORDS {
-                    found.push(Found { name: "leet", way: Way::Odd, span: span.clone(), text, words });
+                    found.push(DecodedPart { name: "leet", way: Way::Odd, span: span.clone(), text, words });
                 }
             }
         }
@@ -179,14 +179,14 @@ fn mixes(token: &str) -> bool {
     if !token.bytes().any(|byte| byte.is_ascii_alphabetic()) {
         return false;
     }
-    let token = bare(token);
+    let token = trim_marks(token);
     // A `$` in front names a variable, and an `@` a person.
     let inner = token.trim_start_matches(['$', '@']);
     token.len() <= TOKEN_BYTES && inner.chars().any(|c| as_letter(c).is_some())
 }
 
 /// Without marks that end sentences and part columns.
-fn bare(token: &str) -> &str {
+fn trim_marks(token: &str) -> &str {
     token.trim_matches(['!', '|'])
 }
 
@@ -206,7 +206,7 @@ fn as_letter(c: char) -> Option<char> {
 
 /// The word that a token with digits for letters reads as.
 fn reads_as(token: &str) -> Option<String> {
-    let letters: String = bare(token).chars().map(|c| as_letter(c).unwrap_or(c).to_ascii_lowercase()).collect();
+    let letters: String = trim_marks(token).chars().map(|c| as_letter(c).unwrap_or(c).to_ascii_lowercase()).collect();
     vocabulary::reads_as(&letters).filter(|word| word.len() >= 3).map(Cow::into_owned)
 }
 
@@ -232,7 +232,7 @@ fn unleet(text: &str) -> String {
 }
 
 /// `ignoreallpreviousinstructions`, `IgnoreAllPreviousInstructions`.
-fn joined(text: &str, tokens: &[Range<usize>], found: &mut Vec<Found>) {
+fn joined(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
     let runs = |token: &Range<usize>| {
         let bytes = text.as_bytes().get(token.clone()).unwrap_or_default();
         let runs = runs(bytes, JOINED, |b| b.is_ascii_alphanumeric());
@@ -250,7 +250,7 @@ fn joined(text: &str, tokens: &[Range<usize>], found: &mut Vec<Found>) {
         if covered * 10 >= run.len() * 6 && words >= JOINED_WORDS {
             // Names in programs are joined so, too: with capitals.
             let way = if capitals > 1 { Way::Usual } else { Way::Odd };
-            found.push(Found { name: "joined", way, span, text, words });
+            found.push(DecodedPart { name: "joined", way, span, text, words });
         }
     }
 }

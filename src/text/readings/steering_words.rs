@@ -74,21 +74,21 @@ fn looked_up(word: &[u8]) -> u8 {
 
 /// The latest words that have points, and the spots that they have made.
 #[derive(Default)]
-struct Latest {
-    words: [Scored; REACH],
+struct RecentWords {
+    words: [ScoredWord; REACH],
     nth: usize,
     spots: Vec<Range<usize>>,
 }
 
 /// A word with points: the how manieth word it is, and where it begins.
 #[derive(Clone, Copy, Default)]
-struct Scored {
+struct ScoredWord {
     points: u8,
     nth: usize,
     start: usize,
 }
 
-impl Latest {
+impl RecentWords {
     /// Notes the points of the word at hand.
     fn score(&mut self, points: u8, span: Range<usize>) {
         if points == 0 {
@@ -96,7 +96,7 @@ impl Latest {
         }
         let nth = self.nth;
         if let Some(slot) = self.words.get_mut(nth % REACH) {
-            *slot = Scored { points, nth, start: span.start };
+            *slot = ScoredWord { points, nth, start: span.start };
         }
         let near = || self.words.iter().filter(|word| word.points > 0 && word.nth + REACH > nth);
         let sum: u8 = near().map(|word| word.points).sum();
@@ -122,7 +122,7 @@ pub(super) fn spots_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let end = part.end.min(bytes.len());
     let lengths: &Lengths = &LENGTHS;
-    let mut words = Words { bytes, latest: Latest::default(), last: 0..0, pieces: Vec::new() };
+    let mut words = Words { bytes, latest: RecentWords::default(), last: 0..0, pieces: Vec::new() };
     let mut at = part.start;
     while let Some(rest) = bytes.get(at..end).filter(|rest| !rest.is_empty()) {
         let pieces = Pieces::of(rest, |sign| gaps::tag(bytes, at + sign));
@@ -197,10 +197,10 @@ impl Pieces {
     }
 }
 
-/// Puts words together whose pieces marks of emphasis and tags divide, and gives them to [`Latest`].
+/// Puts words together whose pieces marks of emphasis and tags divide, and gives them to [`RecentWords`].
 struct Words<'t> {
     bytes: &'t [u8],
-    latest: Latest,
+    latest: RecentWords,
     last: Range<usize>,
     /// Of a word that has several, with the last.
     pieces: Vec<Range<usize>>,

@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use super::gaps::{Gap, Kind, Word, Words};
-use super::source_map::Copied;
-use super::{regions, steering_words, vocabulary};
+use super::source_map::MappedText;
+use super::{steering_words, vocabulary};
 use crate::text::blocks::{self, BLOCK};
 
 /// Most words between two marks that belong together: within a line, and from one line to the next.
@@ -30,9 +30,10 @@ const MARKS: u8 = 2;
 const PART_BYTES: usize = 32 << 10;
 
 /// The marked parts of `text` without their marks; `None` if no part may address a reader.
-pub(super) fn read(text: &str) -> Option<Copied> {
-    let mut made = Copied::default();
-    let marked = marked(text.as_bytes()).into_iter().map(|part| regions::floor(text, part.start)..regions::floor(text, part.end));
+pub(super) fn read(text: &str) -> Option<MappedText> {
+    let mut made = MappedText::default();
+    let marked =
+        marked(text.as_bytes()).into_iter().map(|part| text.floor_char_boundary(part.start)..text.floor_char_boundary(part.end));
     let spots = marked.flat_map(|part| steering_words::spots_in(text, part));
     for part in joined(spots.map(|spot| widened(text, spot))) {
         for part in joined(places(text, part)) {
@@ -45,8 +46,8 @@ pub(super) fn read(text: &str) -> Option<Copied> {
 }
 
 fn widened(text: &str, part: Range<usize>) -> Range<usize> {
-    let start = regions::floor(text, part.start.saturating_sub(AROUND_BYTES));
-    start..regions::floor(text, part.end.saturating_add(AROUND_BYTES))
+    let start = text.floor_char_boundary(part.start.saturating_sub(AROUND_BYTES));
+    start..text.floor_char_boundary(part.end.saturating_add(AROUND_BYTES))
 }
 
 /// Ranges that come in order of their starts; those that touch are one, up to a length.
@@ -160,9 +161,9 @@ fn humps(word: &str) -> usize {
 }
 
 /// A part of a text with blanks in the place of marks.
-fn unmark(text: &str, part: Range<usize>) -> Copied {
+fn unmark(text: &str, part: Range<usize>) -> MappedText {
     let words: Vec<Word> = Words::of(text, part.clone()).collect();
-    let mut made = Copied::default();
+    let mut made = MappedText::default();
     let mut at = part.start;
     let mut from = 0;
     while let Some(first) = words.get(from) {
@@ -191,7 +192,7 @@ fn is_clause(words: &[Word], nth: usize) -> bool {
     after > 0 && after + before >= CLAUSES
 }
 
-fn gap(text: &str, span: Range<usize>, gap: &Gap, clause: bool, made: &mut Copied) {
+fn gap(text: &str, span: Range<usize>, gap: &Gap, clause: bool, made: &mut MappedText) {
     match gap.kind {
         Kind::Inline => {}
         Kind::Blank | Kind::Paragraph | Kind::Joiner => made.copy(text, span),
@@ -209,7 +210,7 @@ fn gap(text: &str, span: Range<usize>, gap: &Gap, clause: bool, made: &mut Copie
 }
 
 /// A word with marks in it, or words with marks between them.
-fn with_emphasis(text: &str, chain: &[Word], made: &mut Copied) {
+fn with_emphasis(text: &str, chain: &[Word], made: &mut MappedText) {
     let letters = |word: &Word| text.get(word.span.clone()).unwrap_or_default().to_lowercase();
     let pieces: Vec<String> = chain.iter().map(letters).collect();
     let known = pieces.iter().filter(|piece| vocabulary::is_word(piece)).count();
@@ -223,7 +224,7 @@ fn with_emphasis(text: &str, chain: &[Word], made: &mut Copied) {
 }
 
 /// A name whose parts are joined by signs or by capitals. Signs that it holds only once or twice join what is one word.
-fn name(text: &str, chain: &[Word], made: &mut Copied) {
+fn name(text: &str, chain: &[Word], made: &mut MappedText) {
     if let [word] = chain {
         return with_humps(text, word.span.clone(), made);
     }
@@ -254,7 +255,7 @@ fn name(text: &str, chain: &[Word], made: &mut Copied) {
     }
 }
 
-fn with_humps(text: &str, span: Range<usize>, made: &mut Copied) {
+fn with_humps(text: &str, span: Range<usize>, made: &mut MappedText) {
     let word = text.get(span.clone()).unwrap_or_default();
     let mut at = span.start;
     if humps(word) >= JOINERS {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::Reader;
-use crate::text::element::{Kind, Mark, Open, formats, hash, kind, of_head, special};
-use crate::text::hints::look;
+use crate::text::element::{Kind, Mark, OpenElement, formats, hash, is_special, kind, of_head};
+use crate::text::presentational_attrs::look;
 
 /// Longest name of an element whose content nobody sees, in bytes.
 const NAME_BYTES: usize = 16;
@@ -36,7 +36,7 @@ impl Reader {
         let look = self.sheet.open(self.tree.depth(), (name, "", ""), &[], "", look(name, false, ""));
         state.seen = look.within(&state.seen);
         let (name, kind) = (hash(name), Kind::Block);
-        self.tree.push(Open { name, kind, state, mark: Mark::None, formatting: None, marker: false }, true);
+        self.tree.push(OpenElement { name, kind, state, mark: Mark::None, formatting: None, marker: false }, true);
     }
 
     /// Ends what an element ends by beginning (WHATWG HTML, 13.1.2.4 and 13.2.6).
@@ -133,7 +133,7 @@ impl Reader {
         // What follows the end of the body belongs to it.
         let stays = matches!(name, "body" | "html")
             || (!of_table && self.tree.bounded(at))
-            || (!of_table && !formats(name) && !special(name, kind(name, false)) && self.tree.holds_blocks(at));
+            || (!of_table && !formats(name) && !is_special(name, kind(name, false)) && self.tree.holds_blocks(at));
         if stays {
             return;
         }

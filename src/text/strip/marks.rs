@@ -4,7 +4,7 @@
 
 use super::Reader;
 use crate::text::element::{Mark, State, hash};
-use crate::text::layout::Point;
+use crate::text::render::Point;
 
 /// Longest sub- or superscript that is marked, in bytes: a longer one is a text in small letters.
 const SCRIPT_BYTES: usize = 16;
@@ -82,7 +82,7 @@ impl Reader {
     }
 
     fn replace_line(&mut self, since: Point, write: impl FnOnce(&str) -> Option<String>) {
-        let text = self.lines.since(since);
+        let text = self.lines.written_since(since);
         if !self.lines.ended_since(since)
             && !text.trim().is_empty()
             && let Some(marked) = write(text)
@@ -92,7 +92,7 @@ impl Reader {
     }
 
     fn fence(&mut self, since: Point) {
-        let code = self.lines.since(since).trim_start_matches('\n').trim_end();
+        let code = self.lines.written_since(since).trim_start_matches('\n').trim_end();
         if !code.is_empty() {
             let ticks = "`".repeat(longest_run(code).max(2) + 1);
             let fenced = format!("{ticks}{}\n{code}\n{ticks}", self.language);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Reader;
 use super::spans::{Cell, Grid};
 use crate::text::element::Mark;
-use crate::text::layout::Point;
+use crate::text::render::Point;
 
 /// Longest row with line breaks in its cells that is written on one line, in bytes: longer ones are columns of a page.
 const ROW_BYTES: usize = 1000;
@@ -39,7 +39,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    fn heads(&self) -> bool {
+    fn is_header(&self) -> bool {
         self.head || self.headers == self.cells.len()
     }
 
@@ -56,7 +56,7 @@ impl Row {
             let text = self.parts(cell, written).collect::<Vec<_>>().join(" ");
             Cell { text, across, down }
         });
-        grid.add(cells.collect(), self.heads()).then_some(grid)
+        grid.add(cells.collect(), self.is_header()).then_some(grid)
     }
 }
 
@@ -121,7 +121,7 @@ impl Reader {
     pub(super) fn row_ends(&mut self) {
         let Some((row, table)) = self.rows.pop().zip(self.tables.last_mut()) else { return };
         table.rows += 1;
-        let written = self.lines.since(row.start);
+        let written = self.lines.written_since(row.start);
         let long = written.len() > ROW_BYTES && self.lines.ended_since(row.start);
         table.grid = table.grid.take().filter(|_| !row.layout && !long).and_then(|grid| row.add_to(grid, written));
         table.end = self.lines.len();
@@ -139,7 +139,7 @@ impl Reader {
             }
         }
         line.push('|');
-        if table.rows == 1 && row.heads() {
+        if table.rows == 1 && row.is_header() {
             line.push('\n');
             line.push_str(&"| --- ".repeat(row.cells.len()));
             line.push('|');

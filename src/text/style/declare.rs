@@ -8,7 +8,7 @@ use super::value::{Length, length, number, words};
 
 /// What one declaration says, as far as it matters here.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Declared {
+pub(crate) enum Declaration {
     /// `display`, and whether it is `none`.
     Display(bool),
     /// `visibility`, and whether it hides; `None` inherits.
@@ -18,7 +18,7 @@ pub(crate) enum Declared {
     Zoom(f32),
     LineHeight(Length),
     /// A property by itself takes the element from sight, or is set to what does not.
-    Vanish(Way, bool),
+    Vanish(HidingProperty, bool),
     Colour(Paint),
     /// The colour of the letters' faces alone; `None` takes it from the other.
     Fill(Option<Paint>),
@@ -67,7 +67,7 @@ pub(crate) enum Declared {
 
 /// Properties that hide by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum HidingProperty {
     Content,
     Filter,
     Clip,
@@ -119,8 +119,8 @@ pub(crate) enum Blend {
 /// Declarations of one block, the important ones apart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Block {
-    pub(super) normal: Vec<Declared>,
-    pub(super) important: Vec<Declared>,
+    pub(super) normal: Vec<Declaration>,
+    pub(super) important: Vec<Declaration>,
 }
 
 /// Longest value that is read, in bytes.
@@ -164,16 +164,16 @@ impl Block {
 }
 
 /// Whether browsers know a property, as far as it is known here.
-pub(super) fn knows(name: &str) -> bool {
+pub(super) fn is_known_property(name: &str) -> bool {
     name.starts_with("--")
         || KNOWN.binary_search(&name).is_ok()
         || matches!(name, "gap" | "aspect-ratio" | "grid-area" | "backdrop-filter" | "-webkit-backdrop-filter" | "object-fit")
 }
 
 /// Reads a declaration, in lower case, as what it says; nothing where it says nothing that matters or is none.
-pub(super) fn declare(name: &str, value: &str, to: &mut Vec<Declared>) {
+pub(super) fn declare(name: &str, value: &str, to: &mut Vec<Declaration>) {
     if let Some(custom) = name.strip_prefix("--") {
-        to.push(Declared::Custom(custom.into(), value.into()));
+        to.push(Declaration::Custom(custom.into(), value.into()));
         return;
     }
     if KNOWN.binary_search(&name).is_err() {
@@ -183,7 +183,7 @@ pub(super) fn declare(name: &str, value: &str, to: &mut Vec<Declared>) {
         return;
     }
     if value.contains("var(") {
-        to.push(Declared::Late(name.into(), value.into()));
+        to.push(Declaration::Late(name.into(), value.into()));
         return;
     }
     let before = to.len();
@@ -213,8 +213,8 @@ const KNOWN: [&str; 104] = [
     "translate", "viewbox", "visibility", "width", "word-spacing", "z-index", "zoom",
 ];
 
-fn single(name: &str, value: &str) -> Option<Declared> {
-    use Declared as D;
+fn single(name: &str, value: &str) -> Option<Declaration> {
+    use Declaration as D;
     let vanish = |way, hides| Some(D::Vanish(way, hides));
     let read = length(value);
     let general = matches!(value, "initial" | "unset" | "revert" | "revert-layer");
@@ -233,12 +233,14 @@ fn single(name: &str, value: &str) -> Option<Declared> {
             "inherit" | "unset" | "revert" => Some(D::Visibility(None)),
             _ => None,
         },
-        "content-visibility" => vanish(Way::Content, value == "hidden"),
+        "content-visibility" => vanish(HidingProperty::Content, value == "hidden"),
         "opacity" | "fill-opacity" if general => Some(D::Opacity(1.0)),
         "opacity" | "fill-opacity" => hides::share(value).map(|n| D::Opacity(n.clamp(0.0, 1.0))),
-        "filter" | "-webkit-filter" => vanish(Way::Filter, hides::filter(value)),
+        "filter" | "-webkit-filter" => vanish(HidingProperty::Filter, hides::filter(value)),
         "font-size" => font_size(value).map(D::FontSize),
-        "font-size-adjust" => vanish(Way::FontAdjust, words(value).last().and_then(|n| number(n)).is_some_and(|(n, _)| n < 0.05)),
+        "font-size-adjust" => {
+            vanish(HidingProperty::FontAdjust, words(value).last().and_then(|n| number(n)).is_some_and(|(n, _)| n < 0.05))
+        }
         "color" => paint(value).map(D::Colour),
         "-webkit-text-fill-color" => paint(value).map(|paint| D::Fill((paint != Paint::Current).then_some(paint))),
         "fill" if value == "none" => Some(D::Fill(Some(Paint::Is(super::Colour::CLEAR)))),
@@ -263,14 +265,15 @@ fn single(name: &str, value: &str) -> Option<Declared> {
             let at = |n: usize| parts.get(n).and_then(|part| length(part)).unwrap_or_default();
             Some(D::Translate(at(0), at(1)))
         }
-        "scale" => vanish(Way::Scale, false),
-        "rotate" => vanish(Way::Rotate, hides::rotate(value)),
-        "clip" => vanish(Way::Clip, hides::clip(value)),
-        "clip-path" | "-webkit-clip-path" => vanish(Way::ClipPath, hides::clip_path(value)),
-        "mask" | "mask-image" | "-webkit-mask" | "-webkit-mask-image" => vanish(Way::Mask, hides::mask(value)),
-        "mask-size" | "-webkit-mask-size" => {
-            vanish(Way::MaskSize, words(value).iter().any(|part| length(part).is_some_and(|size| size.px(16.0, 1000.0) < 1.0)))
-        }
+        "scale" => vanish(HidingProperty::Scale, false),
+        "rotate" => vanish(HidingProperty::Rotate, hides::rotate(value)),
+        "clip" => vanish(HidingProperty::Clip, hides::clip(value)),
+        "clip-path" | "-webkit-clip-path" => vanish(HidingProperty::ClipPath, hides::clip_path(value)),
+        "mask" | "mask-image" | "-webkit-mask" | "-webkit-mask-image" => vanish(HidingProperty::Mask, hides::mask(value)),
+        "mask-size" | "-webkit-mask-size" => vanish(
+            HidingProperty::MaskSize,
+            words(value).iter().any(|part| length(part).is_some_and(|size| size.px(16.0, 1000.0) < 1.0)),
+        ),
         "overflow" | "overflow-x" | "overflow-y" => {
             let cuts = words(value).iter().any(|word| matches!(*word, "hidden" | "clip"));
             Some(D::Overflow(cuts || words(value).iter().any(|word| matches!(*word, "scroll" | "auto")), cuts))
@@ -287,11 +290,11 @@ fn single(name: &str, value: &str) -> Option<Declared> {
             let numbers: Vec<f32> = value.split([',', ' ']).filter_map(|part| number(part.trim())).map(|(n, _)| n).collect();
             if let [_, _, width, height] = *numbers.as_slice() { Some(D::View(width, height)) } else { None }
         }
-        "textlength" => vanish(Way::Spacing, read.is_some_and(|length| length.px(16.0, 300.0) <= 3.0)),
+        "textlength" => vanish(HidingProperty::Spacing, read.is_some_and(|length| length.px(16.0, 300.0) <= 3.0)),
         "backface-visibility" | "-webkit-backface-visibility" => Some(D::OneSided(value == "hidden")),
         // An image in the place of what is in the element.
-        "content" => vanish(Way::Replaced, value.contains("url(")),
-        "font-family" => vanish(Way::Font, value.contains("blank")),
+        "content" => vanish(HidingProperty::Replaced, value.contains("url(")),
+        "font-family" => vanish(HidingProperty::Font, value.contains("blank")),
         _ if name.starts_with("animation-") || name.starts_with("-webkit-animation") || name == "animation" => {
             Some(D::Animation(value.into()))
         }
@@ -306,15 +309,15 @@ fn single(name: &str, value: &str) -> Option<Declared> {
         })),
         "all" => Some(D::All),
         "letter-spacing" | "word-spacing" => vanish(
-            Way::Spacing,
+            HidingProperty::Spacing,
             read.is_some_and(|gap| gap.px(16.0, 16.0) <= if name == "word-spacing" { -100.0 } else { -11.0 }),
         ),
-        "-webkit-text-security" | "text-security" => vanish(Way::Security, value != "none"),
+        "-webkit-text-security" | "text-security" => vanish(HidingProperty::Security, value != "none"),
         "contain" => {
             let parts = words(value);
             let size = parts.contains(&"strict") || parts.contains(&"size");
             if size && (parts.contains(&"strict") || parts.contains(&"paint")) {
-                vanish(Way::Contain, true)
+                vanish(HidingProperty::Contain, true)
             } else {
                 Some(D::Contained(size))
             }

@@ -99,7 +99,7 @@ pub(super) fn rotate(value: &str) -> bool {
 }
 
 /// Whether a `transform` turns the back to the front.
-pub(super) fn turned(value: &str) -> bool {
+pub(super) fn is_turned_away(value: &str) -> bool {
     functions(value).into_iter().any(|(name, inner)| {
         let degrees = degrees(inner.rsplit(',').next().unwrap_or_default()).map(|turn| turn.rem_euclid(360.0));
         matches!(name, "rotatex" | "rotatey" | "rotate3d") && degrees.is_some_and(|turn| turn > 90.0 && turn < 270.0)
@@ -122,7 +122,7 @@ fn degrees(angle: &str) -> Option<f32> {
 }
 
 /// How much of its size the functions of a `transform` leave, and the single numbers of `scale`.
-pub(super) fn left_by(value: &str) -> f32 {
+pub(super) fn scale_factor(value: &str) -> f32 {
     functions(value)
         .into_iter()
         .filter(|(name, _)| matches!(*name, "scale" | "scale3d" | "scalex" | "scaley"))

@@ -1,17 +1,17 @@
 //! What all declarations for one element come to, and what it then inherits and shows.
 
 use super::colour::{Colour, Paint};
-use super::declare::{Blend, Block, Declared, Measure, Side};
+use super::declare::{Blend, Block, Declaration, Measure, Side};
 use super::value::{Length, SCREEN};
 
 /// What holds for an element by itself; `None` where nothing was said.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct OwnStyle {
     pub(crate) gone: bool,
     pub(crate) colour: Option<Paint>,
     pub(crate) ground: Option<Paint>,
     none: bool,
-    /// By the bits of [`super::declare::Way`].
+    /// By the bits of [`super::declare::HidingProperty`].
     vanish: u16,
     visibility: Option<Option<bool>>,
     opacity: Option<f32>,
@@ -49,7 +49,7 @@ pub(crate) struct Look {
 
 /// What an element passes on to what is in it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct InheritedStyle {
     pub(crate) gone: bool,
     pub(crate) colour: Option<Colour>,
     pub(crate) ground: Colour,
@@ -84,7 +84,7 @@ const FAR_RIGHT: f32 = 2500.0;
 /// What an element that says nothing of its size is taken to measure, in pixels.
 const BOX: (f32, f32) = (400.0, 200.0);
 
-impl Seen {
+impl InheritedStyle {
     /// A page's, before anything is said.
     pub(crate) const START: Self = Self {
         gone: false,
@@ -129,10 +129,10 @@ impl Seen {
     }
 }
 
-impl Look {
+impl OwnStyle {
     /// Applies a declaration. Where it is not sure that it holds, only if it takes something from sight.
-    pub(super) fn apply(&mut self, declared: &Declared, sure: bool) {
-        use Declared as D;
+    pub(super) fn apply(&mut self, declared: &Declaration, sure: bool) {
+        use Declaration as D;
         if !sure && !hides(declared) {
             return;
         }
@@ -183,7 +183,7 @@ impl Look {
     }
 
     /// What an element of this look shows within another.
-    pub(crate) fn within(&self, parent: &Seen) -> Seen {
+    pub(crate) fn within(&self, parent: &InheritedStyle) -> InheritedStyle {
         let mut seen = *parent;
         seen.font = self.font.map_or(parent.font, |size| size.px(parent.font, parent.font)) * self.zoom.unwrap_or(1.0);
         seen.line = self.line.map_or(parent.line, |line| line.px(seen.font, seen.font));
@@ -210,7 +210,7 @@ impl Look {
         self.size.iter().flatten().any(|length| length.px(font, 300.0) <= FLAT)
     }
 
-    fn paint(&self, seen: &mut Seen, parent: &Seen) {
+    fn paint(&self, seen: &mut InheritedStyle, parent: &InheritedStyle) {
         if let Some(dark) = self.dark.filter(|_| !parent.told) {
             // The screen itself follows the scheme.
             (seen.ground, seen.colour) =
@@ -265,7 +265,7 @@ impl Look {
         }
     }
 
-    fn place(&self, seen: &mut Seen) {
+    fn place(&self, seen: &mut InheritedStyle) {
         let em = seen.font;
         let (width, height) = SCREEN;
         if self.fixed {
@@ -318,7 +318,7 @@ impl Look {
     }
 
     /// What lies outside a box that cuts it off is gone; `x` and `y` are how far into its parent's the element begins.
-    fn shut_in(&self, seen: &mut Seen, x: f32, y: f32) {
+    fn shut_in(&self, seen: &mut InheritedStyle, x: f32, y: f32) {
         let em = seen.font;
         let own = |measures: [Measure; 2], whole: f32| {
             measures
@@ -357,22 +357,22 @@ fn put<T>(places: &mut [T], at: usize, value: T) {
 }
 
 /// Whether a declaration can take something from sight.
-pub(super) fn hides(declared: &Declared) -> bool {
+pub(super) fn hides(declared: &Declaration) -> bool {
     match *declared {
-        Declared::Display(hides) | Declared::Vanish(_, hides) => hides,
-        Declared::Visibility(hides) => hides == Some(true),
-        Declared::Opacity(share) => share <= FAINT,
-        Declared::FontSize(size) => size.px(16.0, 16.0) <= TINY,
-        Declared::Zoom(by) => by <= 0.1,
-        Declared::Shift(Side::Left | Side::Top, Some(length))
-        | Declared::Margin(Side::Left | Side::Top, length)
-        | Declared::Indent(length) => length.px(16.0, SCREEN.0) <= FAR,
-        Declared::Translate(x, y) => x.px(16.0, BOX.0) <= FAR || y.px(16.0, BOX.1) <= FAR,
-        Declared::ZIndex(index) => index < 0,
-        Declared::Position(..) | Declared::Overflow(true, _) | Declared::Contained(true) => true,
-        Declared::Turned(hides) | Declared::OneSided(hides) => hides,
-        Declared::Grow(_, by) => by <= 0.1,
-        Declared::Size(_, Some(length)) => length.px(16.0, 300.0) <= FLAT,
+        Declaration::Display(hides) | Declaration::Vanish(_, hides) => hides,
+        Declaration::Visibility(hides) => hides == Some(true),
+        Declaration::Opacity(share) => share <= FAINT,
+        Declaration::FontSize(size) => size.px(16.0, 16.0) <= TINY,
+        Declaration::Zoom(by) => by <= 0.1,
+        Declaration::Shift(Side::Left | Side::Top, Some(length))
+        | Declaration::Margin(Side::Left | Side::Top, length)
+        | Declaration::Indent(length) => length.px(16.0, SCREEN.0) <= FAR,
+        Declaration::Translate(x, y) => x.px(16.0, BOX.0) <= FAR || y.px(16.0, BOX.1) <= FAR,
+        Declaration::ZIndex(index) => index < 0,
+        Declaration::Position(..) | Declaration::Overflow(true, _) | Declaration::Contained(true) => true,
+        Declaration::Turned(hides) | Declaration::OneSided(hides) => hides,
+        Declaration::Grow(_, by) => by <= 0.1,
+        Declaration::Size(_, Some(length)) => length.px(16.0, 300.0) <= FLAT,
         _ => false,
     }
 }

@@ -16,5 +16,5 @@ mod value;
 mod vars;
 
 use colour::Colour;
-pub(super) use look::{Look, Seen};
+pub(super) use look::{InheritedStyle, OwnStyle};
 pub(super) use sheet::Sheet;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::declare::{Block, Declared};
+use super::declare::{Block, Declaration};
 use super::look::hides;
 use super::scan::{decode, until};
 use super::value::{list, number, words};
@@ -52,7 +52,7 @@ impl Motions {
     }
 
     /// What an animation leaves an element with, from the words of its declarations, and whether that is sure.
-    pub(super) fn of(&self, said: &str, name: impl Fn(&str) -> u64) -> impl Iterator<Item = (&Declared, bool)> {
+    pub(super) fn of(&self, said: &str, name: impl Fn(&str) -> u64) -> impl Iterator<Item = (&Declaration, bool)> {
         let (mut found, mut stays, mut halted, mut seconds) = (Vec::new(), false, false, 0.0);
         for word in words(said).into_iter().flat_map(|word| list(word, ',')) {
             match word {

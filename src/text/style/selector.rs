@@ -89,7 +89,7 @@ impl Reader<'_, '_> {
                 _ => break,
             };
         }
-        let end = (end..=bytes.len()).find(|end| self.rest.is_char_boundary(*end)).unwrap_or(bytes.len());
+        let end = self.rest.ceil_char_boundary(end);
         let name = super::scan::decode(self.rest.get(..end).unwrap_or_default()).to_lowercase();
         self.skip(end);
         name

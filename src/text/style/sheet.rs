@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::declare::{Block, Declared, declare, knows};
-use super::look::Look;
+use super::declare::{Block, Declaration, declare, is_known_property};
+use super::look::OwnStyle;
 use super::media::holds;
 use super::motion::Motions;
 use super::scan::{decode, until};
@@ -57,7 +57,7 @@ struct Rule {
 }
 
 /// A block that is being read.
-struct Open {
+struct OpenBlock {
     /// Selectors of the rule, or of the rule around; empty outside rules.
     selectors: Vec<String>,
     block: Block,
@@ -97,7 +97,7 @@ impl Sheet {
             Some(false) => return,
             other => other == Some(true),
         };
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenBlock> = Vec::new();
         let mut rest = sheet;
         loop {
             rest = rest.trim_start();
@@ -187,7 +187,7 @@ impl Sheet {
     /// Custom properties may have a value before anything sets them (CSS Properties and Values, 2).
     fn register(&mut self, name: &str, block: &str) {
         for declared in Block::read(&block.replace("initial-value", "--initial-value")).normal {
-            if let (Declared::Custom(known, value), Some(name)) = (declared, name.strip_prefix("--"))
+            if let (Declaration::Custom(known, value), Some(name)) = (declared, name.strip_prefix("--"))
                 && &*known == "initial-value"
             {
                 self.vars.register(name, &value);
@@ -209,7 +209,7 @@ impl Sheet {
     }
 
     /// Begins a block; `None` for those that are passed over.
-    fn enter(&mut self, prelude: &str, around: Option<&Open>, sure: bool) -> Option<Open> {
+    fn enter(&mut self, prelude: &str, around: Option<&OpenBlock>, sure: bool) -> Option<OpenBlock> {
         let layer = around.and_then(|open| open.layer.clone());
         let prelude = prelude.trim();
         let outer = around.map(|open| open.selectors.as_slice()).unwrap_or_default();
@@ -228,7 +228,7 @@ impl Sheet {
             }
             let sure = sure && known == Some(true);
             let layer = if name == "layer" { Some(self.layer(rest, layer.as_ref())) } else { layer };
-            return Some(Open { selectors: outer.to_vec(), block: Block::default(), sure, layer });
+            return Some(OpenBlock { selectors: outer.to_vec(), block: Block::default(), sure, layer });
         }
         let mut selectors = Vec::new();
         let mut left = prelude;
@@ -247,10 +247,10 @@ impl Sheet {
                 return None;
             }
         }
-        Some(Open { selectors, block: Block::default(), sure, layer })
+        Some(OpenBlock { selectors, block: Block::default(), sure, layer })
     }
 
-    fn keep(&mut self, open: Open) {
+    fn keep(&mut self, open: OpenBlock) {
         if open.block.is_empty() || open.selectors.is_empty() {
             return;
         }
@@ -282,8 +282,8 @@ impl Sheet {
         (name, id, classes): (&str, &str, &str),
         attributes: &[(String, String)],
         own: &str,
-        mut look: Look,
-    ) -> Look {
+        mut look: OwnStyle,
+    ) -> OwnStyle {
         self.tree.close(depth);
         self.vars.close(depth);
         let own = if own.is_empty() { Block::default() } else { Block::read(own) };
@@ -309,7 +309,7 @@ impl Sheet {
             self.spend(work);
             return look;
         }
-        let mut said: Vec<(&Declared, bool)> = Vec::new();
+        let mut said: Vec<(&Declaration, bool)> = Vec::new();
         for important in [false, true] {
             if important && !self.layers.is_empty() {
                 // Layers weigh the other way round.
@@ -326,14 +326,14 @@ impl Sheet {
             }
         }
         for (declared, sure) in &said {
-            if let Declared::Custom(name, value) = declared
+            if let Declaration::Custom(name, value) = declared
                 && *sure
             {
                 self.vars.set(depth, name, value);
             }
         }
         for (declared, sure) in said {
-            let Declared::Late(name, value) = declared else {
+            let Declaration::Late(name, value) = declared else {
                 look.apply(declared, sure);
                 continue;
             };
@@ -371,7 +371,7 @@ impl Sheet {
 /// Whether a condition on what browsers know holds; `None` where that is not known here.
 fn supports(condition: &str) -> Option<bool> {
     let plain = !condition.contains("not") && !condition.contains("selector(");
-    let known = |part: &str| part.split_once(':').is_some_and(|(name, _)| knows(name.trim()));
+    let known = |part: &str| part.split_once(':').is_some_and(|(name, _)| is_known_property(name.trim()));
     (plain && condition.split(['(', ')']).filter(|part| part.contains(':')).all(known)).then_some(true)
 }
 

@@ -2,12 +2,12 @@
 
 use super::Colour;
 use super::colour::{Paint, paint};
-use super::declare::{Declared, Measure, Side, Way};
+use super::declare::{Declaration, HidingProperty, Measure, Side};
 use super::hides;
 use super::value::{Length, functions, length, list, number, words};
 
 /// Reads one as the declarations that it amounts to; nothing where it is none of them.
-pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declared>) {
+pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
     let sides = |parts: &[&str]| -> Option<[Option<Length>; 4]> {
         let read = |at: usize| parts.get(at).map(|part| length(part));
         let top = read(0)?;
@@ -19,45 +19,45 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declared>) {
     match name {
         "inset" => {
             let all = sides(&parts()).into_iter().flatten();
-            to.extend(ROUND.into_iter().zip(all).map(|(side, length)| Declared::Shift(side, length)));
+            to.extend(ROUND.into_iter().zip(all).map(|(side, length)| Declaration::Shift(side, length)));
         }
         "margin" => {
             let all = sides(&parts()).into_iter().flatten();
-            to.extend(ROUND.into_iter().zip(all).map(|(side, length)| Declared::Margin(side, length.unwrap_or_default())));
+            to.extend(ROUND.into_iter().zip(all).map(|(side, length)| Declaration::Margin(side, length.unwrap_or_default())));
         }
         "padding" => {
             if let Some([top, _, _, left]) = sides(&parts()) {
-                to.extend(left.map(Declared::Indent));
-                to.extend(top.map(Declared::Pad));
+                to.extend(left.map(Declaration::Indent));
+                to.extend(top.map(Declaration::Pad));
             }
         }
         "inset-inline" | "inset-block" | "margin-inline" | "margin-block" => {
             let side = if name.ends_with("inline") { Side::Left } else { Side::Top };
             let first = parts().first().and_then(|part| length(part));
             to.push(if name.starts_with('i') {
-                Declared::Shift(side, first)
+                Declaration::Shift(side, first)
             } else {
-                Declared::Margin(side, first.unwrap_or_default())
+                Declaration::Margin(side, first.unwrap_or_default())
             });
         }
         "scale" if value != "none" => {
-            to.push(Declared::Vanish(Way::Scale, hides::scale(&parts())));
-            to.extend(parts().first().and_then(|n| hides::share(n)).map(|by| Declared::Grow(false, by.abs())));
+            to.push(Declaration::Vanish(HidingProperty::Scale, hides::scale(&parts())));
+            to.extend(parts().first().and_then(|n| hides::share(n)).map(|by| Declaration::Grow(false, by.abs())));
         }
         "grid-template" => {
             if let Some((rows, columns)) = value.split_once('/') {
-                to.extend(length(rows.trim()).map(|rows| Declared::Size(Measure::Rows, Some(rows))));
-                to.extend(length(columns.trim()).map(|columns| Declared::Size(Measure::Columns, Some(columns))));
+                to.extend(length(rows.trim()).map(|rows| Declaration::Size(Measure::Rows, Some(rows))));
+                to.extend(length(columns.trim()).map(|columns| Declaration::Size(Measure::Columns, Some(columns))));
             }
         }
         "background" => background(value, to),
         "font" => font(value, to),
         "transform" | "-webkit-transform" | "-ms-transform" => {
             let zero = hides::transform(value);
-            to.push(Declared::Vanish(Way::Transform, zero));
-            to.push(Declared::Turned(hides::turned(value)));
+            to.push(Declaration::Vanish(HidingProperty::Transform, zero));
+            to.push(Declaration::Turned(hides::is_turned_away(value)));
             if value.contains("scale") || value.contains("matrix") {
-                to.push(Declared::Grow(true, hides::left_by(value)));
+                to.push(Declaration::Grow(true, hides::scale_factor(value)));
             }
             let (mut x, mut y) = (Length::default(), Length::default());
             for (name, inner) in functions(value) {
@@ -73,13 +73,13 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declared>) {
                     _ => {}
                 }
             }
-            to.push(Declared::Translate(x, y));
+            to.push(Declaration::Translate(x, y));
         }
         _ => {}
     }
 }
 
-fn background(value: &str, to: &mut Vec<Declared>) {
+fn background(value: &str, to: &mut Vec<Declaration>) {
     let (mut ground, mut image, mut clip) = (Paint::Is(Colour::CLEAR), None, false);
     for part in words(value).into_iter().flat_map(|word| list(word, ',')) {
         if part.starts_with("url(") || part.starts_with("image") || part.contains("gradient(") || part.starts_with("cross-fade(")
@@ -91,10 +91,10 @@ fn background(value: &str, to: &mut Vec<Declared>) {
             clip |= part == "text";
         }
     }
-    to.extend([Declared::Ground(ground), Declared::Image(image), Declared::ClipText(clip)]);
+    to.extend([Declaration::Ground(ground), Declaration::Image(image), Declaration::ClipText(clip)]);
 }
 
-fn font(value: &str, to: &mut Vec<Declared>) {
+fn font(value: &str, to: &mut Vec<Declaration>) {
     let size = words(value).into_iter().find_map(|word| {
         let (size, line) = word.split_once('/').map_or((word, None), |(size, line)| (size, Some(line)));
         // Weights are numbers too, but only zero is a size without a unit.
@@ -102,8 +102,8 @@ fn font(value: &str, to: &mut Vec<Declared>) {
         (!weight).then(|| font_size(size)).flatten().map(|size| (size, line))
     });
     if let Some((size, line)) = size {
-        to.push(Declared::FontSize(size));
-        to.extend(line.and_then(line_height).map(Declared::LineHeight));
+        to.push(Declaration::FontSize(size));
+        to.extend(line.and_then(line_height).map(Declaration::LineHeight));
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn read(text: &str, in_value: bool) -> Cow<'_, str> {
         let entity = rest.get(..length).unwrap_or_default();
         match common(entity) {
             Some(c) => out.push(c),
-            None => other(rest, length, in_value, &mut out),
+            None => named_entity(rest, length, in_value, &mut out),
         }
         rest = rest.get(length..).unwrap_or_default();
     }
@@ -60,7 +60,7 @@ fn common(entity: &str) -> Option<char> {
 }
 
 /// One that is read with the table; what follows it tells in a value whether it is one.
-fn other(rest: &str, length: usize, in_value: bool, out: &mut String) {
+fn named_entity(rest: &str, length: usize, in_value: bool, out: &mut String) {
     let next = rest.as_bytes().get(length).filter(|b| in_value && **b == b'=').map_or("", |_| "=");
     let entity = rest.get(..length).unwrap_or_default();
     let html = if in_value { format!("<a b=\"{entity}{next}\">") } else { entity.to_owned() };

@@ -10,7 +10,7 @@ fn flat(parts: Vec<String>) -> String {
     parts.concat().replace("\u{1}t\u{1}t", "\u{1}t")
 }
 
-fn ours(text: &str) -> String {
+fn own_tokens(text: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mode = Mode::default();
     let mut name = String::new();
@@ -36,7 +36,7 @@ fn ours(text: &str) -> String {
 }
 
 /// The same by a tokenizer that follows the standard state by state.
-fn theirs(text: &str) -> String {
+fn reference_tokens(text: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut inner = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| -> Option<Infallible> {
@@ -136,6 +136,6 @@ fn tokens_are_those_of_the_standard() {
             text.push_str(PIECES[(state >> 33) as usize % PIECES.len()]);
         }
         state = state.rotate_left(17).wrapping_add(0x9e37_79b9);
-        assert_eq!(ours(&text), theirs(&text), "{text:?}");
+        assert_eq!(own_tokens(&text), reference_tokens(&text), "{text:?}");
     }
 }

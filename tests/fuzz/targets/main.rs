@@ -5,6 +5,7 @@ mod challenge;
 mod command;
 mod html;
 mod inspect;
+mod invisible;
 mod jwt;
 mod lock;
 mod markdown;
@@ -16,7 +17,6 @@ mod splice;
 mod sql;
 mod sse;
 mod style;
-mod unseen;
 mod url;
 
 use std::sync::LazyLock;
@@ -42,4 +42,4 @@ macro_rules! targets {
     };
 }
 
-targets!(challenge command html inspect jwt lock markdown parse path readings rule_file splice sql sse style unseen url);
+targets!(challenge command html inspect invisible jwt lock markdown parse path readings rule_file splice sql sse style url);

@@ -6,9 +6,9 @@ use super::*;
 fn by_bytes(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let end = part.end.min(bytes.len());
-    let (mut latest, mut at, mut first) = (Latest::default(), part.start, part.start);
+    let (mut latest, mut at, mut first) = (RecentWords::default(), part.start, part.start);
     let mut pieces: Vec<&[u8]> = Vec::new();
-    let whole = |pieces: &mut Vec<&[u8]>, latest: &mut Latest, span: Range<usize>| {
+    let whole = |pieces: &mut Vec<&[u8]>, latest: &mut RecentWords, span: Range<usize>| {
         if pieces.len() > 1 {
             latest.nth += 1;
             latest.score(points(&pieces.concat()), span);

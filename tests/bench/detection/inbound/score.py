@@ -183,6 +183,12 @@ def top(columns, files):
     return "\n".join(lines) + "\n"
 
 
+def one_line_each(value):
+    """JSON with each row of figures in one line."""
+    text = json.dumps(value, indent=0, sort_keys=True)
+    return re.sub(r"\[\n([^\[\]{}]*)\n\]", lambda row: f"[{row[1]}]".replace(",\n", ", "), text) + "\n"
+
+
 def main():
     work, flags = pathlib.Path(sys.argv[1]), set(sys.argv[2:])
     raw = (work / "samples.jsonl").read_bytes()
@@ -204,7 +210,7 @@ def main():
         sys.exit("the samples are not those that the others were run on: tests/bench/detection/inbound/run --peers --page")
     if "--page" in flags:
         others["microseconds"]["lychgate"] = microseconds(samples, verdicts)
-        measured.write_text(json.dumps(others, indent=0, sort_keys=True) + "\n")
+        measured.write_text(one_line_each(others))
     files = json.loads((work / "files.json").read_text())
     text = page(samples, mine, caught, others, files)
     figures = top({"lychgate": mine} | others["tables"], files)

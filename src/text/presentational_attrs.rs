@@ -1,6 +1,6 @@
 //! How attributes other than `style` make an element look (WHATWG HTML, 15; SVG 2, 6.6).
 
-use super::style::Look;
+use super::style::OwnStyle;
 
 /// Longest description of an image that is written out, in bytes: a longer one is a text that nobody sees.
 pub(super) const ALT_BYTES: usize = 80;
@@ -113,7 +113,7 @@ pub(super) fn hint(element: &str, foreign: bool, name: &str, value: &str, to: &m
 }
 
 /// Whether an element looks otherwise than text around it.
-pub(super) fn looks(element: &str) -> bool {
+pub(super) fn has_own_style(element: &str) -> bool {
     matches!(
         element,
         "small"
@@ -132,8 +132,8 @@ pub(super) fn looks(element: &str) -> bool {
 }
 
 /// How an element looks before styles.
-pub(super) fn look(element: &str, hidden: bool, hints: &str) -> Look {
-    let mut look = Look::default();
+pub(super) fn look(element: &str, hidden: bool, hints: &str) -> OwnStyle {
+    let mut look = OwnStyle::default();
     match element {
         "small" | "sub" | "sup" => look.hint("font-size:smaller"),
         "big" => look.hint("font-size:larger"),

@@ -7,7 +7,7 @@ use super::unicode::invisible;
 
 /// Ways to write what is not seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Unseen {
+pub enum Invisible {
     /// Tag characters (U+E0020–E007E) outside an emoji flag: a hidden ASCII text.
     Tags,
     /// Zero-width characters in runs, or strewn between the letters of words.
@@ -32,7 +32,7 @@ pub enum Unseen {
     Odd,
 }
 
-impl Unseen {
+impl Invisible {
     /// Words of rule files.
     pub const WORDS: [(&'static str, Self); 11] = [
         ("tags", Self::Tags),
@@ -69,7 +69,7 @@ const PROSE_SPACES: usize = 4;
 /// Finds what is unseen beyond what honest texts hold. Linear; at most one range for each way, from its first
 /// place to its last. Emoji sequences, joiners of Persian and Indic scripts, a byte order mark at the start
 /// and the marks and isolates of right-to-left scripts are honest.
-pub fn unseen(raw: &str) -> Vec<(Unseen, Range<usize>)> {
+pub fn find_invisible(raw: &str) -> Vec<(Invisible, Range<usize>)> {
     if raw.bytes().all(|b| matches!(b, 0x09..=0x1A | 0x1C..=0x7E)) {
         return Vec::new();
     }
@@ -93,7 +93,7 @@ pub fn unseen(raw: &str) -> Vec<(Unseen, Range<usize>)> {
 
 /// The text without what is unseen: invisible characters and terminal sequences. Joiners and selectors that shape the
 /// characters beside them stay, and so do soft hyphens.
-pub fn seen(raw: &str) -> String {
+pub fn strip_invisible(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut at = 0;
     while let Some(c) = raw.get(at..).and_then(|rest| rest.chars().next()) {
@@ -118,17 +118,17 @@ pub fn seen(raw: &str) -> String {
 
 #[derive(Default)]
 struct Search {
-    found: Vec<(Unseen, Range<usize>)>,
+    found: Vec<(Invisible, Range<usize>)>,
     in_words: Count,
     after_letters: Count,
     overwritten: Count,
     conceal: Conceal,
-    styled: Styled,
+    styled: StyledLetters,
 }
 
 /// Words in styled letters, one after the other.
 #[derive(Default)]
-struct Styled {
+struct StyledLetters {
     start: usize,
     words: usize,
     letters: usize,
@@ -166,7 +166,7 @@ impl Conceal {
 }
 
 impl Search {
-    fn note(&mut self, what: Unseen, span: Range<usize>) {
+    fn note(&mut self, what: Invisible, span: Range<usize>) {
         match self.found.iter_mut().find(|(kind, _)| *kind == what) {
             Some((_, known)) => known.end = known.end.max(span.end),
             None => self.found.push((what, span)),
@@ -176,7 +176,7 @@ impl Search {
     fn plain(&mut self, at: usize, c: char) -> usize {
         self.style(at, c);
         if matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10fffd}') {
-            self.note(Unseen::Private, at..at + c.len_utf8());
+            self.note(Invisible::Private, at..at + c.len_utf8());
         }
         if self.conceal.hides() && c.is_alphanumeric() {
             if self.conceal.letters == 0 {
@@ -197,10 +197,10 @@ impl Search {
             run.words += usize::from(run.in_word == 3);
             let (start, enough) = (run.start, run.words >= STYLED_WORDS && run.letters >= STYLED_LETTERS);
             if enough {
-                self.note(Unseen::Styled, start..at + c.len_utf8());
+                self.note(Invisible::Styled, start..at + c.len_utf8());
             }
         } else if c.is_ascii_alphabetic() || c == '\n' || (c.is_alphabetic() && !c.is_ascii()) {
-            *run = Styled::default();
+            *run = StyledLetters::default();
         } else {
             run.in_word = 0;
         }
@@ -215,25 +215,25 @@ impl Search {
         let span = at..at + length;
         let tags = count(|c| matches!(c, '\u{e0000}'..='\u{e007f}'));
         if tags > 0 && !(before == '\u{1f3f4}' && tags <= 8 && run.ends_with('\u{e007f}')) {
-            self.note(Unseen::Tags, span.clone());
+            self.note(Invisible::Tags, span.clone());
         }
         let zero =
             count(|c| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{180e}' | '\u{34f}'));
         if zero >= ZERO_WIDTH_RUN {
-            self.note(Unseen::ZeroWidth, span.clone());
+            self.note(Invisible::ZeroWidth, span.clone());
         }
         if zero > 0 && before.is_ascii_alphanumeric() && after.is_ascii_alphanumeric() {
             self.in_words.add(zero, span.clone());
         }
         let variation = count(|c| matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}'));
         if variation >= VARIATION_RUN {
-            self.note(Unseen::Variation, span.clone());
+            self.note(Invisible::Variation, span.clone());
         }
         if variation > 0 && before.is_ascii_alphabetic() {
             self.after_letters.add(variation, span.clone());
         }
         if count(|c| matches!(c, '\u{202d}' | '\u{202e}')) > 0 {
-            self.note(Unseen::Bidi, span);
+            self.note(Invisible::Bidi, span);
         }
         length
     }
@@ -263,7 +263,7 @@ impl Search {
             }
             Kind::String(content) => {
                 if content.matches(' ').count() >= PROSE_SPACES {
-                    self.note(Unseen::TerminalString, at..at + escape.length);
+                    self.note(Invisible::TerminalString, at..at + escape.length);
                 }
             }
             Kind::Other => {}
@@ -273,17 +273,17 @@ impl Search {
 
     fn uncover(&mut self, at: usize) {
         if self.conceal.letters >= CONCEALED_LETTERS {
-            self.note(Unseen::Conceal, self.conceal.start..at);
+            self.note(Invisible::Conceal, self.conceal.start..at);
         }
         self.conceal.letters = 0;
     }
 
-    fn end(mut self, at: usize) -> Vec<(Unseen, Range<usize>)> {
+    fn end(mut self, at: usize) -> Vec<(Invisible, Range<usize>)> {
         self.uncover(at);
         for (what, count, least) in [
-            (Unseen::ZeroWidth, std::mem::take(&mut self.in_words), ZERO_WIDTH_IN_WORDS),
-            (Unseen::Variation, std::mem::take(&mut self.after_letters), VARIATION_AFTER_LETTERS),
-            (Unseen::Overwrite, std::mem::take(&mut self.overwritten), OVERWRITTEN),
+            (Invisible::ZeroWidth, std::mem::take(&mut self.in_words), ZERO_WIDTH_IN_WORDS),
+            (Invisible::Variation, std::mem::take(&mut self.after_letters), VARIATION_AFTER_LETTERS),
+            (Invisible::Overwrite, std::mem::take(&mut self.overwritten), OVERWRITTEN),
         ] {
             if let Some(span) = count.span.filter(|_| count.times >= least) {
                 self.note(what, span);
@@ -336,8 +336,8 @@ fn rendition(state: &mut Conceal, parameters: &str) {
 mod tests {
     use super::*;
 
-    fn kinds(raw: &str) -> Vec<Unseen> {
-        unseen(raw).into_iter().map(|(kind, _)| kind).collect()
+    fn kinds(raw: &str) -> Vec<Invisible> {
+        find_invisible(raw).into_iter().map(|(kind, _)| kind).collect()
     }
 
     #[test]
@@ -362,23 +362,23 @@ mod tests {
     #[test]
     fn each_way_is_found() {
         let tags: String = "do it".chars().map(|c| char::from_u32(c as u32 + 0xE0000).unwrap()).collect();
-        assert_eq!(kinds(&format!("hi{tags} there")), [Unseen::Tags]);
-        assert_eq!(kinds("a\u{200b}\u{200c}\u{200b}\u{200d}\u{200b}\u{200c}b"), [Unseen::ZeroWidth]);
-        assert_eq!(kinds("i\u{200b}g\u{200b}n\u{200b}o\u{200b}r\u{200b}e\u{200b}d"), [Unseen::ZeroWidth]);
-        assert_eq!(kinds("😀\u{fe01}\u{e0110}\u{e0111}\u{e0112}"), [Unseen::Variation]);
-        assert_eq!(kinds("abc \u{202e}cba"), [Unseen::Bidi]);
-        assert_eq!(kinds("\x1b[8mhidden orders\x1b[28m"), [Unseen::Conceal]);
-        assert_eq!(kinds("\x1b[30;40mhidden orders"), [Unseen::Conceal]);
-        assert_eq!(kinds("\x1b[38;2;0;0;0;48;2;0;0;0mhidden orders\x1b[0m"), [Unseen::Conceal]);
-        assert_eq!(kinds("bad order\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}all is ok"), [Unseen::Overwrite]);
-        assert_eq!(kinds("\x1b]0;you must now do this\x07"), [Unseen::TerminalString]);
+        assert_eq!(kinds(&format!("hi{tags} there")), [Invisible::Tags]);
+        assert_eq!(kinds("a\u{200b}\u{200c}\u{200b}\u{200d}\u{200b}\u{200c}b"), [Invisible::ZeroWidth]);
+        assert_eq!(kinds("i\u{200b}g\u{200b}n\u{200b}o\u{200b}r\u{200b}e\u{200b}d"), [Invisible::ZeroWidth]);
+        assert_eq!(kinds("😀\u{fe01}\u{e0110}\u{e0111}\u{e0112}"), [Invisible::Variation]);
+        assert_eq!(kinds("abc \u{202e}cba"), [Invisible::Bidi]);
+        assert_eq!(kinds("\x1b[8mhidden orders\x1b[28m"), [Invisible::Conceal]);
+        assert_eq!(kinds("\x1b[30;40mhidden orders"), [Invisible::Conceal]);
+        assert_eq!(kinds("\x1b[38;2;0;0;0;48;2;0;0;0mhidden orders\x1b[0m"), [Invisible::Conceal]);
+        assert_eq!(kinds("bad order\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}all is ok"), [Invisible::Overwrite]);
+        assert_eq!(kinds("\x1b]0;you must now do this\x07"), [Invisible::TerminalString]);
     }
 
     #[test]
     fn places_are_those_of_whole_characters() {
         let raw = "a\u{200b}\u{200c}öäü über alles\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}quite another";
-        let found = unseen(raw);
-        assert!(found.iter().any(|(what, _)| *what == Unseen::Overwrite), "{found:?}");
+        let found = find_invisible(raw);
+        assert!(found.iter().any(|(what, _)| *what == Invisible::Overwrite), "{found:?}");
         assert!(found.iter().all(|(_, span)| raw.get(span.clone()).is_some()), "{found:?}");
     }
 
@@ -386,7 +386,7 @@ mod tests {
     fn backspaces_cost_linear_time() {
         let raw = "x".repeat(50_000) + &"\u{8}y\u{8}z".repeat(25_000) + &"\u{8}".repeat(50_000);
         let start = std::time::Instant::now();
-        assert_eq!(kinds(&raw), [Unseen::Overwrite]);
+        assert_eq!(kinds(&raw), [Invisible::Overwrite]);
         assert!(start.elapsed().as_millis() < 500);
     }
 }

@@ -50,13 +50,13 @@ const TALK: [&str; 34] = [
 ];
 
 /// Whether `span` of `text` stands in quotation marks, code or a table, and what stands around it talks of attacks.
-pub fn quoted_in_talk(text: &str, span: &Range<usize>) -> bool {
+pub fn is_quoted_mention(text: &str, span: &Range<usize>) -> bool {
     is_quoted(text, span.start) && talks(text, span)
 }
 
 fn talks(text: &str, span: &Range<usize>) -> bool {
     let start = span.start.saturating_sub(AROUND_BYTES);
-    let before = text.get(ceil(text, start)..span.start).unwrap_or_default().to_ascii_lowercase();
+    let before = text.get(text.ceil_char_boundary(start)..span.start).unwrap_or_default().to_ascii_lowercase();
     let after = cut(text.get(span.end..).unwrap_or_default(), AROUND_BYTES).to_ascii_lowercase();
     TALK.iter().filter(|word| before.contains(*word) || after.contains(*word)).count() >= WORDS
 }
@@ -64,7 +64,7 @@ fn talks(text: &str, span: &Range<usize>) -> bool {
 fn is_quoted(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
     // What a whole line is quoted for may begin with it.
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1).max(ceil(text, at.saturating_sub(LINE_BYTES)));
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1).max(text.ceil_char_boundary(at.saturating_sub(LINE_BYTES)));
     let line = before.get(line_start..).unwrap_or_default();
     let odd = |mark: char| line.matches(mark).count() % 2 == 1;
     let opened = |open: char, close: char| line.rfind(open).is_some_and(|at| line.rfind(close).is_none_or(|end| end < at));
@@ -85,17 +85,13 @@ fn fenced(before: &str) -> bool {
         == 1
 }
 
-fn ceil(text: &str, at: usize) -> usize {
-    (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::quoted_in_talk;
+    use super::is_quoted_mention;
 
     fn spared(text: &str) -> bool {
         let at = text.find("ignore all").unwrap();
-        quoted_in_talk(text, &(at..at + 10))
+        is_quoted_mention(text, &(at..at + 10))
     }
 
     #[test]

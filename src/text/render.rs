@@ -103,7 +103,7 @@ impl Lines {
     }
 
     /// What was written since a point.
-    pub(super) fn since(&self, point: Point) -> &str {
+    pub(super) fn written_since(&self, point: Point) -> &str {
         self.text.get(point.at..).unwrap_or_default()
     }
 
