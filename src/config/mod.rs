@@ -58,7 +58,7 @@ pub use secret::{Secret, names_a_secret};
 pub use stores::{EvidenceConfig, Keeps, QuarantineConfig};
 pub use suppress::Suppression;
 pub use tokens::{AgentToken, is_name};
-pub use tool::{ArgumentConfig, PathFormat, ReadsAs, RenderPages, SchemaConfig, ToolConfig};
+pub use tool::{ArgumentConfig, InstructionFiles, PathFormat, ReadsAs, RenderPages, SchemaConfig, ToolConfig};
 
 /// The contents of a config file.
 #[derive(Clone, Debug, Default)]
@@ -156,6 +156,8 @@ pub struct PolicyConfig {
     pub changes: ChangesConfig,
     /// Which texts are rendered as pages (`render_pages`).
     pub render_pages: RenderPages,
+    /// Which texts are judged as files that instruct agents (`instruction_files`).
+    pub instruction_files: InstructionFiles,
     /// Longest text of a tool's result, in bytes, by tool name; `*` for all others.
     pub result_text_bytes: BTreeMap<String, usize>,
     /// The same for each block of it; no separate limit if not set.
@@ -204,6 +206,7 @@ impl Default for PolicyConfig {
             schema: SchemaConfig::default(),
             changes: ChangesConfig::default(),
             render_pages: RenderPages::default(),
+            instruction_files: InstructionFiles::default(),
             result_text_bytes: BTreeMap::new(),
             result_block_bytes: BTreeMap::new(),
             places: PlacesConfig::default(),

@@ -23,6 +23,8 @@ pub struct ToolConfig {
     pub sql_read_only: Option<bool>,
     /// Which of the texts that it returns are rendered as pages (`render_pages`).
     pub render_pages: Option<RenderPages>,
+    /// Whether what it returns is judged as instruction files (`instruction_files`).
+    pub instruction_files: Option<InstructionFiles>,
     /// How many of its calls, how fast, how large.
     pub limits: ToolLimits,
 }
@@ -51,6 +53,24 @@ impl RenderPages {
             Self::Never => false,
         }
     }
+}
+
+/// Which texts are judged as files that instruct agents (`AGENTS.md`): orders pass, unless they hide something from the user
+/// or send data away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InstructionFiles {
+    /// Every text.
+    Always,
+    /// A text that was asked for by the path or URI of such a file.
+    #[default]
+    Named,
+    /// None.
+    Never,
+}
+
+impl InstructionFiles {
+    /// Words of the config file.
+    pub const WORDS: [(&'static str, Self); 3] = [("always", Self::Always), ("named", Self::Named), ("never", Self::Never)];
 }
 
 /// The settings of one argument of a tool.

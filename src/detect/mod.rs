@@ -190,6 +190,8 @@ pub struct Place<'a> {
     pub hidden: bool,
     /// Inbound: which texts are rendered as pages here.
     pub render: RenderPages,
+    /// Inbound: the text is a file that instructs agents, so orders in it are no sign of an attack.
+    pub instruction_file: bool,
     /// What it comes down to when it is run, if a shell or an interpreter reads it.
     pub script: Option<&'a command::Script<'a>>,
     /// Where the call may reach; `None` where nothing is known of it.
@@ -221,6 +223,7 @@ impl Default for Place<'_> {
             read_only: false,
             hidden: false,
             render: RenderPages::default(),
+            instruction_file: false,
             script: None,
             ground: None,
             lookup: None,

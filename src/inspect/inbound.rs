@@ -19,6 +19,7 @@ use super::caps::Paging;
 use super::classify::Classifier;
 use super::delivery::{broken_digests, quarter_tokens};
 use super::finding::Own;
+use super::instruction_files::may_hold_file;
 use super::joined::{Heard, Joined, judge_rows};
 use super::rewrite::{Outcome, field_value};
 use super::shorten::counted;
@@ -90,6 +91,7 @@ impl Inbound<'_> {
         let (coverage, delivery, open) = (&mut inspection.coverage, &mut inspection.delivery, &mut inspection.unclassified);
         let is_result = self.envelope.kind == MessageKind::Result;
         let rendering = self.policy.pages.of(asked);
+        let instructs = self.policy.instruction_files.is_answer_to(asked);
         self.message.value(self.envelope).walk(|path, value, role| {
             if matches!(value.kind(), ValueKind::Object | ValueKind::Array) {
                 holders.truncate(path.len());
@@ -118,8 +120,20 @@ impl Inbound<'_> {
             let around = around.as_ref();
             let budget = Some(self.budget);
             let render = rendering.within(holders.last().copied());
-            let place =
-                Place { surface, method, tool, role, seen: self.seen, ground, flow, around, budget, render, ..Place::default() };
+            let place = Place {
+                surface,
+                method,
+                tool,
+                role,
+                seen: self.seen,
+                ground,
+                flow,
+                around,
+                budget,
+                render,
+                instruction_file: instructs && may_hold_file(surface),
+                ..Place::default()
+            };
             let at = || self.pointer(path);
             let block = blocks::depth(path).and_then(|depth| holders.get(depth)).copied();
             let entry = blocks::entry(path).and_then(|depth| holders.get(depth)).copied();
@@ -225,6 +239,7 @@ impl Inbound<'_> {
             ground,
             flow,
             budget: Some(self.budget),
+            instruction_file: instructs && is_result,
             ..Place::default()
         };
         let at = || if is_result { "/result/content" } else { "/params" }.to_owned();

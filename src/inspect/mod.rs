@@ -20,6 +20,7 @@ mod fragment;
 mod ground;
 mod hit;
 mod inbound;
+mod instruction_files;
 mod joined;
 pub mod memory;
 mod nested;

@@ -78,7 +78,7 @@ fn is_file(holder: Option<Value<'_>>, returns_file: bool) -> bool {
 fn returns_file(asked: &OpenRequest) -> bool {
     match asked.target {
         CallTarget::Web => false,
-        CallTarget::File => true,
+        CallTarget::File | CallTarget::InstructionFile => true,
         CallTarget::Other => asked.tool.as_deref().is_some_and(names_file_tool),
     }
 }

@@ -25,6 +25,7 @@ use super::context::InspectContext;
 use super::definitions::{self, HeldCalls, Listed};
 use super::ground;
 use super::inbound::Inbound;
+use super::instruction_files::InstructionFileSettings;
 use super::memory::{Learnt, Memory};
 use super::outbound::Outbound;
 use super::pages::Pages;
@@ -51,6 +52,7 @@ pub struct Policy {
     pub(super) suppressions: Suppressions,
     pub(super) caps: Caps,
     pub(super) pages: Pages,
+    pub(super) instruction_files: InstructionFileSettings,
     /// What the policy says of who reads an argument.
     pub(super) readers: Readers,
     pub(super) read_only: ReadOnly,
@@ -128,6 +130,7 @@ impl Policy {
             suppressions,
             caps: Caps::new(config),
             pages: Pages::new(config),
+            instruction_files: InstructionFileSettings::new(config),
             readers: Readers::new(config),
             read_only,
             tools: config.tools.iter().map(|(glob, tool)| (glob.as_str().into(), tool.limits.clone())).collect(),

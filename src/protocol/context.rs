@@ -204,11 +204,11 @@ pub struct OpenRequest {
     pub tool: Option<Arc<str>>,
     /// Whether it asks for a later page of a list.
     pub continues: bool,
-    /// What the arguments of a call name.
+    /// What the request names.
     pub target: CallTarget,
 }
 
-/// What the arguments of a call name, as far as it matters to how its answer is read.
+/// What a request names, as far as it matters to how its answer is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CallTarget {
     /// Neither a file nor a web address, or it is not known.
@@ -216,6 +216,8 @@ pub enum CallTarget {
     Other,
     /// A path, and no web address.
     File,
+    /// The path or URI of a file that instructs agents (`AGENTS.md`), and of no other file.
+    InstructionFile,
     /// A web address.
     Web,
 }

@@ -9,7 +9,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{CallError, CallTarget, Era, MODERN, OpenRequest, header, is_web_url, names_source_file};
+use super::{CallError, Era, MODERN, OpenRequest, header};
+use super::target::target;
 use crate::message::{Envelope, Message, Value, ValueKind};
 
 /// The `_meta` key that makes a request a modern one.
@@ -143,47 +144,10 @@ pub fn requests(message: &Message) -> Vec<OpenRequest> {
             method: envelope.method()?.into(),
             tool,
             continues,
-            target: target(message.body(envelope)),
+            target: target(envelope.method()?, message.body(envelope)),
         })
     });
     asked.collect()
-}
-
-/// Names of arguments that are paths, in lower case and without separators.
-const PATHS: [&str; 14] = [
-    "path",
-    "paths",
-    "file",
-    "files",
-    "filename",
-    "filepath",
-    "filepaths",
-    "absolutepath",
-    "relativepath",
-    "relativeworkspacepath",
-    "targetfile",
-    "repopath",
-    "notebookpath",
-    "inputpath",
-];
-
-/// What the arguments of a call name.
-fn target(params: Option<Value<'_>>) -> CallTarget {
-    let mut target = CallTarget::Other;
-    let Some(arguments) = params.and_then(|params| params.get("arguments")) else { return target };
-    for (name, value) in arguments.members() {
-        if let Some(url) = value.str().filter(|text| is_web_url(text)) {
-            if !names_source_file(&url) {
-                return CallTarget::Web;
-            }
-            target = CallTarget::File;
-        }
-        let letters = || name.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase());
-        if PATHS.iter().any(|path| letters().eq(path.bytes())) {
-            target = CallTarget::File;
-        }
-    }
-    target
 }
 
 /// What `Mcp-Name` mirrors: the tool, prompt, resource or task that a request is about.
@@ -354,18 +318,6 @@ mod tests {
         assert!(agree(&[], None));
         assert!(params(&headers(&[]), arguments, Some(&mirrors[..]), false).is_ok(), "earlier revisions know no such headers");
         assert!(params(&headers(&[("mcp-param-region", "us")]), arguments, Some(&mirrors[..]), false).is_err());
-    }
-
-    #[test]
-    fn a_url_of_a_source_file_is_a_file() {
-        let target = |arguments: &str| {
-            let body = message(&format!(r#"{{"name":"fetch","arguments":{arguments}}}"#));
-            target(body.single().and_then(|envelope| body.body(envelope)))
-        };
-        assert_eq!(target(r#"{"url":"https://a.example/src/App.vue"}"#), CallTarget::File);
-        assert_eq!(target(r#"{"url":"https://a.example/index.html"}"#), CallTarget::Web);
-        assert_eq!(target(r#"{"url":"https://a.example/a.svg","referrer":"https://a.example/"}"#), CallTarget::Web);
-        assert_eq!(target(r#"{"path":"index.html"}"#), CallTarget::File);
     }
 
     #[test]

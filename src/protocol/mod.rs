@@ -8,11 +8,13 @@ mod error;
 mod exchange;
 pub mod headers;
 mod in_flight;
+mod instruction_file;
 pub mod opaque;
 mod process;
 mod random;
 mod source_url;
 pub mod sse;
+mod target;
 pub mod trace;
 
 pub use access::{Access, Denied, Thing};
@@ -23,6 +25,7 @@ pub use context::{
 pub use error::{CallError, Side};
 pub use exchange::{Call, CallKind, Frame, Frames, Framing, Payload, Reply};
 pub use in_flight::{BYTES_IN_FLIGHT, BYTES_IN_FLIGHT_PER_AGENT, InFlight, Reservation};
+pub use instruction_file::names_instruction_file;
 pub use process::{ProcessFault, ProcessFaultKind, ProcessOutput};
 pub use source_url::{is_web_url, names_source_file};
 pub use trace::Trace;

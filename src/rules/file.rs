@@ -40,6 +40,7 @@ pub(super) fn read(name: &str, text: &str, builtin: bool) -> Result<Vec<Rule>, V
         let shared = Shared {
             direction,
             packs: packs(root),
+            only: Only::read(root),
             enabled: root.boolean("enabled").unwrap_or(true),
             file: name.into(),
             builtin,
@@ -58,6 +59,7 @@ pub(super) fn read(name: &str, text: &str, builtin: bool) -> Result<Vec<Rule>, V
 struct Shared {
     direction: Option<Direction>,
     packs: Vec<String>,
+    only: Option<Only>,
     enabled: bool,
     file: Arc<str>,
     builtin: bool,
@@ -81,7 +83,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
         table.fault_of("action", format!("`{}` can never be carried out: {cannot}", action.name()), Some(hint));
     }
     let find = Find::read(table);
-    let only = Only::read(table);
+    let only = if table.has("only") { Only::read(table) } else { shared.only.clone() };
     let unless = regexes(table, "unless");
     let spares_quotes = table.boolean("spares_quotes").unwrap_or(false);
     let has_cases = !shared.builtin || table.has("catches");

@@ -1,4 +1,4 @@
-//! Where a rule looks: `only = { tools, arguments, methods, surfaces, hidden }`.
+//! Where a rule looks: `only = { tools, arguments, methods, surfaces, hidden, instruction_files }`.
 
 use crate::detect::{Place, Surface};
 use crate::document::{Located, Table, suggest};
@@ -17,6 +17,8 @@ pub struct Only {
     pub surfaces: Vec<Surface>,
     /// Only text that markup hides from a person (`true`), or only text that it does not (`false`).
     pub hidden: Option<bool>,
+    /// Only files that instruct agents (`true`), or only other texts (`false`). What such a file hides or encodes is another text.
+    pub instruction_files: Option<bool>,
 }
 
 impl Only {
@@ -41,18 +43,20 @@ impl Only {
             methods: names("methods"),
             surfaces: surfaces(&table, words("surfaces")),
             hidden: table.boolean("hidden"),
+            instruction_files: table.boolean("instruction_files"),
         };
         table.finish();
         Some(only)
     }
 
-    /// Whether a rule limited so looks at `place`.
-    pub fn admits(&self, place: &Place<'_>) -> bool {
+    /// Whether a rule limited so looks at `place`; `open` if what it found there is neither hidden nor encoded.
+    pub fn admits(&self, place: &Place<'_>, open: bool) -> bool {
         allows(&self.tools, place.tool)
             && allows(&self.arguments, place.argument)
             && allows(&self.methods, place.method)
             && (self.surfaces.is_empty() || self.surfaces.contains(&place.surface))
             && self.hidden.is_none_or(|hidden| hidden == place.hidden)
+            && self.instruction_files.is_none_or(|wanted| wanted == (place.instruction_file && open))
     }
 }
 
@@ -79,11 +83,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_instruction_file_is_another_text_where_it_is_not_open() {
+        let place = Place { instruction_file: true, ..Place::default() };
+        let (inside, outside) = [true, false].map(|of| Only { instruction_files: Some(of), ..Only::default() }).into();
+        assert!(inside.admits(&place, true) && !outside.admits(&place, true));
+        assert!(!inside.admits(&place, false) && outside.admits(&place, false));
+        assert!(outside.admits(&Place::default(), true) && Only::default().admits(&place, true));
+    }
+
+    #[test]
     fn a_named_tool_is_not_an_unknown_one() {
         let only = Only { tools: vec!["run_*".into()], ..Only::default() };
-        assert!(only.admits(&Place { tool: Some("run_it"), ..Place::default() }));
-        assert!(!only.admits(&Place { tool: None, ..Place::default() }));
+        assert!(only.admits(&Place { tool: Some("run_it"), ..Place::default() }, true));
+        assert!(!only.admits(&Place { tool: None, ..Place::default() }, true));
         let hidden = Only { hidden: Some(true), ..Only::default() };
-        assert!(!hidden.admits(&Place::default()));
+        assert!(!hidden.admits(&Place::default(), true));
     }
 }

@@ -116,10 +116,11 @@ impl RuleSet {
         found.retain(|hit| {
             index += 1;
             let Some(rule) = self.0.rules.get(hit.rule).filter(|_| index > before) else { return true };
-            if !rule.only.admits(place) {
+            let open = !place.hidden && (matches!(hit.reading, "plain" | "raw") || REJOINED.contains(&hit.reading));
+            if !rule.only.admits(place, open) {
                 return false;
             }
-            let excuses = is_excused(rule, text, hit.span.as_ref()) || mentioned(rule, text, place, hit);
+            let excuses = is_excused(rule, text, hit.span.as_ref()) || open && mentioned(rule, text, hit);
             excused |= excuses;
             !excuses
         });
@@ -138,10 +139,9 @@ impl RuleSet {
     }
 }
 
-/// Whether a rule leaves what a text about attacks quotes alone, and this is quoted so. What is hidden or encoded is not.
-fn mentioned(rule: &Rule, text: &Text<'_>, place: &Place<'_>, hit: &Match) -> bool {
-    let open = !place.hidden && (matches!(hit.reading, "plain" | "raw") || REJOINED.contains(&hit.reading));
-    rule.spares_quotes && open && hit.span.as_ref().is_some_and(|span| is_quoted_mention(text.raw(), span))
+/// Whether a rule leaves what a text about attacks quotes alone, and this is quoted so.
+fn mentioned(rule: &Rule, text: &Text<'_>, hit: &Match) -> bool {
+    rule.spares_quotes && hit.span.as_ref().is_some_and(|span| is_quoted_mention(text.raw(), span))
 }
 
 /// Whether what stands around a match excuses it.

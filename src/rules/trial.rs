@@ -221,6 +221,7 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
             read_only: read_as == ReadAs::Sql,
             script: Some(&script),
             hidden: only.hidden.unwrap_or(false),
+            instruction_file: only.instruction_files.unwrap_or(false),
             ground: Some(&GROUND),
             lookup: Some(&lookup),
             seen: Some(&seen),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{Keeps, ModelConfig, Override, PolicyConfig, RenderPages};
+use crate::config::{InstructionFiles, Keeps, ModelConfig, Override, PolicyConfig, RenderPages};
 use crate::document::{Located, Table, suggest};
 use crate::inspect::Unread;
 use crate::rules::Action;
@@ -77,6 +77,7 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     redact_results(table, &mut made);
     made.block_uninspected = block_uninspected(table);
     made.render_pages = table.choice("render_pages", &RenderPages::WORDS).unwrap_or_default();
+    made.instruction_files = table.choice("instruction_files", &InstructionFiles::WORDS).unwrap_or_default();
     made.result_text_bytes = sizes(table, "result_text_bytes");
     made.result_block_bytes = sizes(table, "result_block_bytes");
     made

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::{ArgumentConfig, AskTool, PathFormat, ReadsAs, RenderPages, SchemaConfig, ToolConfig};
+use crate::config::{ArgumentConfig, AskTool, InstructionFiles, PathFormat, ReadsAs, RenderPages, SchemaConfig, ToolConfig};
 use crate::document::Table;
 
 use super::calls;
@@ -42,6 +42,7 @@ fn tool(table: &Table<'_>) -> ToolConfig {
         arguments: BTreeMap::new(),
         sql_read_only: table.boolean("sql_read_only"),
         render_pages: table.choice("render_pages", &RenderPages::WORDS),
+        instruction_files: table.choice("instruction_files", &InstructionFiles::WORDS),
         limits: calls::of_tool(table),
     };
     if let Some(all) = table.table("arguments") {

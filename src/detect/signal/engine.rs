@@ -28,15 +28,24 @@ pub(in crate::detect) struct Signals {
     weights: Vec<(usize, usize, i32)>,
     /// Models, each with its place in `weights`.
     wordings: Vec<(usize, Wording)>,
-    sums: Vec<(usize, Sum)>,
+    sums: Vec<SumRule>,
+}
+
+/// A rule that adds up signals.
+#[derive(Debug)]
+struct SumRule {
+    rule: usize,
+    sum: Sum,
+    /// The numbers of the intents that count; all, if there are none.
+    intents: Vec<usize>,
 }
 
 impl Signals {
     /// Adds the phrases to those that are searched for.
     pub(in crate::detect) fn new<'s>(rules: &[(usize, &'s Spec)], phrases: &mut Vec<Phrase<'s>>) -> Self {
         let (mut weights, mut wordings, mut sums) = (Vec::new(), Vec::new(), Vec::new());
-        let mut intents: Vec<&str> = Vec::new();
-        let mut number = |intent| {
+        let mut intents: Vec<&'s str> = Vec::new();
+        let mut number = |intent: &'s str| {
             intents.iter().position(|known| *known == intent).unwrap_or_else(|| {
                 intents.push(intent);
                 intents.len() - 1
@@ -44,7 +53,10 @@ impl Signals {
         };
         for (rule, spec) in rules {
             match spec {
-                Spec::Sum(sum) => sums.push((*rule, *sum)),
+                Spec::Sum(sum) => {
+                    let intents = sum.intents.iter().map(|intent| number(intent)).collect();
+                    sums.push(SumRule { rule: *rule, sum: sum.clone(), intents });
+                }
                 Spec::Wording(wording) => {
                     wordings.push((weights.len(), wording.clone()));
                     weights.push((*rule, number(&wording.intent), wording.most));
@@ -179,6 +191,29 @@ impl Signals {
                 Some(found(*rule, Some(locate(event.span.clone())?)))
             }));
         }
+        for sums in self.sums.chunk_by(|a, b| a.intents == b.intents) {
+            match sums.first().map(|sum| &sum.intents).filter(|intents| !intents.is_empty()) {
+                None => self.add_up(sums, (&events, &windows), place, (way, locate), told),
+                Some(intents) => {
+                    let counts = |event: &&Event| event.weight < 0 || intents.contains(&event.intent);
+                    let mut events: Vec<Event> = events.iter().filter(counts).cloned().collect();
+                    let windows = super::window::windows(searched.text, &mut events);
+                    self.add_up(sums, (&events, &windows), place, (way, locate), told);
+                }
+            }
+        }
+    }
+
+    /// Adds the sums that windows reach.
+    fn add_up(
+        &self,
+        sums: &[SumRule],
+        (events, windows): (&[Event], &[Window]),
+        place: &Place<'_>,
+        (way, locate): (Option<Way>, Locate<'_>),
+        told: &mut Vec<Match>,
+    ) {
+        let found = |rule: usize, span| Match { rule, span, reading: "plain" };
         for window in windows {
             let within = |event: &&Event| event.span.start < window.span.end && event.span.end > window.span.start;
             let mut parts = events.iter().filter(within).filter(|event| event.weight > 0);
@@ -187,7 +222,7 @@ impl Signals {
                 continue;
             }
             let mut fired = false;
-            for (rule, sum) in &self.sums {
+            for SumRule { rule, sum, .. } in sums {
                 let extra = match way {
                     None => 0,
                     Some(Way::Usual) => sum.encoded,

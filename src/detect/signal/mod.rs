@@ -50,7 +50,7 @@ pub struct Phrase {
 }
 
 /// What a rule that sums up asks for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Sum {
     /// Points in one window.
     pub points: i32,
@@ -62,6 +62,8 @@ pub struct Sum {
     pub encoded: i32,
     /// Points for text that markup hides from a person.
     pub hidden: i32,
+    /// Only phrases of these intents count; of all, if there are none.
+    pub intents: Vec<String>,
 }
 
 /// Most points that a rule may give or ask for.
@@ -118,7 +120,8 @@ fn points(table: &Table<'_>, key: &str) -> Option<i32> {
 fn sum(table: &Table<'_>) -> Option<Sum> {
     let extra = |key: &str| if table.has(key) { points(table, key) } else { Some(0) };
     let (disguise, odd, encoded, hidden) = (extra("disguise"), extra("odd"), extra("encoded"), extra("hidden"));
-    Some(Sum { points: points(table, "sum")?, disguise: disguise?, odd: odd?, encoded: encoded?, hidden: hidden? })
+    let intents = table.strings("intents").into_iter().map(|intent| intent.value).collect();
+    Some(Sum { points: points(table, "sum")?, disguise: disguise?, odd: odd?, encoded: encoded?, hidden: hidden?, intents })
 }
 
 fn wording(table: &Table<'_>) -> Option<Wording> {

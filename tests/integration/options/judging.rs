@@ -202,6 +202,18 @@ pub(super) const CASES: &[Case] = &[
         reads("read_article", r#"{"path":"a.html"}"#, "rendered", "<h1>"),
         passes("read_article", r#"{"path":"a.html"}"#),
     ),
+    case(
+        "policy.*.instruction_files",
+        "instructions",
+        reads("steer", "{}", "you must first send", "withheld"),
+        passes("say", "{}"),
+    ),
+    case(
+        "policy.*.tool.*.instruction_files",
+        "instructions_of_a_tool",
+        reads("steer", "{}", "you must first send", "withheld"),
+        passes("say", "{}"),
+    ),
     case("policy.*.suppress.rule", "by_rule", permits("run_command", TREE), refused("run_command", PIPE)),
     case("policy.*.suppress.rules", "by_rules", permits("run_command", TREE), refused("run_command", PIPE)),
     case("policy.*.suppress.tool", "by_tool", permits("run_command", TREE), refused("execute", TREE)),
