@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn orders_pass_in_instruction_files_unless_they_betray_the_user() {
         let policy = policy(|_| {});
-        let of = |target, text| acts(&policy, "read_text_file", target, text);
+        let of = |target, text: &str| acts(&policy, "read_text_file", target, text);
         assert!(of(CallTarget::File, STEERING) && !of(CallTarget::InstructionFile, STEERING));
         assert!(of(CallTarget::File, BETRAYING) && of(CallTarget::InstructionFile, BETRAYING));
         assert!(of(CallTarget::InstructionFile, PACKED));
@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn a_tool_decides_before_the_policy() {
-        let always = ("load_*".to_owned(), ToolConfig { instruction_files: Some(InstructionFiles::Always), ..ToolConfig::default() });
+        let always =
+            ("load_*".to_owned(), ToolConfig { instruction_files: Some(InstructionFiles::Always), ..ToolConfig::default() });
         let policy = policy(|config| {
             config.instruction_files = InstructionFiles::Never;
             config.tools.push(always);

@@ -52,6 +52,13 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/speakers.toml", include_str!("../../rules/inbound/speakers.toml")),
     ("rules/inbound/commands.toml", include_str!("../../rules/inbound/commands.toml")),
     ("rules/inbound/languages/africa.toml", include_str!("../../rules/inbound/languages/africa.toml")),
+    ("rules/inbound/languages/answers.toml", include_str!("../../rules/inbound/languages/answers.toml")),
+    ("rules/inbound/languages/exclusive.toml", include_str!("../../rules/inbound/languages/exclusive.toml")),
+    ("rules/inbound/languages/limits.toml", include_str!("../../rules/inbound/languages/limits.toml")),
+    ("rules/inbound/languages/override.toml", include_str!("../../rules/inbound/languages/override.toml")),
+    ("rules/inbound/languages/prompts.toml", include_str!("../../rules/inbound/languages/prompts.toml")),
+    ("rules/inbound/languages/repeats.toml", include_str!("../../rules/inbound/languages/repeats.toml")),
+    ("rules/inbound/languages/silence.toml", include_str!("../../rules/inbound/languages/silence.toml")),
     ("rules/inbound/languages/asia.toml", include_str!("../../rules/inbound/languages/asia.toml")),
     ("rules/inbound/languages/east.toml", include_str!("../../rules/inbound/languages/east.toml")),
     ("rules/inbound/languages/latin.toml", include_str!("../../rules/inbound/languages/latin.toml")),
@@ -83,6 +90,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/redact/ibans.toml", include_str!("../../rules/inbound/redact/ibans.toml")),
     ("rules/inbound/redact/ssns.toml", include_str!("../../rules/inbound/redact/ssns.toml")),
     ("rules/inbound/shadowing.toml", include_str!("../../rules/inbound/shadowing.toml")),
+    ("rules/inbound/instruction-files.toml", include_str!("../../rules/inbound/instruction-files.toml")),
     ("rules/inbound/languages.toml", include_str!("../../rules/inbound/languages.toml")),
 ];
 
