@@ -40,7 +40,7 @@ impl Entry {
         let entry = Self { json, file: file.clone(), line: number };
         match entry.json.root().kind() {
             ValueKind::Object if entry.get(member::event).is_some() => Ok(entry),
-            ValueKind::Object => Err(format!("there is no `{}`", member::event::NAME)),
+            ValueKind::Object => Err(format!("`{}` is missing", member::event::NAME)),
             _ => Err("not an object".to_owned()),
         }
     }

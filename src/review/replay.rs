@@ -45,9 +45,9 @@ impl Class {
         match self {
             Self::NewlyBlocked => "newly blocked",
             Self::NewlyPassed => "newly passed",
-            Self::Changed => "changed otherwise",
+            Self::Changed => "other changes",
             Self::Unchanged => "unchanged",
-            Self::NotByCandidate => "otherwise than recorded, but not by the candidate",
+            Self::NotByCandidate => "differs from the record, but not because of the candidate",
         }
     }
 }

@@ -26,11 +26,7 @@ impl Only {
         let words = |key: &str| {
             let words = table.strings(key);
             if table.has(key) && words.is_empty() {
-                table.fault_of(
-                    key,
-                    format!("`{key}` names nothing, so the rule would look nowhere"),
-                    Some("name some, or leave it out"),
-                );
+                table.fault_of(key, format!("`{key}` is empty, so the rule would never match"), Some("add values, or remove it"));
             }
             words
         };
@@ -62,9 +58,7 @@ fn surfaces(table: &Table<'_>, words: Vec<Located<String>>) -> Vec<Surface> {
     for word in words {
         match Surface::ALL.iter().find(|surface| surface.name() == word.value) {
             Some(surface) => out.push(*surface),
-            None => {
-                table.fault_at(&word.place, format!("no such surface: `{}`", word.value), Some(&suggest(&word.value, &known)))
-            }
+            None => table.fault_at(&word.place, format!("unknown surface `{}`", word.value), Some(&suggest(&word.value, &known))),
         }
     }
     out

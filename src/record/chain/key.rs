@@ -64,7 +64,7 @@ impl SigningKey {
             Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).ok()
         };
         let hint =
-            "no Ed25519 key in PEM; `openssl genpkey -algorithm ed25519` makes one, and so does the gate where there is none";
+            "no Ed25519 key in PEM; remove the file to have the gate create one, or use `openssl genpkey -algorithm ed25519`";
         key().map(Self).ok_or_else(|| named(path, &io::Error::new(io::ErrorKind::InvalidData, hint)))
     }
 

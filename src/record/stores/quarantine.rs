@@ -302,8 +302,8 @@ impl Quarantine {
             let start = self.items.read(&file.name, 4 + OVERHEAD_BYTES as u64)?.unwrap_or_default();
             if !keys.fit(start.get(4..).unwrap_or_default()) {
                 let at = self.keys.sources().first_named();
-                let hint = "bring the key back, or move the folder away";
-                let told = format!("there is none in {at}, and `{}` was sealed with one\n  hint: {hint}", file.name);
+                let hint = "restore the key, or move the folder away";
+                let told = format!("not found in {at}, but `{}` is encrypted\n  hint: {hint}", file.name);
                 return Err(SealError::Key(told));
             }
         }

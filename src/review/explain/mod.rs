@@ -322,15 +322,15 @@ impl Explainer<'_> {
                 .to_owned();
         };
         if work::ALL.contains(&row.reading.as_str()) || work::ALL.contains(&finding.reading) {
-            return "What was too much to judge cannot be suppressed: send less of it at once.".to_owned();
+            return "Content that exceeds the work limits cannot be suppressed. Send smaller messages.".to_owned();
         }
         match &finding.suppressed {
             Some(suppressed) => {
                 let by = &suppressed.by;
-                format!("It is suppressed until {}: {}", by.until.written, visible(&by.reason))
+                format!("Suppressed until {}: {}", by.until.written, visible(&by.reason))
             }
-            None if finding.action == Action::Log => "It was only logged: there is no effect to suppress.".to_owned(),
-            None => "No suppression of this rule alone would let it pass.".to_owned(),
+            None if finding.action == Action::Log => "The finding was only logged; there is no effect to suppress.".to_owned(),
+            None => "A suppression of this rule alone would not let the message pass.".to_owned(),
         }
     }
 
