@@ -35,7 +35,6 @@ pub enum RenderPages {
     /// A text that is an HTML page from its beginning and does not come from a file.
     #[default]
     Pages,
-    /// None.
     Never,
 }
 
@@ -101,7 +100,6 @@ impl Default for SchemaConfig {
 /// How an argument is interpreted, as in the config file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadsAs {
-    /// A shell.
     Shell,
     /// A file system.
     Path,

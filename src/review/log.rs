@@ -29,7 +29,6 @@ pub struct Log {
 /// A line, or a part of a file, that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
-    /// The file.
     pub file: PathBuf,
     /// The line, from 1.
     pub line: u64,

@@ -50,7 +50,6 @@ pub enum Limitation {
 }
 
 impl Limitation {
-    /// In words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Masked => "the log masks a secret or a possible secret",
@@ -75,7 +74,6 @@ pub(super) struct RecordedMessage {
 
 enum RecordedBody {
     Message(Message),
-    /// A body that is none.
     Text(String),
 }
 

@@ -17,7 +17,6 @@ pub struct ToolVisibility {
     pub upstreams: Vec<String>,
     /// The tool's name.
     pub tool: String,
-    /// Whether it is hidden.
     pub hidden: bool,
 }
 
@@ -107,8 +106,8 @@ mod tests {
         let text = format!("{UPSTREAMS}[policy.strict]\n");
         for (text, wanted, why) in [
             (text.as_str(), visibility("strict", "b", "db_*", true), "contains `*`"),
-            (&text, visibility("strict", "a", "mail", true), "other upstreams have the policy `strict`"),
-            (&text, visibility("none", "a", "mail", true), "other upstreams have the policy `none`"),
+            (&text, visibility("strict", "a", "mail", true), "the upstreams with policy `strict`"),
+            (&text, visibility("none", "a", "mail", true), "the upstreams with policy `none`"),
             ("colour = 1\n", visibility("default", "a", "mail", true), "unknown key `colour`"),
             ("[policy\n", visibility("default", "a", "mail", true), "gate.toml: "),
             ("[policy.default.tool.mail]\nhidden = 1\n", visibility("default", "a", "mail", true), "cannot be set in place"),

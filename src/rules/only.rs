@@ -11,7 +11,6 @@ pub struct Only {
     pub tools: Vec<String>,
     /// Argument names joined by dots (`steps.command`); `*` stands for anything.
     pub arguments: Vec<String>,
-    /// Methods.
     pub methods: Vec<String>,
     /// Parts of a message.
     pub surfaces: Vec<Surface>,

@@ -23,7 +23,6 @@ const END: &str = "-----END PRIVATE KEY-----";
 /// How a public key is written begins with its algorithm.
 const PREFIX: &str = "ed25519:";
 
-/// A key to sign with.
 pub(in crate::record) struct SigningKey(Ed25519KeyPair);
 
 /// A key to check signatures with; written `ed25519:` and Base64.
@@ -68,7 +67,6 @@ impl SigningKey {
         key().map(Self).ok_or_else(|| named(path, &io::Error::new(io::ErrorKind::InvalidData, hint)))
     }
 
-    /// Signs.
     pub(in crate::record) fn sign(&self, message: &[u8]) -> String {
         STANDARD.encode(self.0.sign(message))
     }

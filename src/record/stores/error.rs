@@ -18,7 +18,6 @@ pub enum StoreError {
     /// Something in it cannot be opened. It is left as it is.
     #[error("`{}` cannot be opened: {}", file.display(), describe(*why))]
     Sealed {
-        /// The file.
         file: PathBuf,
         /// What is wrong with it.
         why: Sealed,
@@ -29,7 +28,6 @@ pub enum StoreError {
         file.display()
     )]
     NoKey {
-        /// The file.
         file: PathBuf,
         /// Where the key should be, in words.
         at: String,
@@ -44,16 +42,12 @@ pub enum StoreError {
     },
     /// So much of this server's was kept lately that more would drive out what others have there.
     #[error("the limit of {limit} stored messages per minute and server is reached")]
-    TooOften {
-        /// The limit.
-        limit: u32,
-    },
+    TooOften { limit: u32 },
     /// It is longer than all that may be kept.
     #[error("{bytes} bytes exceed the limit ({limit})\n  hint: raise `max_bytes` under `[quarantine]`")]
     TooLong {
         /// Its length.
         bytes: u64,
-        /// The limit.
         limit: u64,
     },
 }

@@ -71,7 +71,6 @@ impl Evidence {
         Ok(Some(Self { store: Arc::new(store), writer: OnceLock::new(), counts: OnceLock::new() }))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &std::path::Path {
         self.store.place.path()
     }

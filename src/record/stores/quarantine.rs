@@ -41,7 +41,6 @@ const FILES: usize = 200_000;
 /// Longest note or release, in bytes.
 const SMALL_BYTES: u64 = 1 << 20;
 
-/// The quarantine.
 #[derive(Debug)]
 pub struct Quarantine {
     pub(super) items: SealedFolder,
@@ -115,7 +114,6 @@ impl Quarantine {
         Ok(Some(Self { items, released, delivered, notes, keys, most, bytes, age, release, keeping }))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.items.path()
     }

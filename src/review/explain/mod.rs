@@ -35,11 +35,8 @@ pub struct Explanation {
     pub audit: String,
     /// Which message of its batch, from 0, if it was one of a batch.
     pub item: Option<u64>,
-    /// When.
     pub time: String,
-    /// Who.
     pub agent: String,
-    /// For which user.
     pub user: Option<String>,
     /// To or from which server.
     pub upstream: String,
@@ -47,7 +44,6 @@ pub struct Explanation {
     pub direction: String,
     /// What it called.
     pub method: Option<String>,
-    /// Which tool.
     pub tool: Option<String>,
     /// What was done.
     pub verdict: String,
@@ -55,7 +51,6 @@ pub struct Explanation {
     pub would: Option<String>,
     /// Which text could be had: `whole`, `redacted` (as the audit log shows it) or `none`.
     pub had: &'static str,
-    /// What it lacks.
     pub lacks: Option<&'static str>,
     /// Whether the rules in force are those that judged it.
     pub same_rules: bool,
@@ -139,9 +134,7 @@ pub struct RuleInfo {
     pub severity: &'static str,
     /// What is done about it.
     pub action: &'static str,
-    /// Which kind of rule it is.
     pub kind: &'static str,
-    /// The file.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
@@ -347,7 +340,6 @@ fn is_private(rule: &Rule) -> bool {
     matches!(*rule.find, Find::Secret(_) | Find::Personal(_))
 }
 
-/// What matched.
 fn matched(trace: &Trace) -> &str {
     trace.span.clone().and_then(|span| trace.text.get(span)).unwrap_or(&trace.text)
 }

@@ -36,7 +36,6 @@ pub struct Step {
 pub struct Part {
     /// The part, harmless to show but for line feeds, which are as they were: who shows it marks each line as a part of it.
     pub text: String,
-    /// Whether this is what matched.
     pub matched: bool,
 }
 
