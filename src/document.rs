@@ -60,7 +60,6 @@ impl Fault {
 /// A value and where in its file it stands.
 #[derive(Clone, Debug)]
 pub struct Located<T> {
-    /// The value.
     pub value: T,
     /// Its place, to tell faults by.
     pub place: Place,
@@ -232,7 +231,6 @@ impl<'s> Table<'s> {
         self.source.fault(&self.span, format!("`{key}` is missing"), Some(hint.to_owned()));
     }
 
-    /// A string, if there.
     pub fn string(&self, key: &str) -> Option<Located<String>> {
         let value = self.take(key)?;
         match value.get_ref() {
@@ -315,12 +313,11 @@ impl<'s> Table<'s> {
         let found = words.iter().find(|(word, _)| *word == text.value).map(|(_, value)| *value);
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            self.fault_at(&text.place, format!("`{key}` is `{}`", text.value), Some(&suggest(&text.value, &known)));
+            self.fault_at(&text.place, format!("`{}` is not a valid `{key}`", text.value), Some(&suggest(&text.value, &known)));
         }
         found
     }
 
-    /// A table, if there.
     pub fn table(&self, key: &str) -> Option<Self> {
         let value = self.take(key)?;
         match value.get_ref() {

@@ -30,7 +30,6 @@ pub(crate) enum ElicitResponse {
 /// What a client can put to its user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ElicitationSupport {
-    /// Forms.
     pub(crate) form: bool,
     /// Links (2025-11-25 and later).
     pub(crate) url: bool,

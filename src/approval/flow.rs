@@ -44,11 +44,9 @@ pub(crate) enum AskOutcome {
     Refused(answer::RefusalReason),
     /// The agent is answered with this: it asks its user and calls again.
     Input(String),
-    /// It waits.
     Wait(Box<OpenQuestion>),
 }
 
-/// A question that is open.
 pub(crate) struct OpenQuestion {
     pub(crate) ticket: PendingQuestion,
     pub(crate) matter: ApprovalRequest,

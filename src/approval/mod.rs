@@ -83,7 +83,6 @@ impl AnsweredBy {
     }
 }
 
-/// What was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     /// What the yes is for; `None` is no.

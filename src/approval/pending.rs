@@ -10,7 +10,6 @@ use super::{Answer, Approvals, State};
 /// How waiting ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Settlement {
-    /// It was answered.
     Answered(Answer),
     /// The agent took its call back.
     Cancelled,

@@ -41,7 +41,6 @@ struct ToolRefusals {
     rule: Box<str>,
 }
 
-/// Refusals of one call.
 struct CallRefusals {
     times: Times,
     rule: Box<str>,

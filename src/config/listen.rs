@@ -6,7 +6,6 @@ use std::path::PathBuf;
 /// The side that faces agents.
 #[derive(Clone, Debug)]
 pub struct Listen {
-    /// Where to listen.
     pub address: SocketAddr,
     /// TLS, if wanted.
     pub tls: Option<ListenTls>,

@@ -6,7 +6,6 @@ use crate::document::Day;
 /// name, it does not care about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suppression {
-    /// The rules.
     pub rules: Box<[Box<str>]>,
     /// The server that the message goes to or comes from.
     pub upstream: Option<Box<str>>,

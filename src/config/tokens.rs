@@ -12,7 +12,6 @@ const HEAD: &str = "\
 # A running gate applies changes within two seconds.
 ";
 
-/// One token of an agent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AgentToken {
     /// Whose it is.

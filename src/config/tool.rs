@@ -37,7 +37,6 @@ pub enum RenderPages {
     /// A text that is an HTML page from its beginning and does not come from a file.
     #[default]
     Pages,
-    /// None.
     Never,
 }
 
@@ -121,7 +120,6 @@ impl Default for SchemaConfig {
 /// How an argument is interpreted, as in the config file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadsAs {
-    /// A shell.
     Shell,
     /// A file system.
     Path,

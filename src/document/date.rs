@@ -33,7 +33,6 @@ impl Day {
 }
 
 impl Table<'_> {
-    /// A day, if there.
     pub fn day(&self, key: &str) -> Option<Located<Day>> {
         let value = self.take(key)?;
         let written = match value.get_ref() {
@@ -46,7 +45,7 @@ impl Table<'_> {
         };
         let place = self.source.place(value.span().start);
         let Some(day) = Day::read(&written) else {
-            let message = format!("`{key}` is `{}`, which is not a valid date", written.escape_debug());
+            let message = format!("`{}` is not a valid date for `{key}`", written.escape_debug());
             self.fault_at(&place, message, Some("write it as in `2027-01-31`"));
             return None;
         };

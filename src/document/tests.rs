@@ -19,7 +19,7 @@ fn all_faults_are_told_at_once_with_their_places() {
     assert_eq!(
         told,
         [
-            "x.toml:1:8: `mode` is `enforse`\n  hint: did you mean `enforce`?",
+            "x.toml:1:8: `enforse` is not a valid `mode`\n  hint: did you mean `enforce`?",
             "x.toml:2:8: `size` must be between 1 and 10",
             "x.toml:5:14: `list` must be a list of strings, not a whole number",
             "x.toml:6:1: unknown key `extra`\n  hint: did you mean `extras`?",

@@ -24,7 +24,6 @@ const HEAD_BYTES: usize = 32 << 10;
 /// How long a connection is kept that nobody uses.
 const KEPT: Duration = Duration::from_secs(30);
 
-/// The collector.
 pub(super) struct Collector {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     /// What stands before `/v1/…`.

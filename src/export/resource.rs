@@ -41,7 +41,6 @@ pub(super) fn text(name: &str, value: &str) -> KeyValue {
     attribute(name, Value::StringValue(value.to_owned()))
 }
 
-/// An attribute.
 pub(super) fn attribute(name: &str, value: Value) -> KeyValue {
     KeyValue { key: name.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
 }

@@ -39,7 +39,6 @@ impl CertificateNames {
         Self { shown: true, names: names.iter().map(|name| (*name).to_owned()).collect() }
     }
 
-    /// Whether the certificate has a name.
     pub(super) fn have(&self, name: &str) -> bool {
         self.names.iter().any(|own| own == name)
     }

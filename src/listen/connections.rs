@@ -156,7 +156,6 @@ struct Activity {
     requests: AtomicUsize,
     /// When the last of them ended, in milliseconds `since` the beginning.
     idle_since: AtomicU64,
-    /// Whether there has been one.
     asked: AtomicBool,
     authenticated: AtomicBool,
     evicted: Notify,

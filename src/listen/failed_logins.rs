@@ -92,7 +92,6 @@ impl FailedLogins {
 /// Why a secret is not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SecretError {
-    /// It is wrong.
     Wrong,
     /// It is wrong, and so were many before it.
     TooMany,

@@ -26,19 +26,12 @@ enum Envelopes {
     Batch(Vec<Envelope>),
 }
 
-/// What a message is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageKind {
     /// Wants an answer.
-    Request {
-        /// Its method.
-        method: Box<str>,
-    },
+    Request { method: Box<str> },
     /// Wants none.
-    Notification {
-        /// Its method.
-        method: Box<str>,
-    },
+    Notification { method: Box<str> },
     /// An answer that went well.
     Result,
     /// An answer that did not.
@@ -48,7 +41,6 @@ pub enum MessageKind {
 /// One message of a body: its kind, and where its parts stand.
 #[derive(Clone, Debug)]
 pub struct Envelope {
-    /// What it is.
     pub kind: MessageKind,
     node: u32,
     id: Option<u32>,

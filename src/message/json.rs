@@ -20,7 +20,6 @@ pub struct Json {
     nodes: Vec<Node>,
 }
 
-/// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// `{…}`
@@ -133,7 +132,6 @@ impl<'j> Value<'j> {
         self.json.nodes.get(self.at as usize).copied().unwrap_or_else(missing)
     }
 
-    /// What it is.
     pub fn kind(&self) -> ValueKind {
         self.node().kind()
     }

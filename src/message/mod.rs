@@ -62,7 +62,6 @@ pub enum ParseError {
         /// First bad byte.
         at: usize,
     },
-    /// Not JSON.
     #[error("not JSON: expected {expected} at byte {at}")]
     NotJson {
         /// Where it goes wrong.

@@ -10,7 +10,6 @@ use super::json::{Value, ValueKind};
 pub enum Role {
     /// The name of an object's member.
     Key,
-    /// A value.
     Value,
 }
 

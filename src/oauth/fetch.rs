@@ -66,7 +66,6 @@ pub enum FetchError {
     /// The request was refused, with the code of an error.
     #[error("refused: `{error}` (status {status})")]
     Refused {
-        /// The status.
         status: u16,
         /// The code (RFC 6749, section 5.2; RFC 7591, section 3.2.2).
         error: String,

@@ -44,7 +44,6 @@ pub enum IdentityError {
     /// Registration did not work.
     #[error("the gate could not be registered at the authorization server `{}`: {error}", shown(.issuer))]
     Registration {
-        /// Its issuer.
         issuer: String,
         /// Why not; where it was refused, with the code of RFC 7591, section 3.2.2.
         error: FetchError,
@@ -52,7 +51,6 @@ pub enum IdentityError {
     /// What registration gave cannot be used.
     #[error("the authorization server `{}` registered the gate with {what}", shown(.issuer))]
     Registered {
-        /// Its issuer.
         issuer: String,
         /// What cannot be used.
         what: &'static str,
@@ -65,7 +63,6 @@ pub enum IdentityError {
         shown(.issuer), listed(.redirect_uris.iter().map(String::as_str))
     )]
     NeedsOperator {
-        /// Its issuer.
         issuer: String,
         /// Where it has to send people back to.
         redirect_uris: Vec<String>,

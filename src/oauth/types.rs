@@ -136,7 +136,6 @@ pub enum Origin {
 pub struct Client {
     /// Its id, as it came.
     pub id: String,
-    /// Its secret, if it has one.
     pub secret: Option<Hidden>,
     /// When the secret is over, in seconds since 1970; `None` for never.
     pub secret_expires_unix: Option<u64>,

@@ -31,7 +31,6 @@ impl LockFile {
         Self(fs::canonicalize(&path).unwrap_or(path))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }

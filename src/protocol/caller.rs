@@ -26,7 +26,6 @@ impl Caller {
 /// Whose a session is, and all that is remembered, counted and asked of one: an agent, for one of its users.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Holder {
-    /// The agent.
     pub agent: AgentName,
     /// Its user, where its credential names one.
     pub user: Option<Arc<str>>,

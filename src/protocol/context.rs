@@ -198,7 +198,6 @@ impl AgentWire {
 pub struct OpenRequest {
     /// Its id as written.
     pub id: Arc<str>,
-    /// Its method.
     pub method: Arc<str>,
     /// The tool, prompt or resource it names.
     pub tool: Option<Arc<str>>,

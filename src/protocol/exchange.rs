@@ -26,7 +26,6 @@ pub enum CallKind {
 /// One call on its way to an upstream.
 #[derive(Clone)]
 pub struct Call {
-    /// What is asked.
     pub ask: CallKind,
     /// The agent's headers that may travel on: already without credentials, cookies, forwarding and hop-by-hop headers.
     pub headers: HeaderMap,
@@ -83,7 +82,6 @@ impl Frame {
         }
     }
 
-    /// The frame as an event.
     pub fn event(&self) -> Bytes {
         self.fields.with(match &self.payload {
             Payload::Message(message) => Some(Data::Json(message.bytes())),
@@ -109,17 +107,14 @@ pub enum Frames {
 }
 
 impl Frames {
-    /// No frame.
     pub fn empty() -> Self {
         Self::Body(None)
     }
 
-    /// One frame.
     pub fn one(frame: Frame) -> Self {
         Self::Body(Some(Ok(frame)))
     }
 
-    /// The frames of a stream.
     pub fn stream(frames: impl Stream<Item = Result<Frame, CallError>> + Send + 'static) -> Self {
         Self::Stream(Box::pin(frames))
     }

@@ -197,7 +197,6 @@ impl Fields {
 /// The data of an event to be serialized.
 #[derive(Clone, Copy, Debug)]
 pub enum Data<'d> {
-    /// JSON.
     Json(&'d [u8]),
     /// Text in UTF-8.
     Text(&'d [u8]),

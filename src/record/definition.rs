@@ -12,7 +12,6 @@ pub struct DefinitionChange<'a> {
     pub upstream: &'a UpstreamName,
     /// What it is of: `tool`, `prompt`, `resource` or `template`.
     pub kind: &'static str,
-    /// Its name.
     pub name: &'a str,
     /// How it differs.
     pub classes: &'a [ChangeClass],

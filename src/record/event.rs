@@ -18,7 +18,6 @@ pub enum Event<'a> {
         direction: Direction,
         /// Who sent it to whom.
         context: &'a Context,
-        /// The message.
         message: &'a Message,
         /// What judging gave.
         inspection: &'a Inspection,
@@ -81,9 +80,7 @@ pub enum Event<'a> {
     RefusedAgain {
         /// Who calls whom.
         context: &'a Context,
-        /// The tool.
         tool: &'a str,
-        /// The rule.
         rule: &'a str,
         /// How often within the time that counts.
         times: usize,
@@ -109,14 +106,12 @@ pub enum Event<'a> {
     Pinned {
         /// Whose list it was, and who asked for it.
         context: &'a Context,
-        /// How many.
         count: usize,
     },
     /// How many definitions of an upstream wait for approval.
     Held {
         /// Whose.
         upstream: &'a UpstreamName,
-        /// How many.
         count: usize,
     },
     /// The lock file has changed, and its pins are in force.
@@ -125,20 +120,13 @@ pub enum Event<'a> {
         upstreams: &'a [&'a str],
     },
     /// The lock file cannot be read or written; the pins in memory stay in force.
-    PinsRefused {
-        /// All faults.
-        faults: &'a [crate::document::Fault],
-    },
+    PinsRefused { faults: &'a [crate::document::Fault] },
     /// New rules are in force.
     Reloaded {
-        /// How many.
         rules: usize,
         /// What protects less than before; empty if nothing.
         weakened: &'a [String],
     },
     /// A reload was refused; the old rules stay in force.
-    ReloadRefused {
-        /// All faults.
-        faults: &'a [crate::document::Fault],
-    },
+    ReloadRefused { faults: &'a [crate::document::Fault] },
 }

@@ -22,7 +22,6 @@ pub(super) struct Item<'a> {
     pub(super) named: Option<(&'static str, Cow<'a, str>)>,
     /// The message's id, as written.
     pub(super) id: Option<&'a str>,
-    /// All of it.
     pub(super) value: Value<'a>,
     /// Its `params`, `result` or `error`.
     pub(super) body: Option<Value<'a>>,

@@ -24,7 +24,6 @@ const NAME_BYTES: usize = 128;
 /// A label of a metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Label {
-    /// Its name.
     pub name: &'static str,
     /// What it may say.
     pub values: Values,
@@ -116,11 +115,8 @@ pub(super) struct Family<S> {
     given: Mutex<HashSet<u64>>,
 }
 
-/// Counters.
 pub(super) type Counters = Family<IntCounterVec>;
-/// Gauges.
 pub(super) type Gauges = Family<IntGaugeVec>;
-/// Histograms.
 pub(super) type Histograms = Family<HistogramVec>;
 
 impl<B: MetricVecBuilder> Family<MetricVec<B>> {
@@ -219,7 +215,6 @@ impl Maker {
         self.register(Counter::with_opts(options(metric))?)
     }
 
-    /// Gauges.
     pub(super) fn gauges(&self, metric: Metric) -> Result<Gauges, Error> {
         self.family(metric, IntGaugeVec::new(options(metric), &metric.label_names())?)
     }
@@ -234,7 +229,6 @@ impl Maker {
         self.register(Gauge::with_opts(options(metric))?)
     }
 
-    /// Histograms.
     pub(super) fn histograms(&self, metric: Metric) -> Result<Histograms, Error> {
         let buckets = match metric.kind {
             Kind::Histogram(buckets) => buckets.to_vec(),

@@ -11,7 +11,6 @@ use super::{process, table};
 /// Something that happened to a login at a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Login<'a> {
-    /// The upstream.
     pub upstream: &'a str,
     /// Whose login it is: `gate`, an agent or a user.
     pub principal: &'a str,

@@ -39,7 +39,6 @@ const BOTH: [Direction; 2] = [Direction::Outbound, Direction::Inbound];
 
 /// The rules that judge one upstream.
 pub struct UpstreamRules<'a> {
-    /// The upstream.
     pub upstream: &'a UpstreamName,
     /// Whether verdicts are carried out.
     pub mode: Mode,
@@ -334,7 +333,6 @@ impl Metrics {
         self.held.forget(&[&*upstream.0]);
     }
 
-    /// A limit was hit.
     pub(super) fn limit_hit(&self, limit: &'static str) {
         self.limits_hit.with(&[limit]).inc();
     }

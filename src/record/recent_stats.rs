@@ -43,7 +43,6 @@ struct Bucket {
     judged_within: [u32; BOUNDS_US.len()],
 }
 
-/// What is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Messages judged on their way to servers.
@@ -69,7 +68,6 @@ pub struct Counts {
 pub struct StatsBucket {
     /// When it began, in seconds since 1970.
     pub at: u64,
-    /// What was counted.
     #[serde(flatten)]
     pub counts: Counts,
     /// The time within which half of all bodies were judged, in microseconds, if there were any.

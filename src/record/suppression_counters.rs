@@ -9,7 +9,6 @@ use super::label::{Counters, Gauges, Maker};
 use super::table;
 use crate::config::Suppression;
 
-/// The counters of suppressions.
 pub(super) struct SuppressionCounters {
     findings: Counters,
     states: Gauges,

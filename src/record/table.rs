@@ -14,9 +14,7 @@ pub use super::label::{GIVEN_SERIES, Label, OTHER, Values};
 /// A metric as the admin port shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// Its name.
     pub name: &'static str,
-    /// What kind it is.
     pub kind: Kind,
     /// Its labels, in order.
     pub labels: &'static [Label],

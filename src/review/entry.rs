@@ -40,7 +40,7 @@ impl Entry {
         let entry = Self { json, file: file.clone(), line: number };
         match entry.json.root().kind() {
             ValueKind::Object if entry.get(member::event).is_some() => Ok(entry),
-            ValueKind::Object => Err(format!("there is no `{}`", member::event::NAME)),
+            ValueKind::Object => Err(format!("`{}` is missing", member::event::NAME)),
             _ => Err("not an object".to_owned()),
         }
     }
@@ -50,7 +50,6 @@ impl Entry {
         self.json.root().raw()
     }
 
-    /// All of it.
     pub fn root(&self) -> Value<'_> {
         self.json.root()
     }
@@ -96,7 +95,6 @@ impl Entry {
         self.event() == "refused_again" && self.get(member::audit).is_some()
     }
 
-    /// The findings.
     pub fn findings(&self) -> impl Iterator<Item = EntryFinding<'_>> {
         self.get(member::findings).unwrap_or_default().into_iter().map(EntryFinding)
     }

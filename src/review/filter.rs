@@ -11,15 +11,12 @@ use crate::record::entry::object::finding;
 pub struct Filter {
     /// The server.
     pub upstream: Option<String>,
-    /// The agent.
     pub agent: Option<String>,
-    /// The tool.
     pub tool: Option<String>,
     /// A rule that refused, asked or found something.
     pub rule: Option<String>,
     /// What was done, or would have been.
     pub verdict: Option<String>,
-    /// The event.
     pub event: Option<String>,
     /// Not before.
     pub since: Option<SystemTime>,

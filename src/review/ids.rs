@@ -11,7 +11,7 @@ const LEAST: usize = 6;
 const LISTED: usize = 5;
 /// What counts as a name of an id.
 const HINT: &str =
-    "give an id whole, or at least 6 characters of its beginning or its end: the last 8 are handy, the first ones are the time";
+    "pass a whole id, or at least 6 characters of its beginning or end, such as the last 8; the first characters are the time";
 
 /// An id that somebody has named.
 #[derive(Clone, Debug)]
@@ -35,8 +35,8 @@ impl AuditIds {
         let digits: String = text.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect();
         let is_part = digits.len() < Uuid::nil().simple().to_string().len() && digits.chars().all(|c| c.is_ascii_hexdigit());
         match (whole.is_some(), is_part) {
-            (false, false) => Err(format!("`{shown}` is no audit id\n  hint: {HINT}")),
-            (false, true) if digits.len() < LEAST => Err(format!("`{shown}` is too short for an id\n  hint: {HINT}")),
+            (false, false) => Err(format!("`{shown}` is not a valid audit id\n  hint: {HINT}")),
+            (false, true) if digits.len() < LEAST => Err(format!("`{shown}` is too short for an audit id\n  hint: {HINT}")),
             _ => Ok(Self { whole, digits, given: shown }),
         }
     }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn what_is_no_id_is_told_in_our_words() {
         for (given, why) in
-            [("no-id", "is no audit id"), ("abcde", "too short"), ("", "too short"), ("x\u{1b}[2J", "x\\u{1b}[2J")]
+            [("no-id", "is not a valid audit id"), ("abcde", "too short"), ("", "too short"), ("x\u{1b}[2J", "x\\u{1b}[2J")]
         {
             let told = AuditIds::read(given).unwrap_err();
             assert!(told.contains(why) && told.contains("the last 8"), "{told}");

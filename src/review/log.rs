@@ -29,7 +29,6 @@ pub struct Log {
 /// A line, or a part of a file, that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
-    /// The file.
     pub file: PathBuf,
     /// The line, from 1.
     pub line: u64,
@@ -69,7 +68,7 @@ impl Log {
     pub fn open(path: &Path) -> io::Result<Self> {
         let log = Self::at(path);
         if path.is_dir() {
-            let told = format!("`{}` is a folder: name the log in it", path.display());
+            let told = format!("`{}` is a folder; pass the path of the log in it", path.display());
             return Err(io::Error::new(io::ErrorKind::IsADirectory, told));
         }
         if !path.exists() && log.rotated()?.is_empty() {
@@ -276,12 +275,10 @@ pub(super) fn check_link(
     read: Result<Entry, BadLine>,
     bad: impl Fn(String) -> BadLine,
 ) -> (Result<Entry, BadLine>, Option<Entry>) {
-    let verify = "`lychgate audit verify` tells what is wrong with the log";
+    let verify = "`lychgate audit verify` reports the cause";
     match (hangs, read) {
-        (Continuity::Not, Ok(_)) => (Err(bad(format!("the gate did not write this line: {verify}"))), None),
-        (Continuity::Badly, Ok(entry)) => {
-            (Err(bad(format!("this line does not follow from the one before: {verify}"))), Some(entry))
-        }
+        (Continuity::Not, Ok(_)) => (Err(bad(format!("not a line that the gate wrote; {verify}"))), None),
+        (Continuity::Badly, Ok(entry)) => (Err(bad(format!("the chain is broken before this line; {verify}"))), Some(entry)),
         (_, read) => (read, None),
     }
 }

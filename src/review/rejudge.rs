@@ -50,14 +50,13 @@ pub enum Limitation {
 }
 
 impl Limitation {
-    /// In words.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Masked => "a secret (or what may be one) is masked in the log",
-            Self::Cut => "a long text was cut in the log",
-            Self::NotKept => "no evidence kept (answers do not stand in the log: `evidence = \"sealed\"` keeps them)",
-            Self::NoMessage => "the line cannot be read as a message",
-            Self::NoPolicy => "the config names no policy for its upstream",
+            Self::Masked => "the log masks a secret or a possible secret",
+            Self::Cut => "the log has truncated a long text",
+            Self::NotKept => "no evidence stored (the log does not contain results: `evidence = \"sealed\"` stores them)",
+            Self::NoMessage => "the line does not contain a readable message",
+            Self::NoPolicy => "the config has no policy for the upstream of this line",
         }
     }
 }
@@ -75,7 +74,6 @@ pub(super) struct RecordedMessage {
 
 enum RecordedBody {
     Message(Message),
-    /// A body that is none.
     Text(String),
 }
 

@@ -40,14 +40,13 @@ impl Class {
     /// All of them, in the order of a report.
     pub const ALL: [Self; 5] = [Self::NewlyBlocked, Self::NewlyPassed, Self::Changed, Self::Unchanged, Self::NotByCandidate];
 
-    /// In words.
     pub fn words(self) -> &'static str {
         match self {
             Self::NewlyBlocked => "newly blocked",
             Self::NewlyPassed => "newly passed",
-            Self::Changed => "changed otherwise",
+            Self::Changed => "other changes",
             Self::Unchanged => "unchanged",
-            Self::NotByCandidate => "otherwise than recorded, but not by the candidate",
+            Self::NotByCandidate => "differs from the record, but not because of the candidate",
         }
     }
 }
@@ -74,7 +73,6 @@ pub struct Example {
     pub agent: String,
     /// Whose server it was.
     pub upstream: String,
-    /// The tool.
     pub tool: Option<String>,
     /// What was done then, or would have been.
     pub recorded: String,

@@ -19,7 +19,6 @@ pub struct Stats {
     pub lines: u64,
     /// Lines that could not be read.
     pub bad: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// The time of the first line.
     pub from: Option<SystemTime>,

@@ -27,13 +27,14 @@ impl Decision {
     pub fn read(reason: &str, until: Option<&str>) -> Result<Self, String> {
         let reason = reason.trim();
         if reason.is_empty() || reason.len() > REASON_BYTES {
-            return Err(format!("the reason must be 1 to {REASON_BYTES} bytes long; say who decided it, and why"));
+            return Err(format!("the reason must be 1 to {REASON_BYTES} bytes long; include the name of the reviewer"));
         }
         let until = until.map(|written| {
-            let day = Day::read(written).ok_or_else(|| format!("`{}` is not a day such as `2027-01-31`", visible(written)))?;
+            let day =
+                Day::read(written).ok_or_else(|| format!("`{}` is not a valid date such as `2027-01-31`", visible(written)))?;
             match day.ends > SystemTime::now() {
                 true => Ok(day),
-                false => Err(format!("the last day, {written}, is over")),
+                false => Err(format!("the end date {written} is in the past")),
             }
         });
         Ok(Self { reason: reason.into(), until: until.transpose()? })
@@ -64,8 +65,8 @@ pub fn add_suppressions(path: &Path, policy: &str, these: &[Suppression], commen
     let known = count(&config::load_policies(path)?);
     let config = edit.load()?;
     if !config.policies.contains_key(policy) || count(&config) != known + these.len() {
-        let message = format!("the tables do not become part of `policy.{policy}`");
-        return Err(edit.fault(message, Some("write them there by hand")));
+        let message = format!("the tables cannot be added to `policy.{policy}`");
+        return Err(edit.fault(message, Some("add them by hand")));
     }
     edit.policy(&config, policy)?;
     Ok(edit)
@@ -130,9 +131,11 @@ mod tests {
     #[test]
     fn a_decision_has_a_reason_and_a_day_to_come() {
         assert!(Decision::read("ada: a joke", None).is_ok() && Decision::read("x", Some("2999-01-31")).is_ok());
-        for (reason, until, why) in
-            [(" ", None, "who decided it"), ("x", Some("2020-01-31"), "is over"), ("x", Some("31.01.2027"), "is not a day")]
-        {
+        for (reason, until, why) in [
+            (" ", None, "name of the reviewer"),
+            ("x", Some("2020-01-31"), "in the past"),
+            ("x", Some("31.01.2027"), "is not a valid date"),
+        ] {
             let told = Decision::read(reason, until).unwrap_err();
             assert!(told.contains(why), "{told}");
         }

@@ -17,7 +17,6 @@ pub struct ToolVisibility {
     pub upstreams: Vec<String>,
     /// The tool's name.
     pub tool: String,
-    /// Whether it is hidden.
     pub hidden: bool,
 }
 
@@ -36,7 +35,7 @@ impl ToolVisibility {
     pub fn edit(&self, path: &Path, comment: &str) -> Result<ConfigEdit, Vec<Fault>> {
         let keys = ["policy", &self.policy, "tool", &self.tool, "hidden"];
         let edit = ConfigEdit::new(path, |before| match self.is_pattern() {
-            true => Err("the tool's name contains `*`, which is a pattern in the config".to_owned()),
+            true => Err("the tool name contains `*`, which is a pattern in the config".to_owned()),
             false => set_key(before, &keys, self.hidden, &visible(comment)),
         })?;
         let config = edit.load()?;
@@ -44,7 +43,7 @@ impl ToolVisibility {
             |(name, upstream): (&String, &crate::config::UpstreamConfig)| (upstream.policy == self.policy).then(|| name.clone());
         let upstreams: Vec<String> = config.upstreams.iter().filter_map(has_policy).collect();
         if upstreams != self.upstreams {
-            let message = format!("other upstreams have the policy `{}` in the file than in the running gate", self.policy);
+            let message = format!("the upstreams with policy `{}` differ between the file and the running gate", self.policy);
             return Err(edit.fault(message, Some("wait until the gate has reloaded the file, and try again")));
         }
         let policy = edit.policy(&config, &self.policy)?.with_mode(Mode::Enforce);
@@ -107,8 +106,8 @@ mod tests {
         let text = format!("{UPSTREAMS}[policy.strict]\n");
         for (text, wanted, why) in [
             (text.as_str(), visibility("strict", "b", "db_*", true), "contains `*`"),
-            (&text, visibility("strict", "a", "mail", true), "other upstreams have the policy `strict`"),
-            (&text, visibility("none", "a", "mail", true), "other upstreams have the policy `none`"),
+            (&text, visibility("strict", "a", "mail", true), "the upstreams with policy `strict`"),
+            (&text, visibility("none", "a", "mail", true), "the upstreams with policy `none`"),
             ("colour = 1\n", visibility("default", "a", "mail", true), "unknown key `colour`"),
             ("[policy\n", visibility("default", "a", "mail", true), "gate.toml: "),
             ("[policy.default.tool.mail]\nhidden = 1\n", visibility("default", "a", "mail", true), "cannot be set in place"),

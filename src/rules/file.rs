@@ -22,7 +22,7 @@ const ID_CHARACTERS: usize = 64;
 /// Every fault of the file.
 pub(super) fn read(name: &str, text: &str, builtin: bool) -> Result<Vec<Rule>, Vec<Fault>> {
     let edit = |root: &mut DeTable<'_>, note: &mut dyn FnMut(&Range<usize>, String, String)| {
-        fragments::expand(root, text).into_iter().for_each(|mistake| note(&mistake.span, mistake.message, mistake.hint));
+        fragments::expand(root, text).into_iter().for_each(|fault| note(&fault.span, fault.message, fault.hint));
     };
     document::read_edited(name, text, edit, |root| {
         root.know("define");
@@ -67,8 +67,8 @@ struct Shared {
 
 fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     let id = table.required("id", "a name of lower-case words joined by hyphens").filter(|id| slug(table, "id", id));
-    let title = filled(table, "title", "say in a few words what is caught");
-    let why = filled(table, "why", "say why it is dangerous and what would be acceptable: the agent reads it");
+    let title = filled(table, "title", "a short description of what is caught");
+    let why = filled(table, "why", "why it is dangerous, and what would be acceptable; the agent reads it");
     if !table.has("severity") {
         table.missing("severity", "one of `info`, `low`, `medium`, `high`, `critical`");
     }
@@ -80,7 +80,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     if let Some((direction, action)) = shared.direction.zip(action)
         && let Some((cannot, hint)) = action.unsupported_in(direction)
     {
-        table.fault_of("action", format!("`{}` can never be carried out: {cannot}", action.name()), Some(hint));
+        table.fault_of("action", format!("`{}` has no effect here: {cannot}", action.name()), Some(hint));
     }
     let find = Find::read(table);
     let only = if table.has("only") { Only::read(table) } else { shared.only.clone() };
@@ -88,8 +88,8 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     let spares_quotes = table.boolean("spares_quotes").unwrap_or(false);
     let has_cases = !shared.builtin || table.has("catches");
     let cases = has_cases.then(|| Cases {
-        catches: cases(table, "catches", "texts that the rule must catch: they are tried at every load"),
-        spares: cases(table, "spares", "texts close by that it must leave alone: they are tried at every load"),
+        catches: cases(table, "catches", "texts that the rule must catch; they are tested at every load"),
+        spares: cases(table, "spares", "similar texts that it must not catch; they are tested at every load"),
     });
     let references = table.strings("references").into_iter().map(|reference| reference.value).collect();
     let was = table.strings("was").into_iter().filter(|id| slug(table, "was", id)).map(|id| RuleId::new(&id.value)).collect();
@@ -121,7 +121,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
 /// The packs of a file, or those that one of its rules is in besides: `pack` names one, `packs` several, the widest first.
 fn packs(root: &Table<'_>) -> Vec<String> {
     if root.has("pack") && root.has("packs") {
-        root.fault_of("pack", "`pack` and `packs` say the same thing", Some("name them all in `packs`, the widest first"));
+        root.fault_of("pack", "`pack` and `packs` cannot be combined", Some("name them all in `packs`, the widest first"));
     }
     let one = root.string("pack").into_iter().map(|name| ("pack", name));
     let several = root.strings("packs").into_iter().map(|name| ("packs", name));
@@ -134,7 +134,7 @@ fn slug(table: &Table<'_>, key: &str, name: &Located<String>) -> bool {
     let good = name.value.len() <= ID_CHARACTERS && name.value.split('-').all(fit);
     if !good {
         let hint = format!("lower-case letters and digits, joined by single hyphens, at most {ID_CHARACTERS} characters");
-        table.fault_at(&name.place, format!("`{key}` is `{}`", name.value), Some(&hint));
+        table.fault_at(&name.place, format!("`{}` is not a valid `{key}`", name.value), Some(&hint));
     }
     good
 }

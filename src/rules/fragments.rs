@@ -13,6 +13,8 @@ use toml::de::{DeTable, DeValue};
 
 /// Fragments within fragments, at most.
 const DEPTH: usize = 8;
+/// Longest name, in bytes, and longest text in braces that is read as one.
+const NAME_BYTES: usize = 64;
 /// Longest expanded regex, in bytes.
 const BYTES: usize = 64 << 10;
 /// What regexes themselves mean by `\b{…}`.
@@ -33,7 +35,7 @@ pub(crate) struct FragmentFault {
 
 /// Expands the references in the regexes of a rule file. `text` is the file.
 pub(crate) fn expand(root: &mut DeTable<'_>, text: &str) -> Vec<FragmentFault> {
-    let mut fragments = Fragments { named: BTreeMap::new(), text, mistakes: Vec::new() };
+    let mut fragments = Fragments { named: BTreeMap::new(), text, faults: Vec::new() };
     fragments.read(root.get("define"));
     for rule in items(root.get_mut("rule")) {
         let Some(rule) = table(rule) else { continue };
@@ -44,13 +46,13 @@ pub(crate) fn expand(root: &mut DeTable<'_>, text: &str) -> Vec<FragmentFault> {
         }
     }
     fragments.note_unused();
-    fragments.mistakes
+    fragments.faults
 }
 
 struct Fragments<'t> {
     named: BTreeMap<String, Fragment>,
     text: &'t str,
-    mistakes: Vec<FragmentFault>,
+    faults: Vec<FragmentFault>,
 }
 
 struct Fragment {
@@ -82,9 +84,9 @@ impl Fragments<'_> {
                 continue;
             };
             if !is_name(name.get_ref()) {
-                let hint = "a name is lower-case letters and digits joined by hyphens, begins with a letter, and is not \
-                            `start`, `end`, `start-half` or `end-half`";
-                self.note(name.span(), format!("`{}` cannot be the name of a fragment", name.get_ref()), hint);
+                let hint = "a name has up to 64 lower-case letters and digits joined by hyphens, begins with a letter, and is \
+                            not `start`, `end`, `start-half` or `end-half`";
+                self.note(name.span(), format!("`{}` is not a valid fragment name", name.get_ref()), hint);
                 continue;
             }
             let fragment = Fragment { source: source.to_string(), span: value.span(), state: State::New, is_used: false };
@@ -151,17 +153,16 @@ impl Fragments<'_> {
     }
 
     fn fragment(&mut self, name: &str, span: &Range<usize>, depth: usize) -> Option<String> {
-        let place = self.place(name, span);
         if depth > DEPTH {
-            self.note(place, format!("fragments are nested more than {DEPTH} deep"), "write out the innermost");
+            self.note(self.place(name, span), format!("fragments are nested more than {DEPTH} deep"), "write out the innermost");
             return None;
         }
         self.resolve(name, depth + 1);
         let Some(fragment) = self.named.get_mut(name) else {
             let known: Vec<String> = self.named.keys().map(|name| format!("`{name}`")).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            let hint = format!("fragments of this file: {known}; a brace that is meant is written `\\{{`");
-            self.note(place, format!("no fragment `{name}` is defined"), &hint);
+            let hint = format!("fragments of this file: {known}; escape a literal brace as `\\{{`");
+            self.note(self.place(name, span), format!("no fragment `{name}` is defined"), &hint);
             return None;
         };
         fragment.is_used = true;
@@ -169,7 +170,11 @@ impl Fragments<'_> {
             State::Expanded(text) => Some(text),
             State::New | State::Faulty => None,
             State::Open => {
-                self.note(place, format!("the fragment `{name}` refers to itself"), "a fragment must not lead back to itself");
+                self.note(
+                    self.place(name, span),
+                    format!("the fragment `{name}` refers to itself"),
+                    "fragments must not be recursive",
+                );
                 None
             }
         }
@@ -190,13 +195,16 @@ impl Fragments<'_> {
     }
 
     fn note(&mut self, span: Range<usize>, message: impl Into<String>, hint: &str) {
-        self.mistakes.push(FragmentFault { span, message: message.into(), hint: hint.to_owned() });
+        self.faults.push(FragmentFault { span, message: message.into(), hint: hint.to_owned() });
     }
 }
 
 fn is_name(name: &str) -> bool {
     let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.split('-').all(is_word) && !BOUNDARIES.contains(&name)
+    name.len() <= NAME_BYTES
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.split('-').all(is_word)
+        && !BOUNDARIES.contains(&name)
 }
 
 fn table<'v, 'i>(value: &'v mut Spanned<DeValue<'i>>) -> Option<&'v mut DeTable<'i>> {
@@ -234,11 +242,9 @@ fn references(source: &str) -> Vec<Range<usize>> {
                 at += 1;
             }
             b'{' if classes == 0 && bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic) => {
-                let end = in_braces(source, at).map_or(source.len(), |name| at + 2 + name.len());
-                if end < source.len() || source.ends_with('}') {
-                    found.push(at..end);
-                }
-                at = end;
+                let end = in_braces(source, at).map(|name| at + 2 + name.len());
+                found.extend(end.map(|end| at..end));
+                at = end.unwrap_or(at + 1);
             }
             _ => at += 1,
         }
@@ -257,9 +263,12 @@ fn after_escape(source: &str, at: usize) -> usize {
     }
 }
 
-/// The text between a brace at `at` and the brace that closes it. `None` if there is no such brace.
+/// The text between a brace at `at` and the brace that closes it. `None` if that is not within [`NAME_BYTES`], so that many
+/// braces cost linear time.
 fn in_braces(source: &str, at: usize) -> Option<&str> {
-    source.get(at..)?.strip_prefix('{')?.split_once('}').map(|(inside, _)| inside)
+    let inside = source.as_bytes().get(at..)?.strip_prefix(b"{")?;
+    let length = inside.iter().take(NAME_BYTES + 1).position(|b| *b == b'}')?;
+    source.get(at + 1..at + 1 + length)
 }
 
 #[cfg(test)]
@@ -269,9 +278,9 @@ mod tests {
     fn expanded(define: &str, regex: &str) -> Result<String, Vec<String>> {
         let file = format!("[define]\n{define}\n[[rule]]\nfind.signal = {{ any = ['''{regex}'''] }}\n");
         let mut root = DeTable::parse(&file).unwrap();
-        let mistakes = expand(root.get_mut(), &file);
-        if !mistakes.is_empty() {
-            return Err(mistakes.into_iter().map(|mistake| mistake.message).collect());
+        let faults = expand(root.get_mut(), &file);
+        if !faults.is_empty() {
+            return Err(faults.into_iter().map(|fault| fault.message).collect());
         }
         let rule = root.get_ref().get("rule").unwrap().get_ref().as_array().unwrap().first().unwrap().get_ref();
         let any = rule.get("find").and_then(|find| find.get_ref().get("signal")).and_then(|kind| kind.get_ref().get("any"));
@@ -300,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_noted() {
+    fn faults_are_noted() {
         let of = |define: &str, regex: &str| expanded(define, regex).unwrap_err().join("; ");
         assert_eq!(of("a = 'x'", "{a}{b}"), "no fragment `b` is defined");
         assert_eq!(of("a = 'x'", "{a}{A}{c}"), "no fragment `A` is defined; no fragment `c` is defined");
@@ -311,8 +320,22 @@ mod tests {
         assert_eq!(of("a = ''", "{a}b"), "the fragment `a` is not a regex: it is empty");
         assert_eq!(of("a = 1", "b"), "the fragment `a` must be a string");
         for name in ["a_b", "A", "1a", "a--b", "end"] {
-            assert!(of(&format!("{name} = 'x'"), "b").contains("cannot be the name"), "{name}");
+            assert!(of(&format!("{name} = 'x'"), "b").contains("is not a valid fragment name"), "{name}");
         }
+    }
+
+    #[test]
+    fn names_are_bounded_and_many_braces_cost_linear_time() {
+        let longest = "a".repeat(NAME_BYTES);
+        assert_eq!(
+            references(&format!("{{{longest}}}{{{longest}a}}{{b}}")),
+            [0..NAME_BYTES + 2, 2 * NAME_BYTES + 5..2 * NAME_BYTES + 8]
+        );
+        let before = std::time::Instant::now();
+        for open in [r"\x{", "{a", r"\b{", "{a{"] {
+            assert!(references(&open.repeat(300_000)).is_empty(), "{open}");
+        }
+        assert!(before.elapsed() < std::time::Duration::from_secs(5), "{:?}", before.elapsed());
     }
 
     #[test]

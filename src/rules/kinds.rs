@@ -104,12 +104,12 @@ impl Find {
     pub(super) fn read(rule: &Table<'_>) -> Option<Self> {
         let hint = format!("one of: {}", Self::WORDS.iter().map(|word| format!("`find.{word}`")).collect::<Vec<_>>().join(", "));
         if !rule.has("find") {
-            rule.missing("find", &format!("say what to look for, {hint}"));
+            rule.missing("find", &format!("set `find`: {hint}"));
         }
         let find = rule.table("find")?;
         let keys = find.keys();
         if keys.len() > 1 {
-            find.fault("a rule looks for one kind of thing", Some("split it into one rule per kind"));
+            find.fault("a rule has exactly one kind", Some("split it into one rule per kind"));
             return None;
         }
         let Some(key) = keys.first() else {
@@ -118,7 +118,7 @@ impl Find {
         };
         if !Self::WORDS.contains(&key.value.as_str()) {
             let hint = suggest(&key.value, Self::WORDS);
-            find.fault_at(&key.place, format!("no such kind: `find.{}`", key.value), Some(&hint));
+            find.fault_at(&key.place, format!("unknown kind `find.{}`", key.value), Some(&hint));
             return None;
         }
         Self::read_kind(&key.value, &find)

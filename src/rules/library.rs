@@ -184,10 +184,10 @@ impl Action {
     pub(super) fn unsupported_in(self, direction: Direction) -> Option<(&'static str, &'static str)> {
         match direction {
             Direction::Outbound if self.rewrites() => {
-                Some(("what an agent sends is never rewritten", "use `block`, `ask` or `log`"))
+                Some(("messages from agents are never rewritten", "use `block`, `ask` or `log`"))
             }
             Direction::Inbound if self == Self::Ask => {
-                Some(("a person is asked about calls, not about answers", "use `block`, `quarantine` or `log`"))
+                Some(("approval applies to calls, not to results", "use `block`, `quarantine` or `log`"))
             }
             _ => None,
         }
@@ -221,7 +221,7 @@ fn add_layer(
                     file: rule.file.to_string(),
                     line: rule.line,
                     column: 1,
-                    message: format!("the id `{name}` is taken by the rule at {}:{}", other.file, other.line),
+                    message: format!("the id `{name}` is already used at {}:{}", other.file, other.line),
                     hint: Some("give each rule its own id; a later folder may replace a rule by its id".into()),
                 });
             }
@@ -248,7 +248,11 @@ fn read(path: &Path) -> Result<String, Fault> {
 /// The `*.toml` files of a folder and its subfolders, sorted by path; or the file itself.
 fn files(root: &Path) -> Result<Vec<PathBuf>, Fault> {
     let fault = |path: &Path, error: std::io::Error| {
-        Fault::of_file(path.display().to_string(), error.to_string(), Some("name a folder of rule files, or one file"))
+        Fault::of_file(
+            path.display().to_string(),
+            error.to_string(),
+            Some("use the path of a rule file or of a folder of rule files"),
+        )
     };
     if root.is_file() {
         return Ok(vec![root.to_owned()]);

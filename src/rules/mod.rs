@@ -111,7 +111,6 @@ pub struct Cases {
 /// A text that a rule must catch or spare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// The text.
     pub text: String,
     /// The line it stands on in the rule's file, from 1.
     pub line: usize,

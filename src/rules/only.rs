@@ -11,7 +11,6 @@ pub struct Only {
     pub tools: Vec<String>,
     /// Argument names joined by dots (`steps.command`); `*` stands for anything.
     pub arguments: Vec<String>,
-    /// Methods.
     pub methods: Vec<String>,
     /// Parts of a message.
     pub surfaces: Vec<Surface>,
@@ -28,11 +27,7 @@ impl Only {
         let words = |key: &str| {
             let words = table.strings(key);
             if table.has(key) && words.is_empty() {
-                table.fault_of(
-                    key,
-                    format!("`{key}` names nothing, so the rule would look nowhere"),
-                    Some("name some, or leave it out"),
-                );
+                table.fault_of(key, format!("`{key}` is empty, so the rule would never match"), Some("add values, or remove it"));
             }
             words
         };
@@ -66,9 +61,7 @@ fn surfaces(table: &Table<'_>, words: Vec<Located<String>>) -> Vec<Surface> {
     for word in words {
         match Surface::ALL.iter().find(|surface| surface.name() == word.value) {
             Some(surface) => out.push(*surface),
-            None => {
-                table.fault_at(&word.place, format!("no such surface: `{}`", word.value), Some(&suggest(&word.value, &known)))
-            }
+            None => table.fault_at(&word.place, format!("unknown surface `{}`", word.value), Some(&suggest(&word.value, &known))),
         }
     }
     out

@@ -171,19 +171,19 @@ pub fn weakened(old: &RuleSet, new: &RuleSet) -> Vec<String> {
             continue;
         };
         if now.action < rule.action {
-            told.push(format!("rule `{id}` now does `{}` where it did `{}`", now.action.name(), rule.action.name()));
+            told.push(format!("rule `{id}` has the action `{}`, was `{}`", now.action.name(), rule.action.name()));
         }
         if now.severity < rule.severity {
-            told.push(format!("rule `{id}` is now of severity `{}`, was `{}`", now.severity.name(), rule.severity.name()));
+            told.push(format!("rule `{id}` has the severity `{}`, was `{}`", now.severity.name(), rule.severity.name()));
         }
         if now.only != rule.only && now.only != super::Only::default() {
-            told.push(format!("rule `{id}` looks elsewhere: its `only` has changed"));
+            told.push(format!("rule `{id}` applies elsewhere: its `only` has changed"));
         }
         if now.unless.iter().any(|spare| rule.unless.iter().all(|before| before.source() != spare.source())) {
-            told.push(format!("rule `{id}` spares more: its `unless` has grown"));
+            told.push(format!("rule `{id}` excludes more: its `unless` has grown"));
         }
         if now.spares_quotes && !rule.spares_quotes {
-            told.push(format!("rule `{id}` spares more: what texts about attacks quote"));
+            told.push(format!("rule `{id}` excludes more: passages that texts about attacks quote"));
         }
     }
     told

@@ -103,7 +103,7 @@ fn overrides_and_packs() {
     assert_eq!(changed.rules()[0].action, Action::Log);
     assert_eq!(
         weakened(&plain, &changed),
-        ["rule `one` now does `log` where it did `block`", "inbound rule `two` is no longer in force"]
+        ["rule `one` has the action `log`, was `block`", "inbound rule `two` is no longer in force"]
     );
     assert!(weakened(&plain, &plain).is_empty());
 

@@ -110,15 +110,11 @@ impl fmt::Display for Trial {
 /// A case that its rule gets wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedCase {
-    /// The file.
     pub file: Arc<str>,
-    /// The line of the case.
     pub line: usize,
-    /// The rule.
     pub rule: RuleId,
     /// Whether the rule should have caught it.
     pub should_catch: bool,
-    /// The case.
     pub text: String,
 }
 

@@ -37,7 +37,6 @@ impl SealedFolder {
         Self(path)
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -211,7 +210,6 @@ impl SealedFolder {
 /// A file of a [`SealedFolder`].
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// Its name.
     pub name: String,
     /// Its length in bytes.
     pub bytes: u64,

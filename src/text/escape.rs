@@ -18,7 +18,6 @@ pub(super) enum Kind<'t> {
     Rendition(&'t str),
     /// A string for the terminal itself (title, link), with its content.
     String(&'t str),
-    /// Any other.
     Other,
 }
 

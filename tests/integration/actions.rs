@@ -121,10 +121,10 @@ async fn a_rule_file_may_say_so_and_a_weaker_action_is_told() {
     for (action, left) in [("withhold", "lychgate withheld a block"), ("wrap", "a poison pill")] {
         gate.write_rules("inbound/test.toml", &rules(action));
         gate.running.reload();
-        super::harness::until("the reload", || gate.audit_text().contains(&format!("now does `{action}`"))).await;
+        super::harness::until("the reload", || gate.audit_text().contains(&format!("has the action `{action}`"))).await;
         let got = asked(&gate).await;
         assert!(got.contains(left) && got.contains(r#"{"type":"text","text":"x"}"#), "{got}");
     }
-    assert!(gate.audit_text().contains("rule `no-poison` now does `withhold` where it did `block`"), "{}", gate.audit_text());
-    assert!(gate.audit_text().contains("rule `no-poison` now does `wrap` where it did `withhold`"), "{}", gate.audit_text());
+    assert!(gate.audit_text().contains("rule `no-poison` has the action `withhold`, was `block`"), "{}", gate.audit_text());
+    assert!(gate.audit_text().contains("rule `no-poison` has the action `wrap`, was `withhold`"), "{}", gate.audit_text());
 }

@@ -47,7 +47,7 @@ fn what_tested_nothing_is_no_success() {
         (&[unknown][..], "with the id `01a205d6"),
         (&[id, unknown], "with the id"),
         (&["fffffff0"], "with the id"),
-        (&["nothing"], "is no audit id"),
+        (&["nothing"], "is not a valid audit id"),
     ] {
         let (code, _, err) = replay(ids);
         assert!(code == 2 && err.contains(why), "{ids:?}: {code} {err}");

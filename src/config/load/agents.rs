@@ -22,7 +22,6 @@ const LEEWAY_SECONDS: u64 = 300;
 
 /// An agent and what checking it against the rest needs.
 pub(super) struct ParsedAgent {
-    /// The agent.
     pub(super) agent: Agent,
     /// The upstreams it names, with their places.
     upstreams: Vec<Located<String>>,

@@ -37,7 +37,7 @@ fn address(table: &Table<'_>, port: &str) -> Option<SocketAddr> {
     let address = written.value.parse().ok();
     if address.is_none() {
         let hint = format!("an IP address and a port, as in `127.0.0.1:{port}` or `[::1]:{port}`");
-        table.fault_at(&written.place, format!("`address` is `{}`", written.value), Some(&hint));
+        table.fault_at(&written.place, format!("`{}` is not a valid `address`", written.value), Some(&hint));
     }
     address
 }
@@ -63,7 +63,7 @@ fn checked_url(table: &Table<'_>, url: Located<String>) -> String {
     let fits = |site: &str| site.parse::<http::uri::Authority>().is_ok() && !site.contains('@');
     if !site.is_some_and(fits) {
         let hint = "scheme, host and port only, as in `https://gate.example.org`";
-        table.fault_at(&url.place, format!("`public_url` is `{}`", url.value), Some(hint));
+        table.fault_at(&url.place, format!("`{}` is not a valid `public_url`", url.value), Some(hint));
     }
     bare.to_owned()
 }
@@ -106,7 +106,7 @@ fn console_url(table: &Table<'_>, url: Located<String>) -> String {
     let site = bare.strip_prefix("https://").filter(|site| !site.contains('@'));
     if site.is_none_or(|site| site.parse::<http::uri::Authority>().is_err()) {
         let hint = "`https`, host and port only, as in `https://gate-admin.example.org`";
-        table.fault_at(&url.place, format!("`console_url` is `{}`", url.value), Some(hint));
+        table.fault_at(&url.place, format!("`{}` is not a valid `console_url`", url.value), Some(hint));
     }
     bare
 }

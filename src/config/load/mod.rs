@@ -171,9 +171,7 @@ trait Environment {
     fn read(&self, path: &Path, most: u64) -> io::Result<String>;
     /// What a program prints, up to [`own::VALUE_BYTES`], if it ends well within this time.
     fn run(&self, command: &[String], within: Duration) -> io::Result<String>;
-    /// Whether a file is there.
     fn is_file(&self, path: &Path) -> bool;
-    /// Whether a folder is there.
     fn is_folder(&self, path: &Path) -> bool;
 }
 

@@ -38,7 +38,7 @@ fn suppression(table: &Table<'_>) -> Option<Suppression> {
     let checked = |key: &str, hint: &str, fits: fn(&str) -> bool| {
         let names = names(table, key);
         for name in names.iter().filter(|name| !fits(&name.value)) {
-            table.fault_at(&name.place, format!("`{key}` is `{}`", name.value.escape_debug()), Some(hint));
+            table.fault_at(&name.place, format!("`{}` is not a valid `{key}`", name.value.escape_debug()), Some(hint));
         }
         names
     };

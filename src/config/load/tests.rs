@@ -335,7 +335,7 @@ fn what_is_wrong_with_those_who_come_in_is_told() {
         (format!("{issuer}\"https://i\"\nscopes = [\"a b\"]\n"), "is not a valid scope"),
         (format!("{issuer}\"https://i\"\n{issuer}\"https://i\"\n"), "two issuers"),
         (format!("[listen]\naddress = \"0.0.0.0:1\"\n{issuer}\"https://i\"\n"), "`public_url`"),
-        ("[listen]\npublic_url = \"https://g.example/path\"\n".to_owned(), "`public_url` is"),
+        ("[listen]\npublic_url = \"https://g.example/path\"\n".to_owned(), "is not a valid `public_url`"),
         ("[access.a]\n".to_owned(), "applies to nobody"),
         ("[access.a]\nagents = [\"*\"]\ndeny_tools = [\"b/t\"]\n".to_owned(), "matches no upstream"),
         ("[access.a]\nagents = [\"*\"]\nreading_tools = [\"t\"]\n".to_owned(), "classifies tools without"),
@@ -382,8 +382,8 @@ fn a_suppression_names_one_rule_or_several() {
         ("rules = [\"a\", 1]", "4:15: `rules` must be a list of strings, not a whole number"),
         ("tool = \"t\"", "3:1: `rule` is missing"),
         ("rule = \"a\"\nat = []", "5:6: `at` is empty"),
-        ("rule = \"a\"\nat = [\"/x\", \"y\"]", "5:13: `at` is `y`"),
-        ("rule = \"a\"\nsha256 = [\"xyz\"]", "5:11: `sha256` is `xyz`"),
+        ("rule = \"a\"\nat = [\"/x\", \"y\"]", "5:13: `y` is not a valid `at`"),
+        ("rule = \"a\"\nsha256 = [\"xyz\"]", "5:11: `xyz` is not a valid `sha256`"),
     ] {
         let output = load(keys).unwrap_err();
         assert!(output.starts_with(&format!("faulty.toml:{fault}")), "{output}");

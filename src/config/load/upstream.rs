@@ -36,7 +36,6 @@ const OWN_HEADERS: [&str; 17] = [
 
 /// An upstream and what checking it against the rest needs.
 pub(super) struct ParsedUpstream {
-    /// The upstream.
     pub(super) config: UpstreamConfig,
     /// The policy it names, with its place.
     pub(super) policy: Option<Located<String>>,

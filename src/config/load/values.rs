@@ -108,7 +108,6 @@ impl<'w> Reader<'w> {
         self.read.borrow_mut().push(path.to_path_buf());
     }
 
-    /// The config file.
     pub(super) fn config_file(&self) -> PathBuf {
         self.config.clone()
     }

@@ -53,7 +53,6 @@ pub(super) enum Credential<'a> {
     Code(&'a str),
 }
 
-/// A session that was opened.
 pub(super) struct OpenedSession {
     /// For the browser's cookie.
     pub(super) cookie: String,

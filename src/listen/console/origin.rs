@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::config::{Admin, Listen};
 use crate::listen::admit::{Host, single_header};
 
-/// Where the console is.
 pub(super) struct ConsoleOrigin {
     /// Whether the admin port is on loopback, and may be asked there without TLS.
     loopback: bool,

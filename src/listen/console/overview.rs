@@ -110,7 +110,6 @@ pub(super) struct UpstreamView {
 struct LoginView {
     /// `gate`, `agent` or `user`: each has its own.
     token_of: &'static str,
-    /// How many are owed.
     owed: usize,
     kept: Vec<StoredLogin>,
     /// Why those that are kept cannot be shown.

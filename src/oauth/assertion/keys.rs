@@ -69,12 +69,10 @@ impl Keys {
         Ok(Self { keys: list.elements().filter_map(Key::read).collect() })
     }
 
-    /// How many keys there are.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }

@@ -41,7 +41,6 @@ pub enum DiscoverError {
     /// The metadata of the authorization server cannot be had.
     #[error("the metadata of the authorization server `{}` cannot be had: {error}", shown(.issuer))]
     Server {
-        /// Its issuer.
         issuer: String,
         /// Why not.
         error: FetchError,
@@ -57,7 +56,6 @@ pub enum DiscoverError {
     /// An endpoint is missing, or is no `https` URL.
     #[error("the metadata of the authorization server `{}` has no `{endpoint}` that can be used", shown(.issuer))]
     Endpoint {
-        /// Its issuer.
         issuer: String,
         /// The name of the endpoint.
         endpoint: &'static str,

@@ -24,7 +24,6 @@ const BROWSERS_PER_HOUR: usize = 6;
 pub struct Plan {
     /// Whose login it is, and at which server's.
     pub party: LoginParty,
-    /// That server.
     pub server: AuthorizationServer,
     /// What is asked for.
     pub scopes: Scopes,

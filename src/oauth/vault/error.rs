@@ -28,7 +28,6 @@ pub enum VaultError {
     /// One file cannot be opened: its key is not among ours, or it is damaged. It is left as it is.
     #[error("the login in `{}` cannot be opened: {}", file.display(), describe(*why))]
     Sealed {
-        /// The file.
         file: PathBuf,
         /// What is wrong with it.
         why: Sealed,
@@ -36,7 +35,6 @@ pub enum VaultError {
     /// There is no room for another login.
     #[error("the vault in `{}` is full ({limit} logins)\n  hint: `lychgate logout UPSTREAM --all` for what is no longer used", folder.display())]
     Full {
-        /// The folder.
         folder: PathBuf,
         /// Logins that there is room for.
         limit: usize,
@@ -83,16 +81,16 @@ impl From<SealError> for VaultError {
 fn describe(why: Sealed) -> &'static str {
     match why {
         Sealed::OtherKey => {
-            "it was sealed with another key\n  hint: name that one in `earlier_vault_keys` under `[oauth]`, or \
+            "it is encrypted with another key\n  hint: add that key to `earlier_vault_keys` under `[oauth]`, or \
              `lychgate logout` to erase the login"
         }
         Sealed::Damaged => {
-            "it is damaged, or was moved here from elsewhere\n  hint: bring it back from a backup, or `lychgate logout` to \
+            "it is damaged, or belongs to another vault\n  hint: restore it from a backup, or `lychgate logout` to \
              erase the login"
         }
         Sealed::TooLong => "it is too long to be a login\n  hint: `lychgate logout` to erase it",
         Sealed::Later => {
-            "a later version of lychgate wrote it\n  hint: use that version, or `lychgate logout` to erase the login"
+            "it was written by a newer version of lychgate\n  hint: use that version, or `lychgate logout` to erase the login"
         }
     }
 }

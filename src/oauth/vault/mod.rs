@@ -53,7 +53,6 @@ struct Inner {
     turns: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
 }
 
-/// What is in the vault.
 #[derive(Debug, Default)]
 pub struct VaultListing {
     /// All logins that can be opened, by upstream and principal.
@@ -94,7 +93,6 @@ impl Vault {
         Ok(Self(Arc::new(Inner { folder, keys, lease: config.lease, turns })))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.0.folder.path()
     }
@@ -297,8 +295,8 @@ impl Inner {
             for name in self.folder.sweep()? {
                 if self.folder.read(&name)?.is_some_and(|file| !keys.fit(&file)) {
                     let (at, file) = (self.keys.sources().first_named(), self.folder.file(&name));
-                    let hint = "bring the key back, or name the one that was used in `earlier_vault_keys` under `[oauth]`";
-                    let told = format!("there is none in {at}, and `{}` was sealed with one\n  hint: {hint}", file.display());
+                    let hint = "restore the key, or add the one that was used to `earlier_vault_keys` under `[oauth]`";
+                    let told = format!("not found in {at}, but `{}` is encrypted\n  hint: {hint}", file.display());
                     return Err(VaultError::Key(told));
                 }
             }

@@ -254,7 +254,7 @@ async fn a_lost_key_is_not_replaced_while_it_is_needed() {
     fs::rename(&key, dir.path().join("kept")).unwrap();
     let vault = Vault::open(&config(dir.path())).unwrap();
     let error = vault.write(&gates("b")).await.unwrap_err();
-    assert!(matches!(&error, VaultError::Key(told) if told.contains("bring the key back")), "{error}");
+    assert!(matches!(&error, VaultError::Key(told) if told.contains("restore the key")), "{error}");
     assert!(!key.exists());
     // A new key beside the old one is made, since nothing is lost by it.
     let earlier_vault_keys = vec![VaultKey::File(dir.path().join("kept"))];

@@ -55,7 +55,6 @@ impl fmt::Display for SpanId {
 /// A call as a part of a trace. Its span, if one is recorded, ends when the last that belongs to the call lets go of this.
 #[derive(Clone)]
 pub struct Trace {
-    /// The trace.
     pub id: TraceId,
     /// The gate's own span of the call where one is recorded, else the one that caused the call.
     pub span: SpanId,

@@ -21,9 +21,7 @@ const PARENT_BYTES: usize = 55;
 /// Somebody else's span, as told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parent {
-    /// The trace.
     pub trace: TraceId,
-    /// The span in it.
     pub span: SpanId,
     /// Whether its sender records it.
     pub sampled: bool,

@@ -19,9 +19,7 @@ pub type Attribute = (&'static str, Box<str>);
 /// Something that happened within a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpanEvent {
-    /// What.
     pub name: &'static str,
-    /// When.
     pub at: SystemTime,
     /// More of it.
     pub tells: Vec<Attribute>,
@@ -41,7 +39,6 @@ pub enum SpanKind {
 /// One step of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The trace.
     pub trace: TraceId,
     /// Its name in it.
     pub id: SpanId,
@@ -57,9 +54,7 @@ pub struct Span {
     pub name: Box<str>,
     /// When it began.
     pub begun: SystemTime,
-    /// When it ended.
     pub ended: SystemTime,
-    /// What it tells.
     pub tells: Vec<Attribute>,
     /// What happened in it.
     pub notes: Vec<SpanEvent>,

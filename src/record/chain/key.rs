@@ -23,7 +23,6 @@ const END: &str = "-----END PRIVATE KEY-----";
 /// How a public key is written begins with its algorithm.
 const PREFIX: &str = "ed25519:";
 
-/// A key to sign with.
 pub(in crate::record) struct SigningKey(Ed25519KeyPair);
 
 /// A key to check signatures with; written `ed25519:` and Base64.
@@ -64,11 +63,10 @@ impl SigningKey {
             Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).ok()
         };
         let hint =
-            "no Ed25519 key in PEM; `openssl genpkey -algorithm ed25519` makes one, and so does the gate where there is none";
+            "no Ed25519 key in PEM; remove the file to have the gate create one, or use `openssl genpkey -algorithm ed25519`";
         key().map(Self).ok_or_else(|| named(path, &io::Error::new(io::ErrorKind::InvalidData, hint)))
     }
 
-    /// Signs.
     pub(in crate::record) fn sign(&self, message: &[u8]) -> String {
         STANDARD.encode(self.0.sign(message))
     }

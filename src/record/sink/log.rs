@@ -275,7 +275,7 @@ impl LogFile {
                 }
                 Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
                 Err(rustix::io::Errno::WOULDBLOCK) => {
-                    let told = "another process has held its lock for 5 s; name another file for one of them";
+                    let told = "another process has held its lock for 5 s; configure another file for one of them";
                     return Err(self.named(&io::Error::new(io::ErrorKind::WouldBlock, told)));
                 }
                 Err(error) => return Err(self.named(&error.into())),

@@ -52,7 +52,6 @@ pub(super) struct Shared {
     pub(super) failing: AtomicBool,
 }
 
-/// The writer.
 pub(super) struct Writer {
     target: Target,
     shared: Arc<Shared>,

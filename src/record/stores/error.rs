@@ -18,24 +18,22 @@ pub enum StoreError {
     /// Something in it cannot be opened. It is left as it is.
     #[error("`{}` cannot be opened: {}", file.display(), describe(*why))]
     Sealed {
-        /// The file.
         file: PathBuf,
         /// What is wrong with it.
         why: Sealed,
     },
     /// Something in it cannot be opened, for the key is not where it should be. It is left as it is.
     #[error(
-        "`{}` cannot be opened: no key in {at}\n  hint: bring the key back to there, or have the config name where it is",
+        "`{}` cannot be opened: no key in {at}\n  hint: restore the key there, or correct its path in the config",
         file.display()
     )]
     NoKey {
-        /// The file.
         file: PathBuf,
         /// Where the key should be, in words.
         at: String,
     },
     /// A segment ends within a record: whoever wrote it ended there. What came before it is whole.
-    #[error("`{}` ends within a record, at byte {offset}: what came before is whole", file.display())]
+    #[error("`{}` ends within a record, at byte {offset}; earlier records are complete", file.display())]
     Torn {
         /// The segment.
         file: PathBuf,
@@ -43,17 +41,13 @@ pub enum StoreError {
         offset: u64,
     },
     /// So much of this server's was kept lately that more would drive out what others have there.
-    #[error("more than {limit} messages a minute of one server are not kept")]
-    TooOften {
-        /// The limit.
-        limit: u32,
-    },
+    #[error("the limit of {limit} stored messages per minute and server is reached")]
+    TooOften { limit: u32 },
     /// It is longer than all that may be kept.
-    #[error("{bytes} bytes are more than may be kept ({limit})\n  hint: raise `max_bytes` under `[quarantine]`")]
+    #[error("{bytes} bytes exceed the limit ({limit})\n  hint: raise `max_bytes` under `[quarantine]`")]
     TooLong {
         /// Its length.
         bytes: u64,
-        /// The limit.
         limit: u64,
     },
 }
@@ -61,12 +55,10 @@ pub enum StoreError {
 /// What is wrong with a file, and what to do about it.
 fn describe(why: Sealed) -> &'static str {
     match why {
-        Sealed::OtherKey => "it was sealed with another key\n  hint: bring that key back to where the config names it",
-        Sealed::Damaged => {
-            "it is damaged, was changed, or was moved here from elsewhere\n  hint: bring it back from a backup, or delete it"
-        }
-        Sealed::TooLong => "it is longer than anything that is kept\n  hint: delete it",
-        Sealed::Later => "a later version of lychgate wrote it\n  hint: use that version",
+        Sealed::OtherKey => "it is encrypted with another key\n  hint: restore that key at the path in the config",
+        Sealed::Damaged => "it is damaged, modified, or belongs to another store\n  hint: restore it from a backup, or delete it",
+        Sealed::TooLong => "it is longer than any stored item\n  hint: delete it",
+        Sealed::Later => "it was written by a newer version of lychgate\n  hint: use that version",
     }
 }
 

@@ -71,7 +71,6 @@ impl Evidence {
         Ok(Some(Self { store: Arc::new(store), writer: OnceLock::new(), counts: OnceLock::new() }))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &std::path::Path {
         self.store.place.path()
     }
@@ -259,11 +258,8 @@ impl Store {
             let sealed = start.get(HEAD_BYTES as usize..).unwrap_or_default();
             if !sealed.is_empty() && !keys.fit(sealed) {
                 let at = self.keys.sources().first_named();
-                let hint = "bring the key back, or move the folder away";
-                return Err(SealError::Key(format!(
-                    "there is none in {at}, and `{}` was sealed with one\n  hint: {hint}",
-                    segment.name
-                )));
+                let hint = "restore the key, or move the folder away";
+                return Err(SealError::Key(format!("not found in {at}, but `{}` is encrypted\n  hint: {hint}", segment.name)));
             }
         }
         Ok(())

@@ -29,7 +29,6 @@ pub enum QuarantineAction {
     Shown,
     /// It was released to its agent.
     Released,
-    /// It was deleted.
     Deleted,
 }
 
@@ -47,14 +46,11 @@ impl QuarantineAction {
 /// Something that a person has done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerEntry {
-    /// What.
     pub act: QuarantineAction,
     /// With which message.
     #[serde(with = "as_uuid")]
     pub audit: AuditId,
-    /// Who.
     pub by: Actor,
-    /// When.
     #[serde(with = "as_millis", rename = "at_unix_ms")]
     pub at: SystemTime,
     /// Whose message it was; not known of one that cannot be opened.

@@ -41,7 +41,6 @@ const FILES: usize = 200_000;
 /// Longest note or release, in bytes.
 const SMALL_BYTES: u64 = 1 << 20;
 
-/// The quarantine.
 #[derive(Debug)]
 pub struct Quarantine {
     pub(super) items: SealedFolder,
@@ -115,7 +114,6 @@ impl Quarantine {
         Ok(Some(Self { items, released, delivered, notes, keys, most, bytes, age, release, keeping }))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.items.path()
     }
@@ -302,8 +300,8 @@ impl Quarantine {
             let start = self.items.read(&file.name, 4 + OVERHEAD_BYTES as u64)?.unwrap_or_default();
             if !keys.fit(start.get(4..).unwrap_or_default()) {
                 let at = self.keys.sources().first_named();
-                let hint = "bring the key back, or move the folder away";
-                let told = format!("there is none in {at}, and `{}` was sealed with one\n  hint: {hint}", file.name);
+                let hint = "restore the key, or move the folder away";
+                let told = format!("not found in {at}, but `{}` is encrypted\n  hint: {hint}", file.name);
                 return Err(SealError::Key(told));
             }
         }

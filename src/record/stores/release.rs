@@ -23,12 +23,10 @@ const LOOKED: usize = 1000;
 pub struct Release {
     /// Names it, and the file that exactly one delivery takes away.
     pub id: String,
-    /// What is released.
     #[serde(with = "as_uuid")]
     pub audit: AuditId,
     /// Who released it, and why.
     pub by: Actor,
-    /// When.
     #[serde(with = "as_millis", rename = "at_unix_ms")]
     pub at: SystemTime,
     /// Until when it waits.

@@ -192,7 +192,7 @@ fn what_was_changed_or_moved_is_seen_at_every_byte() {
     fs::copy(file(&two), file(&one)).unwrap();
     let listing = quarantine.list().unwrap();
     assert_eq!((listing.items.len(), listing.faults.len()), (1, 1));
-    assert!(listing.faults[0].to_string().contains("moved here from elsewhere"), "{}", listing.faults[0]);
+    assert!(listing.faults[0].to_string().contains("belongs to another store"), "{}", listing.faults[0]);
     // A release that nobody with the key has made is none.
     let forged = dir.path().join("q/released");
     let release = quarantine.release(two.audit, by("ann")).unwrap().unwrap();
@@ -212,12 +212,12 @@ fn another_key_is_told_and_a_lost_one_is_not_replaced() {
     fs::set_permissions(dir.path().join("other"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let error = other.get(one.audit).unwrap_err();
     assert!(matches!(error, StoreError::Sealed { why: Sealed::OtherKey, .. }), "{error}");
-    assert!(error.to_string().contains("sealed with another key"));
+    assert!(error.to_string().contains("encrypted with another key"));
     fs::rename(dir.path().join("key"), dir.path().join("lost")).unwrap();
     let error = quarantine(dir.path()).get(one.audit).unwrap_err().to_string();
     assert!(error.contains(&format!("no key in `{}`", dir.path().join("key").display())), "{error}");
     let error = quarantine(dir.path()).keep(&kept("two")).unwrap_err().to_string();
-    assert!(error.contains("bring the key back"), "{error}");
+    assert!(error.contains("restore the key"), "{error}");
     assert!(!dir.path().join("key").exists());
 }
 

@@ -41,7 +41,7 @@ pub struct TrustAnchors {
 /// Something cannot be read.
 pub fn verify(log: &Path, against: &TrustAnchors) -> io::Result<Report> {
     if log.is_dir() {
-        let told = format!("`{}` is a folder: name the log in it", log.display());
+        let told = format!("`{}` is a folder; pass the path of the log in it", log.display());
         return Err(io::Error::new(io::ErrorKind::IsADirectory, told));
     }
     // Checkpoints first: a log that is being written may only have more lines than they say.

@@ -49,8 +49,8 @@ impl KnownDigests {
         }
         if noted.absent || report.checkpoints == 0 {
             let what = match noted.absent {
-                true => "the checkpoints of the log are missing (only one that went to standard output never had any)",
-                false => "no checkpoint is left in the file of the checkpoints",
+                true => "the checkpoints of the log are missing (only a log on standard output has none)",
+                false => "the checkpoint file contains no checkpoint",
             };
             report.flaw(Kind::Checkpoint, &name, None, None, what.to_owned());
         }
@@ -81,7 +81,7 @@ impl KnownDigests {
                 let what = if last == Sha::default() {
                     "checkpoints before this one are missing"
                 } else {
-                    "the checkpoint before this one is missing or not as it was written"
+                    "the checkpoint before this one is missing or modified"
                 };
                 report.flaw(Kind::Checkpoint, name, at, seq, what.to_owned());
             } else if last == Sha::default() && signed.note.why != Reason::New {
@@ -116,11 +116,11 @@ impl KnownDigests {
                     }
                 }
                 None if line.iter().all(u8::is_ascii_whitespace) => {}
-                None => report.flaw(Kind::Checkpoint, &name, Some(number), None, "this is no checkpoint".to_owned()),
+                None => report.flaw(Kind::Checkpoint, &name, Some(number), None, "not a checkpoint".to_owned()),
             }
         }
         if report.anchors == before {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("there is no checkpoint among the anchors `{name}`")));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("the anchors `{name}` contain no checkpoint")));
         }
         Ok(())
     }
@@ -139,13 +139,13 @@ impl KnownDigests {
                 report.signed += 1;
                 return true;
             }
-            Some(false) => "its signature is wrong: it is not as it was written".to_owned(),
+            Some(false) => "its signature is invalid: the checkpoint was modified".to_owned(),
             // Of one key all of them are.
             None if self.strangers.len() >= STRANGERS || !self.strangers.insert(signed.note.key.clone()) => {
                 report.more_flaws += 1;
                 return false;
             }
-            None => format!("it is signed with another key than those that count: `{}`", signed.note.key.escape_debug()),
+            None => format!("it is signed with a key that is not trusted: `{}`", signed.note.key.escape_debug()),
         };
         report.flaw(Kind::Signature, name, Some(number), Some(signed.head.seq), what);
         false

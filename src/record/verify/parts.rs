@@ -15,7 +15,6 @@ pub struct LogPart {
     pub first: u64,
     /// When it was put aside, or last written: no line in it is younger.
     pub until: SystemTime,
-    /// Where it is.
     pub path: PathBuf,
 }
 

@@ -32,16 +32,13 @@ pub struct Report {
     pub torn: Vec<TornLine>,
     /// What is wrong, in the order of the log.
     pub flaws: Vec<Flaw>,
-    /// How many more.
     pub more_flaws: u64,
 }
 
 /// A file of the log.
 #[derive(Debug, Serialize)]
 pub struct FileSummary {
-    /// Its name.
     pub name: String,
-    /// Lines in it.
     pub lines: u64,
     /// Number of its first line.
     pub first_seq: Option<u64>,
@@ -52,7 +49,6 @@ pub struct FileSummary {
 /// Where writing broke off in the middle of a line.
 #[derive(Debug, Serialize)]
 pub struct TornLine {
-    /// The file.
     pub file: String,
     /// Its line, from 1.
     pub line: u64,
@@ -65,9 +61,7 @@ pub struct TornLine {
 /// Something wrong.
 #[derive(Debug, Serialize)]
 pub struct Flaw {
-    /// What kind it is.
     pub kind: Kind,
-    /// The file.
     pub file: String,
     /// Its line, from 1, if it is about one.
     pub line: Option<u64>,
@@ -87,7 +81,6 @@ pub enum Kind {
     Foreign,
     /// Lines are missing.
     Gap,
-    /// Files are missing.
     MissingFile,
     /// The end is missing.
     CutOff,

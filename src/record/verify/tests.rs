@@ -152,7 +152,7 @@ fn checkpoints_that_are_missing_or_changed_show() {
     torn.insert(2, "{\"time\":\"20".to_owned());
     assert_eq!(with(&torn), [], "what was torn is no tampering");
     fs::write(log.notes(), "garbage\n").unwrap();
-    assert!(log.check().flaws[0].what.contains("no checkpoint is left"));
+    assert!(log.check().flaws[0].what.contains("contains no checkpoint"));
     fs::remove_file(log.notes()).unwrap();
     assert_eq!(kinds(&log.check()), [(Kind::Checkpoint, None, None)]);
     assert!(log.check().flaws[0].what.contains("are missing"));

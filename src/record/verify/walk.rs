@@ -56,7 +56,7 @@ impl Walk {
                 Ok(Some(read)) => read,
                 Ok(None) => break,
                 Err(error) if unreadable(&error) => {
-                    let what = format!("the packed file cannot be read on: {error}");
+                    let what = format!("cannot read the rest of the compressed file: {error}");
                     self.report.flaw(Kind::Unreadable, &name, Some(number + 1), None, what);
                     break;
                 }
@@ -100,8 +100,7 @@ impl Walk {
         if let Some(voucher) = self.noted.lines.get(&link.seq) {
             if voucher.sha != sha {
                 let by = if voucher.anchor { "an anchor" } else { "a checkpoint" };
-                let what =
-                    format!("line {} is not the one that {by} vouches for: it, or the log up to it, was written anew", link.seq);
+                let what = format!("line {} does not match {by}: the line, or the log up to it, was rewritten", link.seq);
                 self.report.flaw(Kind::Replaced, &place.file, Some(place.line), Some(link.seq), what);
             } else {
                 self.report.vouched_through = self.report.vouched_through.max(Some(link.seq));
@@ -147,7 +146,7 @@ impl Walk {
     }
 
     fn report_foreign(&mut self, loose: &UnlinkedLine) {
-        let what = "this is no line that the gate wrote: it was changed, or put there by somebody else".to_owned();
+        let what = "not a line that the gate wrote: it was modified or inserted".to_owned();
         let seq = self.started.then_some(self.last.seq + 1);
         let at = loose.foreign.as_ref().unwrap_or(&loose.at);
         self.report.flaw(Kind::Foreign, &at.file, Some(at.line), seq, what);
@@ -163,7 +162,7 @@ impl Walk {
             return;
         }
         if link.seq == removed.seq + 1 {
-            let what = format!("line {} is not as it was written, or what came before it was another log", link.seq);
+            let what = format!("line {} was modified, or belongs to another log", link.seq);
             self.report.flaw(Kind::Changed, &place.file, Some(place.line), Some(link.seq), what);
             return;
         }
@@ -178,7 +177,7 @@ impl Walk {
             self.missing(next, link.seq - 1, place);
         } else if link.seq == next {
             let Place { file, line } = self.at.clone();
-            let what = format!("line {} was changed after it was written: line {next} holds another digest of it", self.last.seq);
+            let what = format!("line {} was modified: line {next} contains another digest of it", self.last.seq);
             self.report.flaw(Kind::Changed, &file, Some(line), Some(self.last.seq), what);
         } else {
             let what = format!("line {} comes after line {}: it was moved or repeated", link.seq, self.last.seq);
@@ -195,7 +194,7 @@ impl Walk {
             let names = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect::<Vec<_>>().join(", ");
             (
                 Kind::MissingFile,
-                format!("{lines} missing: {names} was put aside and is gone, and no note says that it was removed"),
+                format!("{lines} missing: the rotated file {names} is gone, and no checkpoint records its removal"),
             )
         };
         self.report.flaw(kind, &place.file, Some(place.line), Some(from), what);
@@ -216,7 +215,7 @@ impl Walk {
         let through = if removed_all { self.noted.removed.seq } else { self.last.seq };
         if let Some((seq, voucher)) = self.noted.lines.last_key_value().filter(|(seq, _)| **seq > through) {
             let by = if voucher.anchor { "an anchor" } else { "a checkpoint" };
-            let what = format!("the log ends with line {through}, and {by} vouches for line {seq}: its end was cut off");
+            let what = format!("the log ends with line {through}, but {by} covers line {seq}: the end was removed");
             let (file, line) = if self.started { (self.at.file.clone(), Some(self.at.line)) } else { (name, None) };
             self.report.flaw(Kind::CutOff, &file, line, Some(through + 1), what);
         }

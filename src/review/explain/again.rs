@@ -14,15 +14,11 @@ pub struct RepeatedRefusal {
     pub audit: String,
     /// `refused_again`.
     pub event: String,
-    /// When.
     pub time: String,
-    /// Who.
     pub agent: String,
-    /// For which user.
     pub user: Option<String>,
     /// At which server.
     pub upstream: String,
-    /// Which tool.
     pub tool: String,
     /// The rule that refused the earlier ones.
     pub rule: String,

@@ -35,11 +35,8 @@ pub struct Explanation {
     pub audit: String,
     /// Which message of its batch, from 0, if it was one of a batch.
     pub item: Option<u64>,
-    /// When.
     pub time: String,
-    /// Who.
     pub agent: String,
-    /// For which user.
     pub user: Option<String>,
     /// To or from which server.
     pub upstream: String,
@@ -47,7 +44,6 @@ pub struct Explanation {
     pub direction: String,
     /// What it called.
     pub method: Option<String>,
-    /// Which tool.
     pub tool: Option<String>,
     /// What was done.
     pub verdict: String,
@@ -55,7 +51,6 @@ pub struct Explanation {
     pub would: Option<String>,
     /// Which text could be had: `whole`, `redacted` (as the audit log shows it) or `none`.
     pub had: &'static str,
-    /// What it lacks.
     pub lacks: Option<&'static str>,
     /// Whether the rules in force are those that judged it.
     pub same_rules: bool,
@@ -139,9 +134,7 @@ pub struct RuleInfo {
     pub severity: &'static str,
     /// What is done about it.
     pub action: &'static str,
-    /// Which kind of rule it is.
     pub kind: &'static str,
-    /// The file.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
@@ -322,15 +315,15 @@ impl Explainer<'_> {
                 .to_owned();
         };
         if work::ALL.contains(&row.reading.as_str()) || work::ALL.contains(&finding.reading) {
-            return "What was too much to judge cannot be suppressed: send less of it at once.".to_owned();
+            return "Content that exceeds the work limits cannot be suppressed. Send smaller messages.".to_owned();
         }
         match &finding.suppressed {
             Some(suppressed) => {
                 let by = &suppressed.by;
-                format!("It is suppressed until {}: {}", by.until.written, visible(&by.reason))
+                format!("Suppressed until {}: {}", by.until.written, visible(&by.reason))
             }
-            None if finding.action == Action::Log => "It was only logged: there is no effect to suppress.".to_owned(),
-            None => "No suppression of this rule alone would let it pass.".to_owned(),
+            None if finding.action == Action::Log => "The finding was only logged; there is no effect to suppress.".to_owned(),
+            None => "A suppression of this rule alone would not let the message pass.".to_owned(),
         }
     }
 
@@ -347,7 +340,6 @@ fn is_private(rule: &Rule) -> bool {
     matches!(*rule.find, Find::Secret(_) | Find::Personal(_))
 }
 
-/// What matched.
 fn matched(trace: &Trace) -> &str {
     trace.span.clone().and_then(|span| trace.text.get(span)).unwrap_or(&trace.text)
 }

@@ -9,7 +9,7 @@ use crate::text::{shows, visible};
 /// How long a proposed suppression applies, in days.
 const DAYS: u64 = 90;
 /// Stands in a proposal until somebody gives the reason.
-const REASON: &str = "false alarm: who decided it, and why";
+const REASON: &str = "false alarm: name of the reviewer, and the reason";
 
 /// A suppression of nothing, with the reason and the end of a proposal.
 pub(super) fn empty_suppression() -> Option<Suppression> {
@@ -30,10 +30,12 @@ pub(super) fn empty_suppression() -> Option<Suppression> {
 pub(super) fn covers(tables: &[Suppression], more: bool, lacks: bool) -> String {
     let mut out: Vec<String> = tables.iter().map(one).collect();
     if more {
-        out.push("The rules match further passages here, which these tables do not cover.".to_owned());
+        out.push("The rules match further passages here that these tables do not cover.".to_owned());
     }
     if lacks {
-        out.push("The digests are of what the log shows: where that is masked or cut, they do not fit what was sent.".to_owned());
+        out.push(
+            "The digests are of the text in the log. Where it is masked or truncated, they do not match the original.".to_owned(),
+        );
     }
     out.join(" ")
 }
@@ -56,11 +58,11 @@ fn one(table: &Suppression) -> String {
     let rules = rules.trim_start();
     if table.sha256.is_empty() {
         format!(
-            "Wide: no digest fits what{} found, so everything that {rules} finds {place} passes.",
+            "Wide: no digest matches what{} found, so everything that {rules} finds {place} passes.",
             if table.rules.len() > 1 { " these rules" } else { " this rule" }
         )
     } else {
-        format!("It covers this passage only, for {rules}: other texts with the same passage {place} pass too.")
+        format!("Covers only this passage, for {rules}; other texts with the same passage {place} also pass.")
     }
 }
 

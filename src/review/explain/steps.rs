@@ -36,7 +36,6 @@ pub struct Step {
 pub struct Part {
     /// The part, harmless to show but for line feeds, which are as they were: who shows it marks each line as a part of it.
     pub text: String,
-    /// Whether this is what matched.
     pub matched: bool,
 }
 
@@ -55,16 +54,16 @@ pub(super) fn steps(raw: Option<&str>, finding: &Finding, trace: &Trace, secrets
     let same = raw == Some(trace.text.as_str());
     if let Some(raw) = raw.filter(|_| !same) {
         let at = raw.find(matched(trace)).map(|start| start..start + matched(trace).len());
-        out.add("as it came", raw, at);
+        out.add("as received", raw, at);
     }
     let made = match (same, trace.hidden, finding.reading) {
-        (true, ..) => "as it came",
-        (false, true, _) => "what markup hides from a person",
-        (false, false, "bare") => "without control characters, what they erase kept",
+        (true, ..) => "as received",
+        (false, true, _) => "text that markup hides from a person",
+        (false, false, "bare") => "without control characters, erased text kept",
         _ if raw.is_some_and(|raw| raw.contains('<') && !raw.trim_start().starts_with(['{', '['])) => {
-            "markup stripped, as a person would see it"
+            "rendered as a page, without markup"
         }
-        _ => "a text within it",
+        _ => "nested text",
     };
     // A rule without a place of its own means all of the text.
     out.add(made, &trace.text, trace.span.clone().or(Some(0..trace.text.len())));
@@ -85,7 +84,7 @@ pub(super) fn steps(raw: Option<&str>, finding: &Finding, trace: &Trace, secrets
         let found = Text::new(matched(trace));
         let at = text.plain().find(found.plain()).map(|start| start..start + found.plain().len());
         out.add(
-            "as a reader sees it: look-alike forms folded, the invisible gone",
+            "visible text: look-alike forms folded, invisible characters removed",
             text.plain(),
             at.filter(|_| trace.span.is_some()),
         );
@@ -94,7 +93,7 @@ pub(super) fn steps(raw: Option<&str>, finding: &Finding, trace: &Trace, secrets
         let script = Script::new(&trace.text, trace.read_as);
         let mut lines: Vec<String> = script.lines().take(20).collect();
         lines.dedup();
-        out.add("what would be run", &lines.join("\n"), None);
+        out.add("commands that would run", &lines.join("\n"), None);
     }
     out.steps
 }
@@ -131,7 +130,7 @@ impl StepList<'_> {
             vec![Part { text: lines(&masked), matched: false }]
         };
         if shown < text.len() {
-            parts.push(Part { text: format!(" … ({} bytes in all)", text.len()), matched: false });
+            parts.push(Part { text: format!(" … ({} bytes in total)", text.len()), matched: false });
         }
         self.steps.push(Step { reading: reading.to_owned(), parts });
     }

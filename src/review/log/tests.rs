@@ -60,7 +60,7 @@ fn a_bad_line_is_told_and_the_rest_is_read() {
     std::fs::write(&path, text).unwrap();
     let told = told(Log::open(&path).unwrap().entries());
     assert_eq!((told[0].as_str(), told[5].as_str(), told.len()), ("1", "2", 7), "{told:?}");
-    for (n, why) in [(1, "2: "), (2, "4: not an object"), (3, "5: there is no `event`"), (4, "6: longer than"), (6, "8: ")] {
+    for (n, why) in [(1, "2: "), (2, "4: not an object"), (3, "5: `event` is missing"), (4, "6: longer than"), (6, "8: ")] {
         assert!(told[n].starts_with(why), "{told:?}");
     }
 }
@@ -176,9 +176,9 @@ fn what_the_gate_did_not_write_is_no_line_of_the_log() {
     let mut follow = Follow::new(&path);
     for told in [told(Log::open(&path).unwrap().entries()), told(std::iter::from_fn(|| follow.poll()))] {
         assert_eq!((told[0].as_str(), told[1].as_str(), told.len()), ("1", "2", 8), "{told:?}");
-        assert!(told[2].starts_with("3: the gate did not write this line"), "{told:?}");
-        assert!(told[3].starts_with("4: this line does not follow") && told[4] == "9", "{told:?}");
-        assert!(told[5].starts_with("5: this line does not follow") && told[6..] == ["3", "4"], "{told:?}");
+        assert!(told[2].starts_with("3: not a line that the gate wrote"), "{told:?}");
+        assert!(told[3].starts_with("4: the chain is broken before this line") && told[4] == "9", "{told:?}");
+        assert!(told[5].starts_with("5: the chain is broken before this line") && told[6..] == ["3", "4"], "{told:?}");
     }
 }
 

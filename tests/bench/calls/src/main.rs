@@ -3,9 +3,7 @@
 //! `calls`: a table of times, and the worst of all. Fails where one takes longer than 25 ms.
 //! `calls NAME TIMES`: judges the call of this name so often, for a tool that counts instructions.
 
-#[path = "../calls.rs"]
 mod calls;
-#[path = "../judge.rs"]
 mod judge;
 
 use std::process::ExitCode;
