@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::harness::{Setup, TestGate, call, until, write_whole};
+use super::harness::{Setup, TestGate, call, run, until, write_whole};
 use super::servers::{Server, json_reply};
 
 pub(super) const BOMB: &str = ":(){ :|:& };:";
@@ -67,9 +67,7 @@ impl Bench {
 
     pub(super) fn lychgate(&self, args: &[&str]) -> (i32, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
-        let done = command.args(args).current_dir(self.folder.path()).env("XDG_STATE_HOME", self.folder.path()).output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (done.status.code().unwrap(), text(done.stdout), text(done.stderr))
+        run(command.args(args).current_dir(self.folder.path()).env("XDG_STATE_HOME", self.folder.path()))
     }
 }
 
