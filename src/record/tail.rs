@@ -9,11 +9,11 @@ use tokio::sync::watch;
 use super::entry::event::{Event as _, Judged};
 use super::entry::member;
 
-/// Most lines that are kept.
+/// Maximum number of lines that are kept.
 const LINES: usize = 2000;
-/// Most bytes of lines that are kept.
+/// Maximum number of bytes of lines that are kept.
 const BYTES: usize = 8 << 20;
-/// Most lines of one [`Batch`].
+/// Maximum number of lines of one [`Batch`].
 const BATCH: usize = 500;
 
 /// The last audit lines. A handle: clones are of the same lines.

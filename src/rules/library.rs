@@ -14,7 +14,7 @@ use super::{Action, BUILTIN_FILES, Find, Only, Rule, RuleId, RuleSet, file, try_
 
 /// Largest rule file, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
-/// Most rule files of one folder, subfolders included.
+/// Maximum number of rule files of one folder, subfolders included.
 const FILES: usize = 1000;
 
 /// The built-in rules, or their faults. Read once: each reload shares them.

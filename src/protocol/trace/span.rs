@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use super::{Parent, SpanId, TraceId};
 
-/// Most attributes of a span.
+/// Maximum number of attributes of a span.
 const ATTRIBUTES: usize = 32;
 
 /// Where spans go.

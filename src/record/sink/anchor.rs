@@ -16,13 +16,13 @@ use super::Counts;
 use crate::config::Anchor;
 use crate::trust;
 
-/// Most checkpoints that wait to be told.
+/// Maximum number of checkpoints that wait to be told.
 const QUEUED: usize = 64;
 /// At the end, those that wait have so long.
 const FLUSH: Duration = Duration::from_secs(3);
 /// How often it is looked whether a program has ended.
 const LOOK: Duration = Duration::from_millis(10);
-/// Most that is read of what a program complains of, in bytes.
+/// Maximum number of bytes that are read of a program's standard error.
 const COMPLAINT_BYTES: u64 = 512;
 
 /// Those who are told; nobody, if the config names none.
