@@ -117,7 +117,7 @@ pub enum ParseError {
 }
 
 impl ParseError {
-    /// The JSON-RPC error code that tells of it: −32700 where the text cannot be read, −32600 where its shape is wrong.
+    /// The JSON-RPC error code: −32700 where the text cannot be read, −32600 where its shape is wrong.
     pub fn code(&self) -> i32 {
         match self {
             Self::NotRpc(_) | Self::TooManyItems { .. } => -32600,

@@ -96,7 +96,7 @@ impl AuditTail {
         self.0.told.send_replace(next);
     }
 
-    /// The first of the lines at hand that tells of the judgement with this id.
+    /// The first available line of the judgement with this id.
     pub fn judged(&self, audit: &str) -> Option<Arc<str>> {
         let of_it = format!(r#""{}":"{audit}""#, member::audit::NAME);
         let judged = format!(r#""{}":"{}""#, member::event::NAME, Judged::EVENT);

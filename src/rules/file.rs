@@ -16,7 +16,7 @@ const FORMAT: u64 = 1;
 /// Maximum number of characters of a rule's id: it is a metric label and stands in each refusal.
 const ID_CHARACTERS: usize = 64;
 
-/// Reads the rules of one file. `name` is told in faults.
+/// Reads the rules of one file. Faults contain `name`.
 ///
 /// # Errors
 /// Every fault of the file.

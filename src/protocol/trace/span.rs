@@ -82,7 +82,7 @@ impl Span {
         }
     }
 
-    /// Adds to what it tells; what is told already stays.
+    /// Adds attributes; existing ones stay.
     pub fn add(&mut self, attributes: impl IntoIterator<Item = Attribute>) {
         for attribute in attributes {
             if self.tells.len() < ATTRIBUTES && !self.tells.iter().any(|(name, _)| *name == attribute.0) {

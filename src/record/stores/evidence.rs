@@ -122,7 +122,7 @@ impl Evidence {
         self.records(Some(audit))?.find(whole).transpose()
     }
 
-    /// All messages, oldest first. What cannot be opened is told in its place, and the rest goes on.
+    /// All messages, oldest first. A record that cannot be opened is an error in its place, and reading continues.
     ///
     /// # Errors
     /// The folder cannot be read.

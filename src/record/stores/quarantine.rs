@@ -139,7 +139,7 @@ impl Quarantine {
         Ok(gone)
     }
 
-    /// What is there. What cannot be opened is told beside it.
+    /// All items, and the faults of those that cannot be opened.
     ///
     /// # Errors
     /// The folder cannot be read, or the key cannot be had.

@@ -18,7 +18,7 @@ const DEPTH: usize = 32;
 /// Maximum number of selectors that a nested rule may come to, and their length in bytes.
 const SELECTORS: usize = 256;
 const SELECTOR_BYTES: usize = 1000;
-/// Maximum number of layers that are told apart, and the place of rules outside all of them.
+/// Maximum number of layers that are distinguished, and the place of rules outside all of them.
 const LAYERS: usize = 120;
 const UNLAYERED: u64 = 127;
 /// Maximum number of style sheets that others take in.
