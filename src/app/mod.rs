@@ -163,7 +163,7 @@ impl Running {
     /// From now on the holder of this token may try the gate with canaries.
     ///
     /// # Errors
-    /// The gate cannot tell of them.
+    /// They cannot be logged.
     pub fn prove_by(&self, token: &str) -> Result<(), Vec<Fault>> {
         prove_by(&self.front, Sha256::digest(token).into())
     }

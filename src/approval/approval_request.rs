@@ -72,7 +72,7 @@ impl ApprovalRequest {
         (own.holder(), &own.upstream, &own.session) == (context.holder(), &context.upstream, &context.session)
     }
 
-    /// What is told of it, to be filled in.
+    /// Its audit event, to be completed.
     pub(super) fn event<'a>(&'a self, id: &'a str) -> Approval<'a> {
         Approval {
             context: &self.context,

@@ -15,7 +15,7 @@ use super::{Answer, ApprovalRequest, Approvals, PendingQuestion, RestoredRequest
 /// The methods that may be answered with `input_required` (2026-07-28, MRTR).
 const MAY_ASK_BACK: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
-/// So often a client is told that its call still waits.
+/// Interval of progress notifications to a client whose call waits.
 pub(crate) const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
 const DENIED: &str = "The approval request was denied. Do not try another way: ask your user what to do instead.";
@@ -59,7 +59,7 @@ pub(crate) enum WaitOutcome {
     Go,
     /// It does not, and this is why.
     Refused(answer::RefusalReason),
-    /// It is still open. Whoever waits no longer is told this.
+    /// It is still open, and the caller has stopped waiting.
     Open(answer::RefusalReason),
     /// The agent wants no answer any more.
     Cancelled,

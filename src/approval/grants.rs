@@ -17,7 +17,7 @@ use crate::rules::RuleId;
 use super::ApprovalRequest;
 use super::digest::CallDigest;
 
-/// Most grants of each kind that are kept; of those for a session the oldest makes room.
+/// Maximum number of grants of each kind that are kept; of those for a session the oldest makes room.
 const GRANTS: usize = 4096;
 /// Longest file of grants that is read, in bytes.
 const FILE_BYTES: u64 = 8 << 20;

@@ -88,7 +88,7 @@ pub(crate) struct Answer {
     /// What the yes is for; `None` is no.
     pub(crate) yes: Option<Scope>,
     pub(crate) way: AnsweredBy,
-    /// Who says to have answered, where that is told.
+    /// The name that the approver gave, if any.
     pub(crate) by: Option<String>,
 }
 
@@ -313,7 +313,7 @@ impl Approvals {
         }
     }
 
-    /// Forgets the questions whose time is over, and tells of them.
+    /// Removes expired requests, and records them.
     pub(crate) fn sweep(&self) {
         drop(self.entries(Instant::now()));
     }

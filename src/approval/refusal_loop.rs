@@ -12,7 +12,7 @@ use crate::message::{Envelope, Message};
 use crate::protocol::{Context, Holder, UpstreamName, answer, headers};
 use crate::record::{Event, Recorder};
 
-/// Most tools, and most calls, whose refusals are remembered; the one that was quiet for longest makes room.
+/// Maximum number of tools, and of calls, whose refusals are remembered; the one that was quiet for longest makes room.
 const MAX_ENTRIES: usize = 4096;
 
 /// Refusals of late.

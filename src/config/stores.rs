@@ -14,9 +14,9 @@ pub struct QuarantineConfig {
     pub folder: Option<PathBuf>,
     /// Where the key is: `key`.
     pub key: VaultKey,
-    /// Most messages; the oldest goes first: `max_items`.
+    /// Maximum number of messages; the oldest goes first: `max_items`.
     pub items: usize,
-    /// Most bytes of all of them: `max_bytes`.
+    /// Maximum number of bytes of all of them: `max_bytes`.
     pub bytes: u64,
     /// For how long: `max_age_days`.
     pub age: Duration,
@@ -31,7 +31,7 @@ pub struct EvidenceConfig {
     pub folder: Option<PathBuf>,
     /// Where the key is: `key`.
     pub key: VaultKey,
-    /// Most bytes; the oldest segment goes first: `max_bytes`.
+    /// Maximum number of bytes; the oldest segment goes first: `max_bytes`.
     pub bytes: u64,
     /// For how long: `max_age_days`.
     pub age: Duration,

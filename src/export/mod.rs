@@ -28,7 +28,7 @@ use send::Sender;
 /// Time for what waits to be sent when the gate ends.
 const CLOSE: Duration = Duration::from_secs(5);
 
-/// Sends what is told until it is closed.
+/// Sends records until it is closed.
 pub struct Exporter {
     stop: watch::Sender<bool>,
     ended: Mutex<Receiver<()>>,
@@ -54,7 +54,7 @@ impl SpanExporter for SpanSink {
 }
 
 impl Exporter {
-    /// Begins to send what `recorder` is told. Nothing is connected before there is something to send.
+    /// Begins to send the records of `recorder`. Connects when there is something to send.
     ///
     /// # Errors
     /// What cannot be used of the config, in words for its user.
@@ -108,7 +108,7 @@ impl Exporter {
         Ok(Self { stop, ended: Mutex::new(ended) })
     }
 
-    /// Sends what waits, for at most 5 s. What is told from then on goes nowhere. Holds up the thread.
+    /// Sends queued records, for at most 5 s. Later records are dropped. Blocks the thread.
     pub fn close(&self) {
         self.stop.send_replace(true);
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);

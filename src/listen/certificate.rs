@@ -3,7 +3,7 @@
 use rustls_pki_types::CertificateDer;
 use webpki::EndEntityCert;
 
-/// Most names of one certificate that are looked at.
+/// Maximum number of names of one certificate that are looked at.
 const NAMES: usize = 64;
 /// The type of a common name (RFC 5280, appendix A.1): 2.5.4.3.
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];

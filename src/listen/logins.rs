@@ -114,7 +114,7 @@ fn document(front: &Frontend) -> Response<Body> {
     response
 }
 
-/// A page that runs nothing, loads nothing and stands in no other page; its address is told to nobody.
+/// A page without scripts and subresources that cannot be framed; its address is sent to nobody.
 pub(super) fn html(status: StatusCode, text: String) -> Response<Body> {
     let mut response = Response::new(Body::Whole(text.into()));
     *response.status_mut() = status;

@@ -133,7 +133,7 @@ impl Signals {
     }
 }
 
-/// Waits for the child's end and hands signals on. One that is told to end is seen to it.
+/// Waits for the child's end and forwards signals. A child that is asked to end is killed if it does not.
 async fn attend(child: &mut Child, signals: &mut Signals, group: Option<Pid>) -> io::Result<ExitStatus> {
     loop {
         tokio::select! {
@@ -148,7 +148,7 @@ async fn attend(child: &mut Child, signals: &mut Signals, group: Option<Pid>) ->
     }
 }
 
-/// The agent is gone and the child's input closed: it ends by itself, or it is told to.
+/// The agent is gone and the child's input closed: it ends by itself, or is asked to.
 async fn finish(child: &mut Child, signals: &mut Signals, group: Option<Pid>) -> io::Result<ExitStatus> {
     tokio::select! {
         status = attend(child, signals, group) => return status,

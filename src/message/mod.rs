@@ -37,13 +37,13 @@ impl Direction {
 pub struct ReadLimits {
     /// Longest message, in bytes.
     pub message_bytes: usize,
-    /// Most strings in a message, keys included.
+    /// Maximum number of strings in a message, keys included.
     pub strings_per_message: usize,
     /// Maximum number of values in a message, keys included.
     pub values_per_message: usize,
     /// Deepest nesting of objects and arrays.
     pub depth: usize,
-    /// Most messages in a batch.
+    /// Maximum number of messages in a batch.
     pub batch_items: usize,
 }
 
@@ -117,7 +117,7 @@ pub enum ParseError {
 }
 
 impl ParseError {
-    /// The JSON-RPC error code that tells of it: −32700 where the text cannot be read, −32600 where its shape is wrong.
+    /// The JSON-RPC error code: −32700 where the text cannot be read, −32600 where its shape is wrong.
     pub fn code(&self) -> i32 {
         match self {
             Self::NotRpc(_) | Self::TooManyItems { .. } => -32600,

@@ -35,7 +35,7 @@ struct FileState {
     gone: std::collections::HashSet<(Box<str>, Key)>,
 }
 
-/// Something that became of a definition, to be told.
+/// A change of a definition, to be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DefinitionEvent {
     pub(crate) key: Key,

@@ -50,7 +50,7 @@ impl Thing {
     }
 }
 
-/// Why something may not be used, for the audit log: whoever asked is told that it is not there.
+/// Why access is denied, for the audit log: the caller gets the answer for an unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Denied {
     /// No table is for the caller.

@@ -196,7 +196,7 @@ impl CallError {
         }
     }
 
-    /// Whether the model is told of it where it called a tool: what it can act on, or pass on to its user.
+    /// Whether the model receives it as a tool result: errors that it can act on, or pass on to its user.
     pub fn tells_the_model(&self) -> bool {
         matches!(
             self,

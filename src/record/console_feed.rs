@@ -18,7 +18,7 @@ use crate::inspect::Finding;
 use crate::message::Direction;
 use crate::protocol::UpstreamName;
 
-/// Most sentences that are kept of a reload.
+/// Maximum number of sentences that are kept of a reload.
 const MAX_REASONS: usize = 20;
 
 /// What people watch.

@@ -14,7 +14,7 @@ pub trait LineExporter: Send + Sync {
     fn export(&self, line: &str);
 }
 
-/// Where what is told goes, beside the log and the counters.
+/// Receivers of records, beside the log and the counters.
 #[derive(Default)]
 pub struct Exporters {
     /// Takes the audit lines.
@@ -26,7 +26,7 @@ pub struct Exporters {
 }
 
 impl Exporters {
-    /// Whether it is told of lines.
+    /// Whether it receives lines.
     pub(super) fn exports_lines(&self) -> bool {
         self.lines.is_some()
     }
@@ -91,7 +91,7 @@ impl Recorder {
         self.metrics.exports.of(signal)
     }
 
-    /// Has others hear of what is told from now on. To be called once, at the start.
+    /// Sends records to exporters from now on. To be called once, at the start.
     pub fn set_exporters(&self, outlets: Exporters) {
         if self.exporters.set(outlets).is_err() {
             tracing::error!("exporters are already set");

@@ -35,7 +35,7 @@ const RENEWALS: [&str; 4] = ["renewed", "unreachable", "ended", "refused"];
 pub(super) struct Logins {
     renewals: Counters,
     expires: Gauges,
-    /// When the tokens end, in seconds since 1970: how long they last is told when somebody asks.
+    /// When the tokens end, in seconds since 1970: the lifetime is calculated for each scrape.
     ends_unix: Mutex<HashMap<String, u64>>,
     owed: Gauges,
 }

@@ -14,7 +14,7 @@ use super::escape::write_quoted;
 
 /// Longest string shown, in bytes.
 pub(super) const TEXT_BYTES: usize = 512;
-/// Most that is shown of one message's arguments, in bytes of JSON.
+/// Maximum size of one message's arguments in the log, in bytes of JSON.
 const ARGUMENTS_BYTES: usize = 8 << 10;
 /// A matched text shorter than this could be guessed from its digest, so none is shown.
 const DIGEST_FROM_BYTES: usize = 16;

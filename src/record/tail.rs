@@ -9,11 +9,11 @@ use tokio::sync::watch;
 use super::entry::event::{Event as _, Judged};
 use super::entry::member;
 
-/// Most lines that are kept.
+/// Maximum number of lines that are kept.
 const LINES: usize = 2000;
-/// Most bytes of lines that are kept.
+/// Maximum number of bytes of lines that are kept.
 const BYTES: usize = 8 << 20;
-/// Most lines of one [`Batch`].
+/// Maximum number of lines of one [`Batch`].
 const BATCH: usize = 500;
 
 /// The last audit lines. A handle: clones are of the same lines.
@@ -96,7 +96,7 @@ impl AuditTail {
         self.0.told.send_replace(next);
     }
 
-    /// The first of the lines at hand that tells of the judgement with this id.
+    /// The first available line of the judgement with this id.
     pub fn judged(&self, audit: &str) -> Option<Arc<str>> {
         let of_it = format!(r#""{}":"{audit}""#, member::audit::NAME);
         let judged = format!(r#""{}":"{}""#, member::event::NAME, Judged::EVENT);

@@ -17,7 +17,7 @@ use crate::message::{Direction, Message};
 use crate::protocol::trace::{Attribute, Parent, Span, SpanEvent, SpanId, SpanKind, TraceHeaders, TraceId};
 use crate::protocol::{AgentTransport, Call, CallError, CallKind, Context, Trace, headers};
 
-/// Most findings that a span tells of.
+/// Maximum number of findings in a span.
 const FINDINGS: usize = 32;
 /// What stands for a method or a name that is none.
 const OTHER: &str = "_OTHER";

@@ -22,7 +22,7 @@ pub struct Follow {
     chain: Chain,
     /// Read, and to be given after it was told that it does not follow.
     next: Option<Entry>,
-    /// What was told last that keeps it from being read: it is told once.
+    /// The last reported error, which is reported once.
     trouble: Option<String>,
 }
 

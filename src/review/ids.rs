@@ -7,7 +7,7 @@ use crate::text::visible;
 
 /// Shortest part of an id that is looked for, in characters.
 const LEAST: usize = 6;
-/// Most ids that are listed where several fit.
+/// Maximum number of ids that are listed where several fit.
 const LISTED: usize = 5;
 /// What counts as a name of an id.
 const HINT: &str =

@@ -13,7 +13,7 @@ use super::entry::{Entry, LINE_BYTES};
 use super::follow::of;
 use crate::record::verify::{Chain, Continuity, LogPart};
 
-/// Most that one packed file is unpacked to, in bytes.
+/// Maximum size of one unpacked file, in bytes.
 const UNPACKED_BYTES: u64 = 16 << 30;
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 256 << 10;

@@ -9,9 +9,9 @@ use bytes::Bytes;
 
 use super::entry::Entry;
 
-/// Most that is read, in bytes.
+/// Maximum number of bytes that are read.
 const BYTES: u64 = 4 << 20;
-/// Most lines that are given.
+/// Maximum number of lines that are given.
 const LINES: usize = 1000;
 
 /// The last lines of the log at this path, oldest first, without those of `lychgate prove` and those that cannot be read.

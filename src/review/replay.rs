@@ -89,7 +89,7 @@ pub struct Example {
 /// What came of replaying.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// Lines that tell of a judged message.
+    /// Lines of judged messages.
     pub messages: u64,
     /// Of these, judged again.
     pub replayed: u64,
@@ -138,7 +138,7 @@ impl<'j> Replay<'j> {
         self.report.bad_lines += 1;
     }
 
-    /// Judges the message of a line; lines of other events tell of none. `whole` is the message as it was kept, if it was.
+    /// Judges the message of a line; lines of other events have none. `whole` is the message as it was kept, if it was.
     pub fn add(&mut self, entry: &Entry, whole: Option<&Bytes>) {
         if entry.event() != "judged" {
             return;

@@ -7,7 +7,8 @@ use super::entry::{Entry, EntryFinding};
 use crate::record::entry::member;
 use crate::record::entry::object::{finding, uninspected};
 
-/// Most different names that are counted one by one; the rest are counted together. Names come from agents and servers.
+/// Maximum number of different names that are counted one by one; the rest are counted together. Names come from agents and
+/// servers.
 const NAMES: usize = 10_000;
 /// Longest name that is kept, in bytes.
 const NAME_BYTES: usize = 256;

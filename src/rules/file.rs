@@ -13,10 +13,10 @@ use super::{Action, Case, Cases, Find, Only, Rule, RuleId, Severity, fragments};
 
 /// The newest format of rule files that this version reads.
 const FORMAT: u64 = 1;
-/// Most characters of a rule's id: it is a metric label and stands in each refusal.
+/// Maximum number of characters of a rule's id: it is a metric label and stands in each refusal.
 const ID_CHARACTERS: usize = 64;
 
-/// Reads the rules of one file. `name` is told in faults.
+/// Reads the rules of one file. Faults contain `name`.
 ///
 /// # Errors
 /// Every fault of the file.

@@ -14,7 +14,7 @@ use super::{Action, Find, Only, Rule, RuleId, RuleSet, builtin, file, try_cases,
 
 /// Largest rule file, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
-/// Most rule files of one folder, subfolders included.
+/// Maximum number of rule files of one folder, subfolders included.
 const FILES: usize = 1000;
 
 /// The built-in rules, or their faults. Read once: each reload shares them.

@@ -39,7 +39,7 @@ fn hits(set: &RuleSet, text: &str) -> Vec<String> {
     found.iter().map(|hit: &Match| set.rules()[hit.rule].id.to_string()).collect()
 }
 
-/// What each faulty rule file is told stands beside it. `UPDATE=1 cargo test --lib faults` writes it anew.
+/// The faults of each file are in a file beside it. `UPDATE=1 cargo test --lib faults` writes it anew.
 #[test]
 fn faults_of_rule_files_read_well() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/rule-faults");

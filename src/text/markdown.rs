@@ -14,7 +14,7 @@ const PART_BYTES: usize = 4000;
 /// Words in brackets with which lines of logs begin.
 const LEVELS: [&str; 12] =
     ["info", "warn", "warning", "error", "debug", "trace", "notice", "fatal", "critical", "ok", "fail", "skip"];
-/// Most labels that are looked for elsewhere in the text; the references to more are taken for none.
+/// Maximum number of labels that are looked for elsewhere in the text; the references to more are taken for none.
 const LABELS: usize = 64;
 
 /// The parts that show nowhere, in order and apart from each other, and what a renderer shows in the place of each.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::element::{Kind, Mark, OpenElement, State, hash};
 use super::style::OwnStyle;
 
-/// Most elements that go on after their block.
+/// Maximum number of elements that go on after their block.
 const GOING_ON: usize = 8;
 /// How far up an element looks for the one it ends by beginning.
 const IMPLIED: usize = 32;

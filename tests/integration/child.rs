@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 
-use super::harness::{json, soon};
+use super::harness::{Agent, json, soon};
 use super::servers::initialized;
 
 /// Child processes that are steered from the test: each connects to it, sends what its standard input says, and
@@ -61,6 +61,16 @@ impl StdioServer {
     /// The next child that was started.
     pub(crate) async fn next(&self) -> Child {
         soon("a child", async { self.children.lock().await.recv().await }).await.unwrap()
+    }
+
+    /// Initializes a session of an agent; gives its id and the child that serves it.
+    pub(crate) async fn session(&self, agent: &Agent, upstream: &str) -> (String, Child) {
+        let (session, child) = tokio::join!(agent.initialize(upstream), async {
+            let mut child = self.next().await;
+            child.initialize().await;
+            child
+        });
+        (session.unwrap(), child)
     }
 
     /// Whether a child was started that was not looked at.

@@ -5,12 +5,13 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::harness::run;
 use super::servers::{Server, free_port, json_reply, reply};
 
 fn examine(folder: &TempDir, words: &[&str]) -> (i32, String, String) {
@@ -21,8 +22,7 @@ fn examine(folder: &TempDir, words: &[&str]) -> (i32, String, String) {
         .current_dir(folder)
         .env("XDG_STATE_HOME", folder.path())
         .env("HTTPS_PROXY", "http://user:hunter2@proxy:1");
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    run(&mut command)
 }
 
 async fn doctor(folder: TempDir, words: &'static [&'static str]) -> (i32, String, String, TempDir) {

@@ -41,12 +41,7 @@ async fn streams_that_only_listen_end_and_children_are_gone() {
     let server = StdioServer::start().await;
     let gate = Setup::new().stdio("up", &server).start().await;
     let agent = gate.agent();
-    let (session, mut child) = tokio::join!(agent.initialize("up"), async {
-        let mut child = server.next().await;
-        child.initialize().await;
-        child
-    });
-    let session = session.unwrap();
+    let (session, mut child) = server.session(&agent, "up").await;
     let headers = [("mcp-session-id", session.as_str()), ("accept", "text/event-stream")];
     let mut stream = agent.ask(Method::GET, "/mcp/up", &headers, "").await.expect(200).await;
     let mut old = agent.ask(Method::GET, "/sse/up", &[("accept", "text/event-stream")], "").await.expect(200).await;

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::harness::{Setup, TestGate, call, until, write_whole};
+use super::harness::{Setup, TestGate, call, run, until, write_whole};
 use super::servers::{Server, json_reply};
 
 pub(super) const BOMB: &str = ":(){ :|:& };:";
@@ -67,9 +67,7 @@ impl Bench {
 
     pub(super) fn lychgate(&self, args: &[&str]) -> (i32, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
-        let done = command.args(args).current_dir(self.folder.path()).env("XDG_STATE_HOME", self.folder.path()).output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (done.status.code().unwrap(), text(done.stdout), text(done.stderr))
+        run(command.args(args).current_dir(self.folder.path()).env("XDG_STATE_HOME", self.folder.path()))
     }
 }
 
@@ -151,7 +149,7 @@ fn each_passage_is_a_finding_with_a_suppression_of_its_own() {
     };
     let told = explain(&lines[0], &[]);
     for part in
-        ["1. no-cannons", "2. no-cannons", "a further match of this rule", "covers this passage only", "the message passes"]
+        ["1. no-cannons", "2. no-cannons", "a further match of this rule", "Covers only this passage", "the message passes"]
     {
         assert!(told.contains(part), "no `{part}` in:\n{told}");
     }
@@ -189,7 +187,7 @@ fn a_candidate_is_told_by_what_it_changes_and_what_is_masked_is_not_called_uncha
     std::fs::write(bench.path("cannon.toml"), CANNONS).unwrap();
     let (code, told, err) = bench.lychgate(&["replay", "--rules", "cannon.toml", "--config", "gate.toml", "--log", "a.jsonl"]);
     assert_eq!(code, 1, "{told}{err}");
-    for part in ["1  newly blocked", "1  unchanged", "is masked in the log", "0         1  no-cannons", "ls cannon"] {
+    for part in ["1  newly blocked", "1  unchanged", "the log masks a secret", "0         1  no-cannons", "ls cannon"] {
         assert!(told.contains(part), "no `{part}` in:\n{told}");
     }
     assert!(!told.contains(&token) && err.contains("a second"), "{told}{err}");
@@ -374,5 +372,5 @@ fn the_log_is_followed_shown_and_counted() {
         std::fs::read_to_string(bench.path("a.jsonl")).unwrap().replacen("\"verdict\":\"block\"", "\"verdict\":\"pass\"", 1);
     std::fs::write(bench.path("a.jsonl"), forged).unwrap();
     let (code, told, _) = bench.lychgate(&["audit", "verify", "a.jsonl"]);
-    assert!(code == 1 && told.contains("was changed") && told.contains("NOT verified"), "{told}");
+    assert!(code == 1 && told.contains("was modified") && told.contains("NOT verified"), "{told}");
 }

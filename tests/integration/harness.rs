@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::sync::{Mutex, Once};
 use std::time::Duration;
 
@@ -59,6 +60,13 @@ fn keep_log() {
         let log = tracing_subscriber::fmt().with_max_level(tracing::Level::INFO).with_ansi(false).with_writer(|| Keep);
         log.init();
     });
+}
+
+/// Runs a program; gives its exit code, standard output and standard error.
+pub(crate) fn run(command: &mut Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().unwrap(), text(stdout), text(stderr))
 }
 
 /// What all gates of this process have logged.

@@ -17,12 +17,8 @@ fn quick(setup: Setup) -> Setup {
 async fn opened(server: &StdioServer) -> (TestGate, Agent, String, Child) {
     let gate = quick(Setup::new().stdio("up", server)).start().await;
     let agent = gate.agent();
-    let (session, child) = tokio::join!(agent.initialize("up"), async {
-        let mut child = server.next().await;
-        child.initialize().await;
-        child
-    });
-    (gate, agent, session.unwrap(), child)
+    let (session, child) = server.session(&agent, "up").await;
+    (gate, agent, session, child)
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! What a stdio server prints beside the protocol: operators see it, agents only what the policy passes.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::Duration;
 
 use http::Method;
@@ -9,7 +9,7 @@ use lychgate::config::{Secret, StdioTransport};
 
 use super::approval::token;
 use super::console::Page;
-use super::harness::{Setup, call, json, log, string};
+use super::harness::{Setup, call, json, log, run, string};
 use super::wrap::Wrapped;
 
 /// A server that does `then` at its first call.
@@ -97,9 +97,7 @@ async fn text_where_messages_belong_is_named_with_its_beginning() {
 
 fn lychgate(folder: &Path, words: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
-    let Output { status, stdout, stderr } =
-        command.args(words).current_dir(folder).env("XDG_STATE_HOME", folder).output().unwrap();
-    (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    run(command.args(words).current_dir(folder).env("XDG_STATE_HOME", folder))
 }
 
 const ENDS: &str = "echo loading; echo GITHUB_TOKEN is not set >&2; exit 1";

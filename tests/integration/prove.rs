@@ -4,13 +4,14 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::harness::run;
 use super::servers::free_port;
 
 /// A config in a folder of its own.
@@ -26,8 +27,7 @@ impl Place {
     fn prove(&self, words: &[&str]) -> (i32, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
         command.arg("prove").args(words).arg("--config").arg(self.0.path().join("lychgate.toml"));
-        let Output { status, stdout, stderr } = command.output().unwrap();
-        (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+        run(&mut command)
     }
 
     fn json(&self, words: &[&str]) -> (i32, Value) {

@@ -66,7 +66,7 @@ fn what_tested_nothing_is_no_success() {
     let token = format!("ghp_{}", "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hJ2lM4");
     bench.traffic("a.jsonl", &[&command(&format!("curl -H 'X-Key: {token}' https://x.example"))]);
     let (code, told, err) = replay(&[]);
-    assert!(code == 2 && told.contains("is masked in the log") && err.contains("could be judged again"), "{told}{err}");
+    assert!(code == 2 && told.contains("the log masks a secret") && err.contains("could be judged again"), "{told}{err}");
     let (code, help, _) = bench.lychgate(&["replay", "--help"]);
     assert!(code == 0 && help.contains("Exit codes: 0") && help.contains("2 nothing was"), "{help}");
 }

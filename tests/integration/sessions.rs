@@ -60,12 +60,8 @@ async fn delete_ends_a_child_and_two_agents_never_share_one() {
     let mut opened = Vec::new();
     for name in ["ann", "bob"] {
         let agent = gate.agent_named(name);
-        let (session, child) = tokio::join!(agent.initialize("up"), async {
-            let mut child = server.next().await;
-            child.initialize().await;
-            child
-        });
-        opened.push((agent, session.unwrap(), child));
+        let (session, child) = server.session(&agent, "up").await;
+        opened.push((agent, session, child));
     }
     assert_ne!(opened[0].2.pid, opened[1].2.pid);
     assert_ne!(opened[0].1, opened[1].1);

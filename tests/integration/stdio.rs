@@ -80,12 +80,7 @@ async fn a_request_has_its_time_and_is_then_cancelled() {
     let setup = setup.with(|config| config.upstreams.get_mut("up").unwrap().request_timeout = Duration::from_millis(200));
     let gate = setup.start().await;
     let agent = gate.agent();
-    let (session, mut child) = tokio::join!(agent.initialize("up"), async {
-        let mut child = server.next().await;
-        child.initialize().await;
-        child
-    });
-    let session = session.unwrap();
+    let (session, mut child) = server.session(&agent, "up").await;
     let headers = [("mcp-session-id", session.as_str())];
     let answer = agent.post("up", &headers, call("5", "x")).await.expect(504).await;
     assert!(answer.text().await.contains(r#""id":5,"#));

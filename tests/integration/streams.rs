@@ -91,12 +91,7 @@ async fn leaving_a_legacy_call_cancels_nothing() {
     let server = StdioServer::start().await;
     let gate = Setup::new().stdio("up", &server).start().await;
     let agent = gate.agent();
-    let (session, mut child) = tokio::join!(agent.initialize("up"), async {
-        let mut child = server.next().await;
-        child.initialize().await;
-        child
-    });
-    let session = session.unwrap();
+    let (session, mut child) = server.session(&agent, "up").await;
     let (leaver, id) = (gate.agent(), session.clone());
     let asking = tokio::spawn(async move { leaver.post("up", &[("mcp-session-id", &id)], call("1", "first")).await.status });
     assert!(child.text().await.contains("first"));
@@ -118,12 +113,7 @@ async fn what_a_child_says_unasked_goes_to_the_sessions_own_stream() {
     let server = StdioServer::start().await;
     let gate = Setup::new().stdio("up", &server).start().await;
     let agent = gate.agent();
-    let (session, mut child) = tokio::join!(agent.initialize("up"), async {
-        let mut child = server.next().await;
-        child.initialize().await;
-        child
-    });
-    let session = session.unwrap();
+    let (session, mut child) = server.session(&agent, "up").await;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
     child.say(note.as_bytes()).await;
     let headers = [("mcp-session-id", session.as_str()), ("accept", "text/event-stream")];

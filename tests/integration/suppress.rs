@@ -51,7 +51,7 @@ fn one_command_writes_one_table_for_a_passage_that_several_rules_matched_at_two_
     let suppress = |more: &[&str]| bench.lychgate(&[&["suppress", id], more, &base[..]].concat());
     let (code, told, err) = suppress(&["--reason", "Ada: our handbook quotes it"]);
     assert_eq!((code, err.as_str()), (2, "error: not a terminal; pass --yes to write it\n"), "{told}");
-    assert!(told.contains("[[policy.default.suppress]]") && told.contains("covers this passage only"), "{told}");
+    assert!(told.contains("[[policy.default.suppress]]") && told.contains("Covers only this passage"), "{told}");
     assert_eq!(std::fs::read_to_string(bench.path("gate.toml")).unwrap(), before, "nothing is written unasked");
 
     let (code, told, err) =
@@ -98,8 +98,8 @@ fn what_cannot_be_suppressed_narrowly_is_refused_with_the_reason() {
         (ids[2], &["--reason", "r"][..], "`--wide` adds it anyway"),
         (ids[1], &["--reason", "r"], "nothing to suppress"),
         (ids[0], &["--reason", "r", "--finding", "9"], "no finding 9"),
-        (ids[0], &["--reason", " "], "who decided it"),
-        (ids[0], &["--reason", "r", "--until", "2020-01-01"], "is over"),
+        (ids[0], &["--reason", " "], "name of the reviewer"),
+        (ids[0], &["--reason", "r", "--until", "2020-01-01"], "in the past"),
         (ids[0], &["--reason", "r", "--until", "2099-01-01"], "more than 366 days ahead"),
         ("00000000", &["--reason", "r"], "the audit log contains no message with the id"),
     ] {
@@ -186,7 +186,7 @@ async fn the_console_writes_what_it_showed_and_nothing_else() {
     let (status, _) = Page::default().ask(&gate, Method::POST, &path, &[], &asked(tables, "Ada")).await;
     assert_eq!(status, 401, "only in a session");
     for (body, wanted, why) in [
-        (asked(tables, " "), 400, "who decided it"),
+        (asked(tables, " "), 400, "name of the reviewer"),
         (asked(&tables.replace("sha256", "#"), "Ada"), 409, "open the finding again"),
     ] {
         let (status, told) = page.ask(&gate, Method::POST, &path, &[], &body).await;

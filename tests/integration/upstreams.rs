@@ -210,16 +210,8 @@ async fn upstreams_are_added_changed_and_removed_by_a_reload() {
     let first = [web("web", &before), stdio("kept", &kept), stdio("removed", &removed)].concat();
     let gate = gate(Setup::new(), &first).await;
     let agent = gate.agent();
-    let opened = async |name: &'static str, server: &StdioServer| {
-        let (session, child) = tokio::join!(agent.initialize(name), async {
-            let mut child = server.next().await;
-            child.initialize().await;
-            child
-        });
-        (session.unwrap(), child)
-    };
-    let (session, mut child) = opened("kept", &kept).await;
-    let (_, gone) = opened("removed", &removed).await;
+    let (session, mut child) = kept.session(&agent, "kept").await;
+    let (_, gone) = removed.session(&agent, "removed").await;
     until("the metric", || is_up(&gate, "removed").is_some()).await;
     tap.say(": open\n\n").await;
     let mut open = agent.post("web", &[], call("1", "x")).await.expect(200).await;

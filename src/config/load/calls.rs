@@ -3,7 +3,7 @@
 use crate::config::{CallLimits, ToolLimits};
 use crate::document::Table;
 
-/// Most calls a minute, or in a session, that a limit can allow.
+/// Maximum number of calls a minute, or in a session, that a limit can allow.
 const CALLS: u64 = 10_000_000;
 
 /// Those of `[limits]`.

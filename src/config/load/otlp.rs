@@ -10,7 +10,7 @@ use super::classifier::leaves_in_the_clear;
 use super::upstream::{check_url, headers};
 use super::values::Reader;
 
-/// Most attributes of the gate itself, and the longest of their names and values, in bytes.
+/// Maximum number of attributes of the gate itself, and the longest of their names and values, in bytes.
 const ATTRIBUTES: usize = 64;
 const ATTRIBUTE_BYTES: usize = 1024;
 

@@ -12,9 +12,9 @@ use crate::listen::token::{Token, digest, secret};
 
 /// How long a link counts.
 pub(super) const CODE: Duration = Duration::from_secs(60);
-/// Most links that count at the same time.
+/// Maximum number of links that count at the same time.
 const CODES: usize = 8;
-/// Most sessions; the one that was used longest ago ends for a new one.
+/// Maximum number of sessions; the one that was used longest ago ends for a new one.
 const SESSIONS: usize = 16;
 /// A session ends when nobody has done anything in it for so long.
 const IDLE: Duration = Duration::from_secs(3600);

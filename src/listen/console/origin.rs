@@ -30,7 +30,7 @@ const FOREIGN_HOST: WrongOrigin = WrongOrigin {
 };
 const FOREIGN_PAGE: WrongOrigin = WrongOrigin { reason: "origin", hint: "requests from other origins are not allowed" };
 
-/// What the page is told of itself.
+/// Data for the page about itself.
 #[derive(Serialize)]
 pub(super) struct SiteInfo {
     version: &'static str,

@@ -17,7 +17,7 @@ use crate::proxy::Gate;
 use crate::record::{BUCKET_SECONDS, Reload, StatsBucket, UpstreamStats};
 use crate::upstream::Upstream;
 
-/// Most rules in the list of those that match most.
+/// Maximum number of rules in the list of those that match most.
 const TOP_RULES: usize = 10;
 
 /// How the gate does.

@@ -13,7 +13,7 @@ use crate::protocol::AuditId;
 use crate::proxy::Gate;
 use crate::record::stores::{Actor, MessageInfo, Quarantine, State, StoreError};
 
-/// Most messages of the list.
+/// Maximum number of messages of the list.
 const LISTED: usize = 500;
 /// Longest part of a message that is shown, in bytes.
 const SHOWN_BYTES: usize = 256 << 10;

@@ -20,7 +20,7 @@ use crate::record::{TailBatch, TailReader};
 const GATHER: Duration = Duration::from_millis(100);
 /// Where there are no lines for so long, the page hears that the stream is there; sessions are looked at as often.
 const BEAT: Duration = Duration::from_secs(5);
-/// Most lines from before that a page gets.
+/// Maximum number of lines from before that a page gets.
 const BACK: usize = 1000;
 
 /// An open stream.

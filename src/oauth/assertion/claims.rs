@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::message::{Json, Value, ValueKind};
 use crate::oauth::Scopes;
 
-/// Most values of one claim, and most scopes.
+/// Maximum number of values of one claim, and of scopes.
 const MOST_VALUES: usize = 500;
 
 /// What a token says whose signature, issuer, audience and times are in order.

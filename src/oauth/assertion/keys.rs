@@ -12,7 +12,7 @@ use crate::message::{Json, ReadLimits, Value, ValueKind};
 
 /// Longest key set that is read.
 const MOST_BYTES: usize = 512 << 10;
-/// Most keys in a set.
+/// Maximum number of keys in a set.
 const MOST_KEYS: usize = 100;
 /// Longest id of a key.
 const MOST_ID_BYTES: usize = 1024;

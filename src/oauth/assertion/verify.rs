@@ -15,9 +15,9 @@ use crate::message::{Json, ReadLimits, Value, ValueKind};
 
 /// Longest token.
 const MOST_BYTES: usize = 16 << 10;
-/// Most keys that are tried where a token does not say which it was signed with.
+/// Maximum number of keys that are tried where a token does not say which it was signed with.
 const MOST_TRIES: usize = 10;
-/// Most that clocks may differ, whatever the config says.
+/// Maximum difference of clocks, whatever the config sets.
 const MOST_LEEWAY: Duration = Duration::from_secs(300);
 /// Numbers beyond are no times: a double holds no whole seconds there.
 const LATEST: f64 = 9_007_199_254_740_992.0;

@@ -14,7 +14,7 @@ use crate::oauth::{Hidden, Scopes, TokenGrant, unix_now};
 
 /// Longest token.
 const MOST_TOKEN_BYTES: usize = 32 << 10;
-/// Most parts of a list of scopes.
+/// Maximum number of parts of a list of scopes.
 const MOST_PARTS: usize = 1000;
 /// Tokens that are said to last longer are renewed after ten years.
 const MOST_SECONDS: u64 = 10 * 365 * 86_400;

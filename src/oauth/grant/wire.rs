@@ -167,7 +167,7 @@ impl<'c> AsyncHttpClient<'c> for TokenClient<'_> {
     }
 }
 
-/// The JSON object of an answer that is no error. Some servers tell of errors with 200, so the status alone says nothing.
+/// The JSON object of an answer that is no error. Some servers report errors with 200, so the status alone is not sufficient.
 pub(super) fn read(response: &HttpResponse) -> Result<Json, GrantError> {
     check_up(response)?;
     let limits =

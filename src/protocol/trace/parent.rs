@@ -13,7 +13,7 @@ const PARENT: &str = "traceparent";
 const STATE: &str = "tracestate";
 /// Longest `tracestate` that is kept, in bytes: the length that W3C asks of everyone.
 const STATE_BYTES: usize = 512;
-/// Most members of a `tracestate` (W3C Trace Context, 3.3.1.1).
+/// Maximum number of members of a `tracestate` (W3C Trace Context, 3.3.1.1).
 const STATE_MEMBERS: usize = 32;
 /// Length of a `traceparent` of version 00.
 const PARENT_BYTES: usize = 55;

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use super::{Parent, SpanId, TraceId};
 
-/// Most attributes of a span.
+/// Maximum number of attributes of a span.
 const ATTRIBUTES: usize = 32;
 
 /// Where spans go.
@@ -82,7 +82,7 @@ impl Span {
         }
     }
 
-    /// Adds to what it tells; what is told already stays.
+    /// Adds attributes; existing ones stay.
     pub fn add(&mut self, attributes: impl IntoIterator<Item = Attribute>) {
         for attribute in attributes {
             if self.tells.len() < ATTRIBUTES && !self.tells.iter().any(|(name, _)| *name == attribute.0) {

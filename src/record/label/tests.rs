@@ -182,7 +182,7 @@ fn fixed_words_are_those_of_the_code() {
     assert_eq!(words(table::DEFINITION_CHANGES, "action"), changes);
 }
 
-/// A word that is told and not in the table would count as `other`.
+/// A word that is recorded and not in the table would count as `other`.
 #[test]
 fn reasons_that_are_told_are_in_the_table() {
     let mut told = 0;

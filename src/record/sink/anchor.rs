@@ -1,5 +1,5 @@
-//! Tells others of each checkpoint, so that a log that was written anew shows: a program, or an address. They never hold
-//! anything up: what they do not take in time is counted and left.
+//! Sends each checkpoint to a program or an address, so that a rewritten log is detected. Nothing waits for them: a checkpoint
+//! that is not accepted in time is counted and dropped.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -16,16 +16,16 @@ use super::Counts;
 use crate::config::Anchor;
 use crate::trust;
 
-/// Most checkpoints that wait to be told.
+/// Maximum number of queued checkpoints.
 const QUEUED: usize = 64;
 /// At the end, those that wait have so long.
 const FLUSH: Duration = Duration::from_secs(3);
 /// How often it is looked whether a program has ended.
 const LOOK: Duration = Duration::from_millis(10);
-/// Most that is read of what a program complains of, in bytes.
+/// Maximum number of bytes that are read of a program's standard error.
 const COMPLAINT_BYTES: u64 = 512;
 
-/// Those who are told; nobody, if the config names none.
+/// The anchors of the config, if there are any.
 pub(super) struct Anchors(Option<(SyncSender<Job>, Counts)>);
 
 enum Job {
@@ -34,7 +34,7 @@ enum Job {
 }
 
 impl Anchors {
-    /// Starts the thread that tells them.
+    /// Starts the thread that sends to them.
     ///
     /// # Errors
     /// There are no threads left.
@@ -48,7 +48,7 @@ impl Anchors {
         Ok(Self(Some((jobs, counts.clone()))))
     }
 
-    /// Has a checkpoint told.
+    /// Queues a checkpoint.
     pub(super) fn send(&self, note: &str) {
         if let Some((jobs, counts)) = &self.0
             && jobs.try_send(Job::Tell(note.to_owned())).is_err()
@@ -57,7 +57,7 @@ impl Anchors {
         }
     }
 
-    /// Waits, for a while, until all are told.
+    /// Waits until all are sent, up to a limit.
     pub(super) fn flush(&self) {
         let (done, wait) = sync_channel(1);
         if let Some((jobs, _)) = &self.0

@@ -31,7 +31,7 @@ use writer::{Job, Shared, Writer};
 
 /// Maximum number of jobs that wait to be done.
 const QUEUED_JOBS: usize = 8192;
-/// Most bytes that wait to be written.
+/// Maximum number of bytes that wait to be written.
 const QUEUED_BYTES: usize = 16 << 20;
 /// Longest wait for the queue to be written out.
 const FLUSH: Duration = Duration::from_secs(5);

@@ -16,7 +16,7 @@ use super::writer::WriteResult;
 /// Longest wait for a line to be on the disk.
 const DURABLE: Duration = Duration::from_secs(10);
 
-/// Lines that were handed in. Nothing that they tell of may go on before one of its two waits has ended well; where the log
+/// Lines that were handed in. No message that they record may go on before one of its two waits has ended well; where the log
 /// is not required, both end at once.
 #[must_use = "what these lines tell of may only go on when they are written"]
 pub struct PendingWrite(State);

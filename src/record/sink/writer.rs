@@ -19,7 +19,7 @@ use crate::config::{AuditConfig, AuditTo};
 use crate::record::chain::checkpoint::{CheckpointLog, Reason};
 use crate::record::chain::key::SigningKey;
 
-/// Most bytes that are gathered for one write.
+/// Maximum number of bytes that are gathered for one write.
 const GATHERED_BYTES: usize = 1 << 20;
 
 /// What became of lines: for whoever waits.

@@ -22,10 +22,11 @@ use crate::seal::{self, Keychain, Keys, Listed, SealError, SealedFolder, Sources
 
 /// Ends the name of a segment.
 const SEGMENT: &str = ".evidence";
-/// Most bytes of a segment; a store is made of eight at the least, so that limits of bytes and age take away a part of it.
+/// Maximum number of bytes of a segment; a store is made of eight at the least, so that limits of bytes and age take away a
+/// part of it.
 const SEGMENT_BYTES: u64 = 64 << 20;
 const SEGMENTS: u32 = 8;
-/// Most files that are looked at: more cannot come of the limits.
+/// Maximum number of files that are looked at: more cannot come of the limits.
 const FILES: usize = 200_000;
 /// A segment that was written so lately may end within a record: it is being written.
 const FRESH: Duration = Duration::from_secs(5);
@@ -121,7 +122,7 @@ impl Evidence {
         self.records(Some(audit))?.find(whole).transpose()
     }
 
-    /// All messages, oldest first. What cannot be opened is told in its place, and the rest goes on.
+    /// All messages, oldest first. A record that cannot be opened is an error in its place, and reading continues.
     ///
     /// # Errors
     /// The folder cannot be read.

@@ -30,13 +30,13 @@ const ABOUT: Purpose = Purpose { mark: *b"lgq", label: b"lychgate quarantine: ke
 const MESSAGE: Purpose = Purpose { mark: *b"lgm", label: b"lychgate quarantine: key of a message" };
 /// Ends the name of an item.
 const ITEM: &str = ".item";
-/// Most bytes of what is known of a message, sealed.
+/// Maximum number of bytes of what is known of a message, sealed.
 const ABOUT_BYTES: u64 = 256 << 10;
-/// Most messages of one server that are kept in a minute: a server that sends nothing else would drive out all others' and
-/// hold up whoever waits for the disk.
+/// Maximum number of messages of one server that are kept in a minute: a server that sends nothing else would drive out all
+/// others' and hold up whoever waits for the disk.
 const PER_MINUTE: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
-/// Most files that are looked at in one folder: more cannot come of the limits.
+/// Maximum number of files that are looked at in one folder: more cannot come of the limits.
 const FILES: usize = 200_000;
 /// Longest note or release, in bytes.
 const SMALL_BYTES: u64 = 1 << 20;
@@ -139,7 +139,7 @@ impl Quarantine {
         Ok(gone)
     }
 
-    /// What is there. What cannot be opened is told beside it.
+    /// All items, and the faults of those that cannot be opened.
     ///
     /// # Errors
     /// The folder cannot be read, or the key cannot be had.

@@ -15,7 +15,7 @@ use crate::seal::{Listed, Purpose};
 /// What a release is sealed for.
 pub(super) const RELEASE: Purpose = Purpose { mark: *b"lgr", label: b"lychgate quarantine: key of a release" };
 
-/// Most notes and releases that are looked at in one go.
+/// Maximum number of notes and releases that are looked at in one go.
 const LOOKED: usize = 1000;
 
 /// A release that waits for its agent.

@@ -11,9 +11,9 @@ use prometheus::IntCounter;
 use super::evidence::Store;
 use super::stored_message::StoredMessage;
 
-/// Most messages that wait to be written.
+/// Maximum number of messages that wait to be written.
 const QUEUE: usize = 4096;
-/// Most bytes of them.
+/// Maximum number of bytes of them.
 const QUEUE_BYTES: u64 = 64 << 20;
 
 /// What becomes of records.

@@ -10,7 +10,7 @@ use crate::record::chain::checkpoint::{Reason, SignedCheckpoint};
 use crate::record::chain::files::{self, Lines, Piece};
 use crate::record::chain::{Head, Sha};
 
-/// Most keys that are told not to count.
+/// Maximum number of keys that are reported as not trusted.
 const STRANGERS: usize = 20;
 
 /// What vouches for a line.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Most flaws that are told one by one; one is enough to know, and more help to see how far it goes.
+/// Maximum number of flaws that are reported individually; one proves tampering, more show its extent.
 const FLAWS: usize = 100;
 
 /// What checking a log gave.

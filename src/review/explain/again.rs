@@ -45,7 +45,7 @@ pub fn repeated(entry: &Entry, earlier: Option<&Entry>) -> RepeatedRefusal {
     }
 }
 
-/// Whether a line tells of a judged call of the same tool, by the same agent, that the same rule refused.
+/// Whether a line is of a judged call of the same tool, by the same agent, that the same rule refused.
 pub fn may_be_earlier(line: &Entry, entry: &Entry) -> bool {
     let same = [member::agent::NAME, member::user::NAME, member::upstream::NAME, member::tool::NAME, member::rule::NAME];
     line.event() == "judged"

@@ -149,7 +149,7 @@ pub struct RuleInfo {
 /// Explains a line of event `judged`. `whole` is the message as it was kept, if it was.
 ///
 /// # Errors
-/// The line tells of no judged message, or there is no policy for its upstream.
+/// The line has no judged message, or there is no policy for its upstream.
 pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &PolicySet) -> Result<Explanation, Limitation> {
     let upstream = entry.get(member::upstream).unwrap_or_default();
     let policy = judges.of(&upstream).ok_or(Limitation::NoPolicy)?;

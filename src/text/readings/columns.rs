@@ -15,7 +15,7 @@ use super::steering_words;
 const CELL_BYTES: usize = 64;
 /// Cells from which on they are a column.
 const CELLS: usize = 3;
-/// Most columns of a table, and names of members, that are followed.
+/// Maximum number of columns of a table, and names of members, that are followed.
 const COLUMNS: usize = 32;
 /// Longest name of a member, in bytes.
 const NAME_BYTES: usize = 40;

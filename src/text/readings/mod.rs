@@ -66,7 +66,7 @@ pub enum Way {
 pub const DECODED_BYTES: usize = 1 << 20;
 /// How often what was decoded is decoded again.
 const DEPTH: usize = 3;
-/// Most readings of one string.
+/// Maximum number of readings of one string.
 const READINGS: usize = 64;
 /// Minimum length of a text whose letters may be spelled out, be a cipher or have digits among them, in bytes.
 const TOKENS_BYTES: usize = 11;

@@ -11,7 +11,7 @@ use super::source_map::MappedText;
 use super::{steering_words, vocabulary};
 use crate::text::blocks::{self, BLOCK};
 
-/// Most words between two marks that belong together: within a line, and from one line to the next.
+/// Maximum number of words between two marks that belong together: within a line, and from one line to the next.
 const WORDS_APART: usize = 3;
 const LINE_WORDS_APART: usize = 6;
 /// Clauses of one word in a row that are no list.

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// html2text is super-linear in the rows of a table: most cells of a page that it gets, and what a table counts besides its cells.
 const CELLS: usize = 600;
 const TABLE_CELLS: usize = 16;
-/// Most columns, most of them or of rows that a cell spans, and the longest text of a cell, in bytes: html2text breaks longer
-/// ones into lines and mixes those of one cell with those of the next.
+/// Maximum number of columns, most of them or of rows that a cell spans, and the longest text of a cell, in bytes: html2text
+/// breaks longer ones into lines and mixes those of one cell with those of the next.
 const COLUMNS: usize = 8;
 const SPAN: usize = 20;
 const CELL_BYTES: usize = 24;

@@ -125,7 +125,7 @@ pub(crate) struct Block {
 
 /// Longest value that is read, in bytes.
 const VALUE_BYTES: usize = 4096;
-/// Most declarations of a block that count.
+/// Maximum number of declarations of a block that count.
 const MOST: usize = 4000;
 
 impl Block {

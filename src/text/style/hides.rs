@@ -39,7 +39,7 @@ pub(super) fn share(value: &str) -> Option<f32> {
     }
 }
 
-/// `filter`: nothing of it is left, or nothing that could be told apart.
+/// `filter`: nothing of it is left, or nothing distinguishable.
 pub(super) fn filter(value: &str) -> bool {
     let mut white = false;
     functions(value).into_iter().any(|(name, inner)| {

@@ -7,7 +7,7 @@ use super::look::hides;
 use super::scan::{decode, until};
 use super::value::{list, number, words};
 
-/// Most animations of a page that are kept.
+/// Maximum number of animations of a page that are kept.
 const MOST: usize = 1000;
 /// Who looks at a page does not wait so long, in seconds.
 const PATIENCE: f32 = 20.0;

@@ -2,7 +2,7 @@
 
 use super::select::{Combinator, Selector, Simple, Test, Tree};
 
-/// Most compounds of a selector; longer ones match perhaps.
+/// Maximum number of compounds of a selector; longer ones match perhaps.
 const COMPOUNDS: usize = 12;
 
 impl Selector {

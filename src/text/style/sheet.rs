@@ -11,17 +11,17 @@ use super::select::{Matches, Selector, Tree};
 use super::vars::Vars;
 use crate::text::cut;
 
-/// Most rules of a page that are kept.
+/// Maximum number of rules of a page that are kept.
 const RULES: usize = 20_000;
 /// Deepest nesting of blocks that is read.
 const DEPTH: usize = 32;
-/// Most selectors that a nested rule may come to, and their length in bytes.
+/// Maximum number of selectors that a nested rule may come to, and their length in bytes.
 const SELECTORS: usize = 256;
 const SELECTOR_BYTES: usize = 1000;
-/// Most layers that are told apart, and the place of rules outside all of them.
+/// Maximum number of layers that are distinguished, and the place of rules outside all of them.
 const LAYERS: usize = 120;
 const UNLAYERED: u64 = 127;
-/// Most style sheets that others take in.
+/// Maximum number of style sheets that others take in.
 const IMPORTS: usize = 8;
 /// Steps of matching that a page may cost, for each of its bytes, and besides.
 const STEPS_PER_BYTE: usize = 20;

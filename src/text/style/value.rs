@@ -4,7 +4,7 @@
 pub(super) const SCREEN: (f32, f32) = (1280.0, 800.0);
 /// Deepest nesting of functions in a value that is calculated.
 const DEPTH: usize = 4;
-/// Most terms of a value that are calculated.
+/// Maximum number of terms of a value that are calculated.
 const TERMS: usize = 64;
 
 /// A length before it is known to what it relates.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Most custom properties that are put in for each other in one value.
+/// Maximum number of custom properties that are put in for each other in one value.
 const PUT_IN: usize = 16;
 /// Longest value that comes of it, in bytes.
 const VALUE_BYTES: usize = 4096;
