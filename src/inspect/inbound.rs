@@ -21,6 +21,7 @@ use super::delivery::{broken_digests, quarter_tokens};
 use super::finding::Own;
 use super::instruction_files::may_hold_file;
 use super::joined::{Heard, Joined, judge_rows};
+use super::numbered_parts::NumberedParts;
 use super::rewrite::{Outcome, field_value};
 use super::shorten::counted;
 use super::string::{Judge, Site};
@@ -70,6 +71,7 @@ impl Inbound<'_> {
         let mut described: Option<Cow<'_, str>> = None;
         let mut joined = Joined::after(self.heard);
         let mut heard = self.heard.clone();
+        let mut numbered = NumberedParts::default();
         // Entries of lists that go whole, by where they begin.
         let mut left_out = BTreeSet::new();
         let mut judge = Judge {
@@ -166,6 +168,9 @@ impl Inbound<'_> {
             if follows && !judge.rules.rules().is_empty() {
                 joined.add(text.raw(), inner.clone());
             }
+            if role == Role::Value && surface == Surface::Definition {
+                numbered.add(text.raw(), inner.clone());
+            }
             if self.seen.is_some() {
                 self.policy.outbound.learn(&text, &place);
             }
@@ -246,6 +251,11 @@ impl Inbound<'_> {
         let site = Site { at: &at, opaque: &|| false, in_block: false };
         if joined.judge(&mut judge, &place, &site, edits, self.message.bytes()) {
             heard.clear();
+        }
+        for whole in numbered.wholes() {
+            let at = || self.pointer(&[Step::Key("result".into())]);
+            let place = Place { surface: Surface::Definition, ..place };
+            whole.judge(&mut judge, &place, &Site { at: &at, ..site }, edits, self.message.bytes());
         }
         if let Some(structured) = self.message.body(self.envelope).and_then(|body| body.get("structuredContent")) {
             let place = Place { surface: Surface::Structured, ..place };

@@ -24,6 +24,7 @@ mod instruction_files;
 mod joined;
 pub mod memory;
 mod nested;
+mod numbered_parts;
 mod outbound;
 mod pages;
 mod policy;
