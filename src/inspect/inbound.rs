@@ -22,6 +22,7 @@ use super::finding::Own;
 use super::instruction_files::may_hold_file;
 use super::joined::{Heard, Joined, judge_rows};
 use super::numbered_parts::NumberedParts;
+use super::ordered_commands::OrderedCommands;
 use super::rewrite::{Outcome, field_value};
 use super::shorten::counted;
 use super::string::{Judge, Site};
@@ -93,6 +94,7 @@ impl Inbound<'_> {
         let (coverage, delivery, open) = (&mut inspection.coverage, &mut inspection.delivery, &mut inspection.unclassified);
         let is_result = self.envelope.kind == MessageKind::Result;
         let rendering = self.policy.pages.of(asked);
+        let ordered = OrderedCommands::new(&self.policy.outbound, &self.policy.ground);
         let instructs = self.policy.instruction_files.is_answer_to(asked);
         self.message.value(self.envelope).walk(|path, value, role| {
             if matches!(value.kind(), ValueKind::Object | ValueKind::Array) {
@@ -134,6 +136,7 @@ impl Inbound<'_> {
                 budget,
                 render,
                 instruction_file: instructs && may_hold_file(surface),
+                ordered: Some(&ordered),
                 ..Place::default()
             };
             let at = || self.pointer(path);
@@ -245,6 +248,7 @@ impl Inbound<'_> {
             flow,
             budget: Some(self.budget),
             instruction_file: instructs && is_result,
+            ordered: Some(&ordered),
             ..Place::default()
         };
         let at = || if is_result { "/result/content" } else { "/params" }.to_owned();

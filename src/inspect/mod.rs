@@ -25,6 +25,7 @@ mod joined;
 pub mod memory;
 mod nested;
 mod numbered_parts;
+mod ordered_commands;
 mod outbound;
 mod pages;
 mod policy;

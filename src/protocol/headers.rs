@@ -9,8 +9,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{CallError, Era, MODERN, OpenRequest, header};
 use super::target::target;
+use super::{CallError, Era, MODERN, OpenRequest, header};
 use crate::message::{Envelope, Message, Value, ValueKind};
 
 /// The `_meta` key that makes a request a modern one.
