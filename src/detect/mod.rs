@@ -192,6 +192,8 @@ pub struct Place<'a> {
     pub render: RenderPages,
     /// Inbound: the text is a file that instructs agents, so orders in it are no sign of an attack.
     pub instruction_file: bool,
+    /// Inbound: judges commands that a text orders its reader to run; `None` where nobody does.
+    pub ordered: Option<&'a dyn signal::OrderedCommands>,
     /// What it comes down to when it is run, if a shell or an interpreter reads it.
     pub script: Option<&'a command::Script<'a>>,
     /// Where the call may reach; `None` where nothing is known of it.
@@ -224,6 +226,7 @@ impl Default for Place<'_> {
             hidden: false,
             render: RenderPages::default(),
             instruction_file: false,
+            ordered: None,
             script: None,
             ground: None,
             lookup: None,

@@ -21,6 +21,8 @@ use super::delivery::{broken_digests, quarter_tokens};
 use super::finding::Own;
 use super::instruction_files::may_hold_file;
 use super::joined::{Heard, Joined, judge_rows};
+use super::numbered_parts::NumberedParts;
+use super::ordered_commands::OrderedCommands;
 use super::rewrite::{Outcome, field_value};
 use super::shorten::counted;
 use super::string::{Judge, Site};
@@ -70,6 +72,7 @@ impl Inbound<'_> {
         let mut described: Option<Cow<'_, str>> = None;
         let mut joined = Joined::after(self.heard);
         let mut heard = self.heard.clone();
+        let mut numbered = NumberedParts::default();
         // Entries of lists that go whole, by where they begin.
         let mut left_out = BTreeSet::new();
         let mut judge = Judge {
@@ -91,6 +94,7 @@ impl Inbound<'_> {
         let (coverage, delivery, open) = (&mut inspection.coverage, &mut inspection.delivery, &mut inspection.unclassified);
         let is_result = self.envelope.kind == MessageKind::Result;
         let rendering = self.policy.pages.of(asked);
+        let ordered = OrderedCommands::new(&self.policy.outbound, &self.policy.ground);
         let instructs = self.policy.instruction_files.is_answer_to(asked);
         self.message.value(self.envelope).walk(|path, value, role| {
             if matches!(value.kind(), ValueKind::Object | ValueKind::Array) {
@@ -132,6 +136,7 @@ impl Inbound<'_> {
                 budget,
                 render,
                 instruction_file: instructs && may_hold_file(surface),
+                ordered: Some(&ordered),
                 ..Place::default()
             };
             let at = || self.pointer(path);
@@ -165,6 +170,9 @@ impl Inbound<'_> {
             let follows = role == Role::Value && surface::reads_on(surface, path);
             if follows && !judge.rules.rules().is_empty() {
                 joined.add(text.raw(), inner.clone());
+            }
+            if role == Role::Value && surface == Surface::Definition {
+                numbered.add(text.raw(), inner.clone());
             }
             if self.seen.is_some() {
                 self.policy.outbound.learn(&text, &place);
@@ -240,12 +248,18 @@ impl Inbound<'_> {
             flow,
             budget: Some(self.budget),
             instruction_file: instructs && is_result,
+            ordered: Some(&ordered),
             ..Place::default()
         };
         let at = || if is_result { "/result/content" } else { "/params" }.to_owned();
         let site = Site { at: &at, opaque: &|| false, in_block: false };
         if joined.judge(&mut judge, &place, &site, edits, self.message.bytes()) {
             heard.clear();
+        }
+        for whole in numbered.wholes() {
+            let at = || self.pointer(&[Step::Key("result".into())]);
+            let place = Place { surface: Surface::Definition, ..place };
+            whole.judge(&mut judge, &place, &Site { at: &at, ..site }, edits, self.message.bytes());
         }
         if let Some(structured) = self.message.body(self.envelope).and_then(|body| body.get("structuredContent")) {
             let place = Place { surface: Surface::Structured, ..place };

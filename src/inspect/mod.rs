@@ -24,6 +24,8 @@ mod instruction_files;
 mod joined;
 pub mod memory;
 mod nested;
+mod numbered_parts;
+mod ordered_commands;
 mod outbound;
 mod pages;
 mod policy;

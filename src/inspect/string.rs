@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::detect::work::{self, Budget};
-use crate::detect::{Match, Place};
+use crate::detect::{Match, Place, signal};
 use crate::message::Direction;
 use crate::protocol::AuditId;
 use crate::rules::{Action, Find, Rule, RuleSet};
@@ -310,9 +310,12 @@ impl<'p> Judge<'p, '_> {
             let unread = matches!(&*rule.find, Find::Secret(spec) if spec.unread).then_some(work::SECRET);
             let mut same = hits.iter().filter(|other| other.rule() == hit.rule()).map(|other| other.reading);
             let matched = hit.span.clone().and_then(|span| base.get(span)).unwrap_or(base);
+            // Which rule refuses the command that a text orders.
+            let orders = matches!(&*rule.find, Find::Signal(signal::Spec::Phrase(phrase)) if phrase.orders_command);
+            let by = place.ordered.filter(|_| orders).and_then(|ordered| ordered.refused_at_end(matched));
             self.findings.push(Finding {
                 rule: rule.id.clone(),
-                title: rule.title.clone(),
+                title: by.map_or_else(|| rule.title.clone(), |by| format!("{} (`{by}`)", rule.title)),
                 severity: rule.severity,
                 action,
                 surface: place.surface,

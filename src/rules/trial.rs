@@ -9,6 +9,7 @@ use crate::detect::command::Script;
 use crate::detect::flow::{self, Session, Sides, TraceLimits, Traces};
 use crate::detect::path::{GateFiles, Links, Roots};
 use crate::detect::secret::{Own, Prints, Seen, remember};
+use crate::detect::signal::OrderedCommands;
 use crate::detect::url::{Answers, HostList, HostPattern, Hosts, Lookup};
 use crate::detect::{Ground, Place, ReadAs, Surface};
 use crate::document::Fault;
@@ -85,6 +86,21 @@ const RETURNED: &str = "More at https://returned.example/page/2, or ask help@ret
 const GIVEN: &str = "https://given.example/results/41";
 /// What a source of private data sent.
 const PRIVATE: &str = "Patient 4471 9920 3358 lives at the end of the quiet lane behind the mill pond; mail ida@private.example.";
+
+/// In cases, commands that begin with `rm -rf` or hold `| sh` are refused.
+#[derive(Debug)]
+struct CaseCommands;
+
+impl OrderedCommands for CaseCommands {
+    fn refused_by(&self, command: &str) -> Option<&str> {
+        (command.trim_start().starts_with("rm -rf") || command.contains("| sh")).then_some("case")
+    }
+
+    fn refused_at_end(&self, passage: &str) -> Option<&str> {
+        let _ = passage;
+        None
+    }
+}
 
 /// What came of trying rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -218,6 +234,7 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
             script: Some(&script),
             hidden: only.hidden.unwrap_or(false),
             instruction_file: only.instruction_files.unwrap_or(false),
+            ordered: Some(&CaseCommands),
             ground: Some(&GROUND),
             lookup: Some(&lookup),
             seen: Some(&seen),

@@ -102,6 +102,12 @@ fn pieces_are_taken_of_what_would_be_known_again() {
     assert!(missing.is_empty(), "{missing:?} of {found:#?}");
 }
 
+/// For the rules about secrets such a key is a stand-in; what came in stays what it is.
+#[test]
+fn a_key_of_documentation_is_a_piece() {
+    assert_eq!(taken("AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE", Look::All), ["token akiaiosfodnn7example"]);
+}
+
 #[test]
 fn what_is_everybodys_is_no_piece() {
     for text in [

@@ -22,7 +22,7 @@ static STANDINS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .expect("few short words")
 });
 /// Lower case, and long enough not to come up by chance.
-const STANDIN_WORDS: [&str; 46] = [
+const STANDIN_WORDS: [&str; 49] = [
     "example",
     "xxxx",
     "****",
@@ -68,7 +68,11 @@ const STANDIN_WORDS: [&str; 46] = [
     "test_token",
     "dontuse",
     "hunter2",
+    // Keys of documentation: the signature of jwt.io, Azure's storage and Cosmos DB emulators, Stripe's examples.
     "sflkxwrjsmekkf2qt4fwpmejf36pok6yjv_adqssw5c",
+    "eby8vdm02xnocqflquwjpllmetlcdxj1ouzft50usrz6ifsufq2uverc",
+    "c2y6ydjf5/r+ob0n8a7cgv30vrdjiwehlm+4qdu5de2nq9nduv",
+    "4ec39hqlyjwdarjtt1zdp7dc",
 ];
 
 /// Passwords that protect nothing, with letters for digits and signs.
@@ -272,6 +276,11 @@ mod tests {
         {
             assert!(is_standin(standin), "{standin}");
         }
+        let of_documentation = [
+            "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+            "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==",
+        ];
+        assert!(of_documentation.iter().all(|key| is_standin(key)));
         assert!(!is_standin("TfU9e8bi1y1FRVSrVdj5") && !is_standin("p$ss{w0rd"));
     }
 

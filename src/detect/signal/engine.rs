@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::window::{Event, Window, windows};
-use super::{Spec, Sum, Wording};
+use super::{Spec, Sum, Wording, ordered};
 use crate::detect::search::{Class, Engine, Phrase, Scan};
 use crate::detect::{Match, Place};
 use crate::message::{Direction, Role};
@@ -26,6 +26,8 @@ type Locate<'l> = &'l dyn Fn(Range<usize>) -> Option<Range<usize>>;
 pub(in crate::detect) struct Signals {
     /// For each phrase: the rule, the number of its intent, its weight.
     weights: Vec<(usize, usize, i32)>,
+    /// Phrases that count with the command after them.
+    ordering: Vec<usize>,
     /// Models, each with its place in `weights`.
     wordings: Vec<(usize, Wording)>,
     sums: Vec<SumRule>,
@@ -43,7 +45,7 @@ struct SumRule {
 impl Signals {
     /// Adds the phrases to those that are searched for.
     pub(in crate::detect) fn new<'s>(rules: &[(usize, &'s Spec)], phrases: &mut Vec<Phrase<'s>>) -> Self {
-        let (mut weights, mut wordings, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut weights, mut wordings, mut sums, mut ordering) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut intents: Vec<&'s str> = Vec::new();
         let mut number = |intent: &'s str| {
             intents.iter().position(|known| *known == intent).unwrap_or_else(|| {
@@ -63,13 +65,18 @@ impl Signals {
                 }
                 Spec::Phrase(phrase) => {
                     let intent = number(&phrase.intent);
-                    let class = if phrase.weight >= ANCHOR { Class::Anchor } else { Class::Other };
+                    // Texts are full of commands to run: only those beside other signals are looked at.
+                    let is_anchor = phrase.weight >= ANCHOR && !phrase.orders_command;
+                    let class = if is_anchor { Class::Anchor } else { Class::Other };
+                    if phrase.orders_command {
+                        ordering.push(weights.len());
+                    }
                     phrases.push(Phrase { number: weights.len(), class, spec: &phrase.search });
                     weights.push((*rule, intent, phrase.weight));
                 }
             }
         }
-        Self { weights, wordings, sums }
+        Self { weights, ordering, wordings, sums }
     }
 
     /// The rule of a phrase.
@@ -77,14 +84,14 @@ impl Signals {
         self.weights.get(phrase).map(|(rule, ..)| *rule)
     }
 
-    /// The windows of a text that come to something; `all` phrases are looked for everywhere if so asked.
-    fn windows(&self, searched: &Searched<'_>, all: bool) -> (Vec<Event>, Vec<Window>) {
+    /// The windows of a text that come to something.
+    fn windows(&self, searched: &Searched<'_>, place: &Place<'_>) -> (Vec<Event>, Vec<Window>) {
         let text = searched.text;
         let mut events = Vec::new();
-        self.find(searched, Class::Anchor, 0..text.len(), &mut events);
-        let regions = if all { std::iter::once(0..text.len()).collect() } else { around(text, &events) };
+        self.find(searched, Class::Anchor, 0..text.len(), place, &mut events);
+        let regions = if place.trial { std::iter::once(0..text.len()).collect() } else { around(text, &events) };
         for region in regions {
-            self.find(searched, Class::Other, region.clone(), &mut events);
+            self.find(searched, Class::Other, region.clone(), place, &mut events);
             self.judge_wording(text, region, &mut events);
         }
         let windows = windows(text, &mut events);
@@ -109,14 +116,21 @@ impl Signals {
         }
     }
 
-    fn find(&self, searched: &Searched<'_>, class: Class, region: Range<usize>, events: &mut Vec<Event>) {
+    fn find(&self, searched: &Searched<'_>, class: Class, region: Range<usize>, place: &Place<'_>, events: &mut Vec<Event>) {
         searched.engine.search(searched.scan, class, searched.text, region.clone(), |phrase, span| {
-            if let Some((_, intent, weight)) = self.weights.get(phrase) {
-                // What could not be followed to its end counts everywhere.
-                let everywhere = span.is_none() && *weight > 0;
-                let span = span.unwrap_or_else(|| region.clone());
-                events.push(Event { span, phrase, intent: *intent, weight: *weight, everywhere });
+            let Some((_, intent, weight)) = self.weights.get(phrase) else { return };
+            // What could not be followed to its end counts everywhere.
+            let everywhere = span.is_none() && *weight > 0;
+            let mut span = span.unwrap_or_else(|| region.clone());
+            if self.ordering.contains(&phrase) {
+                let command = ordered::command(searched.text, span.end);
+                let judged = searched.text.get(command.clone()).zip(place.ordered).filter(|_| !everywhere);
+                if judged.is_none_or(|(command, rules)| rules.refused_by(command).is_none()) {
+                    return;
+                }
+                span.end = command.end;
             }
+            events.push(Event { span, phrase, intent: *intent, weight: *weight, everywhere });
         });
     }
 }
@@ -183,7 +197,7 @@ impl Signals {
 
     /// `locate` gives the place in the text of a part of this reading; `None` where it is no other than in the text itself.
     fn judge(&self, searched: &Searched<'_>, place: &Place<'_>, (way, locate): (Option<Way>, Locate<'_>), told: &mut Vec<Match>) {
-        let (events, windows) = self.windows(searched, place.trial);
+        let (events, windows) = self.windows(searched, place);
         let found = |rule: usize, span| Match { rule, span, reading: "plain" };
         if place.trial {
             told.extend(events.iter().filter_map(|event| {

@@ -1,9 +1,11 @@
 //! Rules of the kind `signal`: phrases that alone prove nothing, and what they come to together.
 
 mod engine;
+mod ordered;
 mod window;
 
 pub(super) use engine::{Searched, Signals};
+pub use ordered::OrderedCommands;
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,6 +48,8 @@ pub struct Phrase {
     pub intent: String,
     /// Points; less than nothing for what tells of mention rather than use.
     pub weight: i32,
+    /// It counts only if the command after it is one that rules about commands refuse.
+    pub orders_command: bool,
     pub(super) search: search::Spec,
 }
 
@@ -86,7 +90,8 @@ impl Spec {
 impl fmt::Debug for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Phrase(Phrase { intent, weight, search }) => write!(f, "{intent} {weight} {search:?}"),
+            Self::Phrase(Phrase { intent, weight, orders_command: false, search }) => write!(f, "{intent} {weight} {search:?}"),
+            Self::Phrase(Phrase { intent, weight, search, .. }) => write!(f, "{intent} {weight} command {search:?}"),
             Self::Wording(wording) => write!(f, "{wording:?}"),
             Self::Sum(sum) => write!(f, "{sum:?}"),
         }
@@ -157,7 +162,8 @@ fn phrase(table: &Table<'_>) -> Option<Phrase> {
         table.fault_at(&place, message, hint);
         good = false;
     }
-    Some(Phrase { intent: intent?.value, weight: weight?, search: made.ok().filter(|_| good)? })
+    let orders_command = table.boolean("orders_command").unwrap_or(false);
+    Some(Phrase { intent: intent?.value, weight: weight?, orders_command, search: made.ok().filter(|_| good)? })
 }
 
 #[cfg(test)]

@@ -22,10 +22,12 @@ mod escaped;
 mod fold;
 mod gaps;
 mod packed;
+mod radix;
 mod regions;
 mod source_map;
 mod spelled;
 mod steering_words;
+mod substituted;
 mod tokens;
 mod unmarked;
 mod vocabulary;
@@ -108,6 +110,7 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
     encoded::find(text, facts, &mut found);
     packed::find(text, facts, &mut found);
     fold::find(text, facts, &mut found);
+    substituted::find(text, facts, &mut found);
     if text.len() >= TOKENS_BYTES {
         let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, cipher::teller());
         spelled::find(text, &tokens, &mut found);

@@ -1,12 +1,11 @@
 //! Packed text that no single run of letters gives away: base64 with other characters in it or in short lines, reversed or in
-//! rot13; UTF-7 (RFC 2152); ascii85 and base85 without marks around them.
+//! rot13; UTF-7 (RFC 2152); digits of other bases.
 
 use std::ops::Range;
 
 use super::encoded::{self, prose};
-use super::{DECODED_BYTES, DecodedPart, Facts, Way, regions};
+use super::{DECODED_BYTES, DecodedPart, Facts, Way, radix, regions};
 use crate::text::blocks::{self, BLOCK};
-use crate::text::facts::runs;
 
 /// Letters of base64 from which on it is decoded though other characters stand in it.
 const SCATTERED: usize = 40;
@@ -23,15 +22,11 @@ const PROBE_LETTERS: usize = 32;
 const AFTER_BYTES: usize = 12;
 /// Letters that UTF-7 packs, from which on a text is worth decoding.
 const UTF7_LETTERS: usize = 6;
-/// Shortest token that may be base85, in bytes, and how many of its bytes for each sign among them.
-const BASE85_BYTES: usize = 30;
-const BASE85_PER_SIGN: usize = 6;
-
-const BASE85: &[u8; 85] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
-
 pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     let mut add = |name, span: Range<usize>, text| found.push(DecodedPart { name, way: Way::Usual, span, text, words: 0 });
-    for span in dense(text.as_bytes()).into_iter().flat_map(|part| scattered(text.as_bytes(), part)) {
+    let dense = dense(text.as_bytes());
+    let in_lines = dense.iter().find_map(|part| radix::uuencoded(text, part.clone()));
+    for span in dense.into_iter().flat_map(|part| scattered(text.as_bytes(), part)) {
         let part = text.as_bytes().get(span.clone()).unwrap_or_default();
         // Words may stand close before it, or after it.
         let mut before = false;
@@ -52,11 +47,8 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     if facts.has(b'+') {
         utf7(text).into_iter().for_each(|(span, text)| add("utf-7", span, text));
     }
-    if text.len() >= BASE85_BYTES {
-        for (name, span, text) in base85(text) {
-            add(name, span, text);
-        }
-    }
+    let of_digits = radix::base85(text).into_iter().chain(radix::base58(text, facts)).chain(in_lines);
+    of_digits.for_each(|(name, span, text)| add(name, span, text));
 }
 
 /// What a run says as base64: as it is, reversed, or in rot13.
@@ -195,30 +187,6 @@ fn shifted(text: &[u8]) -> Option<(usize, String)> {
     let plain = said.chars().filter(|c| matches!(c, ' '..='~' | '\n' | '\t')).count();
     let closed = usize::from(text.get(letters + 1) == Some(&b'-'));
     (plain > 0 && plain * 2 > said.chars().count()).then_some((letters + 1 + closed, said))
-}
-
-/// Tokens that are text in ascii85 or base85.
-fn base85(text: &str) -> Vec<(&'static str, Range<usize>, String)> {
-    let mut found = Vec::new();
-    for span in runs(text.as_bytes(), BASE85_BYTES, |b| b.is_ascii_graphic()) {
-        let Range { start, .. } = span;
-        let token = text.get(span).unwrap_or_default();
-        let signs = token.bytes().filter(|b| b.is_ascii_punctuation()).count();
-        if signs * BASE85_PER_SIGN < token.len() {
-            continue;
-        }
-        let token = token.get(..DECODED_BYTES).unwrap_or(token);
-        let adobe = || encoded::ascii85(token).and_then(prose).map(|text| ("ascii85", text));
-        let git = || {
-            let digit = |b: u8| BASE85.iter().position(|digit| *digit == b).and_then(|digit| u32::try_from(digit).ok());
-            let digits: Option<Vec<u32>> = token.bytes().map(digit).collect();
-            encoded::quads(&digits?).and_then(prose).map(|text| ("base85", text))
-        };
-        if let Some((name, text)) = adobe().or_else(git) {
-            found.push((name, start..start + token.len(), text));
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ fn alternates(&[a, b, c, d, e, f, g, _]: &[u8; 8]) -> bool {
 
 /// Whether a sign parts letters that are written apart.
 fn parts(b: u8) -> bool {
-    matches!(b, b' ' | b'.' | b'-' | b'_' | b'*' | b'|' | b'/' | b',' | b'~' | b'+')
+    matches!(b, b' ' | b'\t' | b'.' | b'-' | b'_' | b'*' | b'|' | b'/' | b',' | b'~' | b'+')
 }
 
 /// The stretch of letters that stand alone around `at`, not before `from`.
@@ -91,7 +91,7 @@ fn stretch(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
 fn together(run: &str) -> Option<(String, usize)> {
     let bytes = run.as_bytes();
     // The sign between letters is the one that is met most.
-    let sign = [b' ', b'.', b'-', b'_', b'*', b'|', b'/', b',', b'~', b'+']
+    let sign = [b' ', b'\t', b'.', b'-', b'_', b'*', b'|', b'/', b',', b'~', b'+']
         .into_iter()
         .max_by_key(|sign| bytes.iter().filter(|b| *b == sign).count())?;
     let (mut out, mut gap, mut letters) = (String::new(), 0, 0);

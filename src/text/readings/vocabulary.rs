@@ -12,7 +12,12 @@ const TELLING: usize = 4;
 /// Letters of a word that may be one of two.
 const UNSURE: usize = 4;
 
-static WORDS: LazyLock<QuickSet<&'static str>> = LazyLock::new(|| include_str!("words.txt").split_whitespace().collect());
+static WORDS: LazyLock<QuickSet<&'static str>> = LazyLock::new(|| all().collect());
+
+/// The common words, in a fixed order.
+pub(super) fn all() -> impl Iterator<Item = &'static str> {
+    include_str!("words.txt").split_whitespace()
+}
 
 /// What the words begin with, of every length.
 static BEGINNINGS: LazyLock<QuickSet<&'static str>> =

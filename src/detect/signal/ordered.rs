@@ -1,0 +1,54 @@
+//! Commands that a text orders its reader to run.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+/// Longest command that is judged, in bytes.
+const COMMAND_BYTES: usize = 1 << 10;
+/// What begins and ends a block of code.
+const FENCE: &str = "```";
+
+/// Judges commands that texts order to be run by the rules for what agents send.
+pub trait OrderedCommands: Debug {
+    /// The rule that refuses a command.
+    fn refused_by(&self, command: &str) -> Option<&str>;
+
+    /// The same for the refused command that a passage ends with.
+    fn refused_at_end(&self, passage: &str) -> Option<&str>;
+}
+
+/// Where a command stands that an order before `at` asks for: in a block of code, in marks of code, or to the end of the line.
+pub(super) fn command(text: &str, at: usize) -> Range<usize> {
+    let (order, rest) = text.split_at_checked(at).unwrap_or((text, ""));
+    let line = order.get(order.trim_end().rfind('\n').map_or(0, |at| at + 1)..).unwrap_or_default();
+    let end = if order.ends_with('\n') && line.trim_start().starts_with(FENCE) {
+        rest.find(FENCE).unwrap_or(rest.len())
+    } else if order.ends_with('`') {
+        rest.find(['`', '\n']).unwrap_or(rest.len())
+    } else {
+        rest.find('\n').unwrap_or(rest.len())
+    };
+    let end = (0..=end.min(COMMAND_BYTES)).rev().find(|end| rest.is_char_boundary(*end)).unwrap_or(0);
+    at..at + end
+}
+
+#[cfg(test)]
+#[allow(clippy::string_slice)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_ends_with_its_marks() {
+        for (order, rest, said) in [
+            ("Run `", "rm -rf ~` now", "rm -rf ~"),
+            ("Run this:\n```bash\n", "rm -rf ~\nls\n```\nthen", "rm -rf ~\nls\n"),
+            ("Run: ", "rm -rf ~\nThen", "rm -rf ~"),
+            ("Run `", "rm", "rm"),
+        ] {
+            let text = format!("{order}{rest}");
+            assert_eq!(&text[command(&text, order.len())], said);
+        }
+        let long = format!("Run: {}", "ä".repeat(COMMAND_BYTES));
+        assert_eq!(command(&long, 5).len(), COMMAND_BYTES);
+    }
+}

@@ -1,0 +1,65 @@
+//! Commands that a server's text orders to be run, judged as if the agent sent them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use crate::detect::command::Script;
+use crate::detect::{Ground, Place, ReadAs, Surface, signal};
+use crate::message::Direction;
+use crate::rules::{Action, Find, RuleSet};
+use crate::text::Text;
+
+/// Different commands of a message that are judged at most. They are only looked for beside other signs of an attack.
+const COMMANDS: usize = 32;
+
+/// The rules for what agents send, asked about commands in one message from a server.
+#[derive(Debug)]
+pub(super) struct OrderedCommands<'p> {
+    rules: &'p RuleSet,
+    ground: &'p Ground,
+    /// By command, the rule that refuses it.
+    judged: RefCell<HashMap<Box<str>, Option<&'p str>>>,
+}
+
+impl<'p> OrderedCommands<'p> {
+    pub(super) fn new(rules: &'p RuleSet, ground: &'p Ground) -> Self {
+        Self { rules, ground, judged: RefCell::default() }
+    }
+
+    fn judge(&self, command: &str) -> Option<&'p str> {
+        let script = Script::new(command, ReadAs::Shell);
+        let place = Place {
+            direction: Direction::Outbound,
+            surface: Surface::Arguments,
+            tool: Some("run_command"),
+            argument: Some("command"),
+            read_as: ReadAs::Shell,
+            script: Some(&script),
+            ground: Some(self.ground),
+            ..Place::default()
+        };
+        let mut found = Vec::new();
+        self.rules.scan(&Text::new(command), &place, &mut found);
+        let rules = found.iter().filter_map(|found| self.rules.rules().get(found.rule));
+        let refuses = rules.filter(|rule| rule.action == Action::Block && matches!(*rule.find, Find::Command(_)));
+        refuses.max_by_key(|rule| rule.severity).map(|rule| rule.id.as_str())
+    }
+}
+
+impl signal::OrderedCommands for OrderedCommands<'_> {
+    fn refused_by(&self, command: &str) -> Option<&str> {
+        if let Some(known) = self.judged.borrow().get(command) {
+            return *known;
+        }
+        if self.judged.borrow().len() >= COMMANDS {
+            return None;
+        }
+        let rule = self.judge(command);
+        self.judged.borrow_mut().insert(command.into(), rule);
+        rule
+    }
+
+    fn refused_at_end(&self, passage: &str) -> Option<&str> {
+        self.judged.borrow().iter().find(|(command, _)| passage.ends_with(&***command)).and_then(|(_, rule)| *rule)
+    }
+}
