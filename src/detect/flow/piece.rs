@@ -79,6 +79,9 @@ const RUN_BYTES: usize = 4096;
 const PIECE_BYTES: usize = 256;
 /// Shortest token, in characters.
 const TOKEN: usize = 12;
+/// Characters of the id of an AWS access key, and what it begins with, folded. One in eight has fewer than two digits.
+const KEY_ID: usize = 20;
+const KEY_ID_BEGINS: [&str; 2] = ["akia", "asia"];
 /// Shortest path, in characters.
 const PATH: usize = 10;
 
@@ -103,7 +106,7 @@ pub(super) fn pieces(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
         }
         let length = at - start;
         any_digits |= digits > 0;
-        let telling = length >= 6 && (seen & (DOT | SLASH) != 0 || digits >= 2 && length >= TOKEN);
+        let telling = length >= 6 && (seen & (DOT | SLASH) != 0 || may_hold_token(length, digits));
         let short = (2..=words::PROGRAM_BYTES).contains(&length) && look != Look::References;
         if telling || short {
             let whole = text.get(start..at).unwrap_or_default();
@@ -176,9 +179,14 @@ fn run(run: &str, start: usize, seen: u8, digits: usize, look: Look, take: &mut 
     if slash && !urls {
         paths(run, start, take);
     }
-    if digits >= 2 && run.len() >= TOKEN {
+    if may_hold_token(run.len(), digits) {
         tokens(run, start, take);
     }
+}
+
+/// Whether a run of so many characters, of them so many digits, may hold a token.
+fn may_hold_token(length: usize, digits: usize) -> bool {
+    digits >= 2 && length >= TOKEN || digits == 1 && length >= KEY_ID
 }
 
 /// Runs of letters and digits that are no words.
@@ -187,7 +195,8 @@ fn tokens(run: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
         let token = part.trim_matches(['-', '_']);
         let digits = token.bytes().filter(u8::is_ascii_digit).count();
         let letters = token.bytes().filter(u8::is_ascii_alphabetic).count();
-        if digits + letters >= TOKEN && digits >= 2 && letters >= 1 {
+        let is_key_id = digits + letters == KEY_ID && KEY_ID_BEGINS.iter().any(|begins| token.starts_with(begins));
+        if digits + letters >= TOKEN && digits >= 2 && letters >= 1 || digits == 1 && is_key_id {
             let at = start + offset(run, token);
             tell(Piece::Token, token, at..at + token.len(), take);
         }

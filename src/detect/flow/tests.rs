@@ -115,6 +115,7 @@ fn what_is_everybodys_is_no_piece() {
         "on 2026-11-22 10:05, 22.11.2026 or 20261122, at 12345 or 1000000 apiece",
         "version 1.2.3 of README.md, main.rs, and/or/maybe /usr/bin/env, 3.14159265",
         "git is a tool that people like to use every day now",
+        "internationalization1 and akiasomething7",
         "a@b and me@home, state-of-the-art, https://127.0.0.1/x",
     ] {
         assert_eq!(taken(text, Look::All), Vec::<String>::new(), "{text}");

@@ -33,7 +33,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
 
 /// The visible ASCII characters moved by half their number, so that letters become digits, signs and capitals.
 fn rot47(text: &str, found: &mut Vec<DecodedPart>) {
-    let of_small_letter = |byte: u8| (byte >= b'2') & (byte <= b'K');
+    let of_small_letter = |byte: u8| byte.wrapping_sub(b'2') <= b'K' - b'2';
     let dense =
         blocks::all(text.as_bytes()).enumerate().filter(|(_, block)| blocks::count(block, of_small_letter) >= ROT47_SIGNS);
     let places: Vec<Range<usize>> = dense
