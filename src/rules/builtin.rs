@@ -95,7 +95,6 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/redact/ibans.toml", include_str!("../../rules/inbound/redact/ibans.toml")),
     ("rules/inbound/redact/ssns.toml", include_str!("../../rules/inbound/redact/ssns.toml")),
     ("rules/inbound/shadowing.toml", include_str!("../../rules/inbound/shadowing.toml")),
-    ("rules/inbound/instruction-files.toml", include_str!("../../rules/inbound/instruction-files.toml")),
     ("rules/inbound/languages.toml", include_str!("../../rules/inbound/languages.toml")),
 ];
 
