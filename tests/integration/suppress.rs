@@ -109,7 +109,7 @@ fn what_cannot_be_suppressed_narrowly_is_refused_with_the_reason() {
     }
     assert_eq!(std::fs::read_to_string(bench.path("gate.toml")).unwrap(), config);
     let (code, told, err) = suppress(ids[2], &["--reason", "r", "--wide"]);
-    assert!(code == 0 && told.contains("Wide: no digest fits") && !told.contains(&token), "{told}{err}");
+    assert!(code == 0 && told.contains("Wide: no digest matches") && !told.contains(&token), "{told}{err}");
     let (code, _, err) =
         bench.lychgate(&["suppress", ids[0], "--config", "none.toml", "--log", "a.jsonl", "--reason", "r", "--yes"]);
     assert!(code == 2 && err.contains("no config file `none.toml`") && err.contains("`lychgate wrap`"), "{err}");
