@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -84,13 +85,14 @@ fn without_cases(text: &str, file: &DeTable<'_>) -> String {
     let cases = entries.filter(|(key, _)| matches!(key.get_ref().as_ref(), "catches" | "spares"));
     let mut spans: Vec<_> = cases.map(|(key, value)| key.span().start..value.span().end).collect();
     spans.sort_by_key(|span| span.start);
+    let part = |span: Range<usize>| text.get(span).unwrap_or_default();
     let (mut without, mut from) = (String::new(), 0);
     for span in spans {
-        without += &text[from..span.start];
-        without.extend(text[span.clone()].matches('\n'));
+        without += part(from..span.start);
+        without.extend(part(span.clone()).matches('\n'));
         from = span.end;
     }
-    without + &text[from..]
+    without + part(from..text.len())
 }
 
 fn rule_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
