@@ -51,6 +51,8 @@ struct Use {
     first: bool,
     /// The word counts only where no word character is before it.
     begins_word: bool,
+    /// Longest of its words, in bytes.
+    longest: u32,
     /// How far before and after the word a match can reach.
     back: u32,
     ahead: u32,
@@ -130,7 +132,8 @@ impl Engine {
             for wait in draft.waits {
                 let used = index(self.uses.len());
                 let Wait { words, first, begins_word, back, ahead } = wait;
-                self.uses.push(Use { unit, class, first, begins_word, back: index(back), ahead: index(ahead) });
+                let longest = index(words.iter().map(<[u8]>::len).max().unwrap_or_default());
+                self.uses.push(Use { unit, class, first, begins_word, longest, back: index(back), ahead: index(ahead) });
                 wanted.add(words, used);
             }
             let sources = draft.sources.iter().filter_map(|at| Some((*at, spec.any.get(*at)?.clone()))).collect();
@@ -153,9 +156,12 @@ impl Engine {
                 if about.begins_word && within_word(folded, hit.start) {
                     continue;
                 }
-                candidates.of(about.class).push(Candidate { used: *used, start: index(hit.start), end: index(hit.end) });
+                candidates.of(about.class).push(Candidate { used: *used, start: index(hit.start) });
             }
         });
+        for class in Class::ALL {
+            candidates.of(class).sort_unstable_by_key(|candidate| (self.unit_of(candidate), candidate.start));
+        }
         scan
     }
 
@@ -199,49 +205,62 @@ impl Engine {
 
     /// Calls `look` for each rule of a class with where it is to look within a region, relative to it.
     fn runs(&self, scan: &Scan, class: Class, region: &Range<usize>, mut look: impl FnMut(&Rule, Vec<Run>)) {
-        let folded = &scan.room.folded;
-        let all = scan.room.candidates.all(class);
-        // Most regions are the whole text.
-        let mut chances = Vec::with_capacity(if region.start == 0 { all.len() } else { 0 });
-        chances.extend(all.iter().filter_map(|candidate| self.chance(folded, candidate, region)));
-        let unit = |chance: &Chance| self.uses.get(chance.used as usize).map_or(0, |used| used.unit as usize);
-        chances.sort_unstable_by_key(|chance| (unit(chance), chance.start));
-        let rule = |chance: &Chance| self.units.get(unit(chance)).map_or(0, |unit| unit.rule);
-        for of_rule in chances.chunk_by(|a, b| rule(a) == rule(b)) {
+        let rule = |candidate: &Candidate| self.units.get(self.unit_of(candidate)).map_or(0, |unit| unit.rule);
+        for of_rule in scan.room.candidates.all(class).chunk_by(|a, b| rule(a) == rule(b)) {
             let Some(about) = of_rule.first().and_then(|first| self.rules.get(rule(first))) else { continue };
-            let runs = of_rule.chunk_by(|a, b| unit(a) == unit(b)).filter_map(|of_unit| {
-                let unit = self.units.get(unit(of_unit.first()?))?;
-                Some(self.run(unit, of_unit, region))
-            });
-            look(about, runs.collect());
+            let of_units = of_rule.chunk_by(|a, b| self.unit_of(a) == self.unit_of(b));
+            let runs: Vec<Run> = of_units.filter_map(|of_unit| self.run(of_unit, &scan.room.folded, region)).collect();
+            if !runs.is_empty() {
+                look(about, runs);
+            }
         }
+    }
+
+    fn unit_of(&self, candidate: &Candidate) -> usize {
+        self.uses.get(candidate.used as usize).map_or(0, |used| used.unit as usize)
+    }
+
+    /// Where the unit of these candidates is to look, relative to a region; `None` if none of them is in it.
+    fn run(&self, candidates: &[Candidate], folded: &Folded, region: &Range<usize>) -> Option<Run> {
+        let unit = self.units.get(self.unit_of(candidates.first()?))?;
+        let chances = || candidates.iter().filter_map(|candidate| self.chance(folded, candidate, region));
+        // Most regions are the whole text.
+        let count = if *region == (0..folded.text_bytes()) { candidates.len() } else { chances().count() };
+        if count == 0 {
+            return None;
+        }
+        let mut run = Run::new(unit.automaton.clone());
+        let sparse = count.saturating_mul(APART_BYTES) <= region.len().max(APART_BYTES);
+        let relative = |at: usize| at.saturating_sub(region.start);
+        for Chance { used, from, word } in chances() {
+            if used.first && sparse && word.start >= region.start {
+                run.starts.push(relative(word.start));
+            } else {
+                let end = relative(word.end).saturating_add(used.ahead as usize).min(region.len());
+                run.windows.add(relative(from)..end);
+            }
+        }
+        Some(run)
     }
 
     /// Where a candidate is in the text; `None` if that is not within a region.
-    fn chance(&self, folded: &Folded, candidate: &Candidate, region: &Range<usize>) -> Option<Chance> {
-        let (start, end) = (folded.place(candidate.start as usize), folded.end(candidate.end as usize));
-        let used = self.uses.get(candidate.used as usize).filter(|_| start < region.end && end > region.start)?;
+    fn chance(&self, folded: &Folded, candidate: &Candidate, region: &Range<usize>) -> Option<Chance<'_>> {
+        let used = self.uses.get(candidate.used as usize)?;
+        let start = candidate.start as usize;
+        let word = folded.place(start)..folded.end(start + used.longest as usize);
         // Counted in the folded text, where white space of any length is one blank.
-        let from = folded.place((candidate.start as usize).saturating_sub(used.back as usize));
-        Some(Chance { used: candidate.used, from: index(from), start: index(start), end: index(end) })
+        let from = folded.place(start.saturating_sub(used.back as usize));
+        (word.start < region.end && word.end > region.start).then_some(Chance { used, from, word })
     }
+}
 
-    /// Where a unit is to look, relative to a region.
-    fn run(&self, unit: &Unit, chances: &[Chance], region: &Range<usize>) -> Run {
-        let mut run = Run::new(unit.automaton.clone());
-        let sparse = chances.len().saturating_mul(APART_BYTES) <= region.len().max(APART_BYTES);
-        let relative = |at: u32| (at as usize).saturating_sub(region.start);
-        for chance in chances {
-            let Some(used) = self.uses.get(chance.used as usize) else { continue };
-            if used.first && sparse && chance.start as usize >= region.start {
-                run.starts.push(relative(chance.start));
-            } else {
-                let end = relative(chance.end).saturating_add(used.ahead as usize).min(region.len());
-                run.windows.add(relative(chance.from)..end);
-            }
-        }
-        run
-    }
+/// A place in a text where the regexes of a unit could match.
+struct Chance<'e> {
+    used: &'e Use,
+    /// Where a match that holds the word can begin.
+    from: usize,
+    /// Where the word is; it may end earlier.
+    word: Range<usize>,
 }
 
 /// The words of all rules as they come together, and what uses each.
@@ -264,15 +283,6 @@ impl<'w> Wanted<'w> {
             self.uses.push((number, used));
         }
     }
-}
-
-/// A place in a text where the regexes of a unit could match. Small: a text may have several for each of its words.
-struct Chance {
-    used: u32,
-    /// Where a match that holds the word can begin.
-    from: u32,
-    start: u32,
-    end: u32,
 }
 
 /// The units of a rule: its regexes by the words that they wait for.

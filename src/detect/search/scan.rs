@@ -5,13 +5,12 @@ use std::cell::RefCell;
 use super::Class;
 use super::folded::Folded;
 
-/// A place where a regex could match, in the folded text.
+/// A place where a regex could match, in the folded text. Small: a text may have several for each of its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     /// Which use of the word that was found there.
     pub(super) used: u32,
     pub(super) start: u32,
-    pub(super) end: u32,
 }
 
 /// The candidates of a text by the class of their rules.
