@@ -17,7 +17,7 @@ use super::exit::fault_text;
 use crate::config::{self, PolicyConfig};
 use crate::detect::Ground;
 use crate::detect::path::{Links, Roots};
-use crate::inspect::{Coverage, Detail, Finding, InspectContext, Inspection, Policy, Verdict};
+use crate::inspect::{Coverage, Finding, InspectContext, Inspection, Policy, Verdict};
 use crate::message::{Direction, Json, Message, ReadLimits, Value, ValueKind, quote, splice};
 use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName, headers};
 use crate::rules::{Action, Library};
@@ -172,10 +172,6 @@ impl Judge {
                     suppressed.action.name(),
                     by.reason
                 ));
-            }
-            if let Some(Detail::Wording(strongest)) = &finding.detail {
-                let strongest: Vec<_> = strongest.iter().map(|(words, points)| format!("`{words}` {points}")).collect();
-                report.push_str(&format!("    strongest signals: {}\n", strongest.join(", ")));
             }
         }
         let Coverage { strings, bytes, readings, uninspected, .. } = &inspection.coverage;

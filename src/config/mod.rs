@@ -20,7 +20,6 @@ mod guarded_secrets;
 mod limits;
 mod listen;
 mod load;
-mod model;
 mod notify;
 mod oauth;
 mod otlp;
@@ -47,7 +46,6 @@ pub use load::{
     load, load_admin, load_agents, load_audit, load_edited, load_kept, load_listen, load_login, load_oauth, load_pins,
     load_policies, load_to_run,
 };
-pub use model::ModelConfig;
 pub use notify::NotifyConfig;
 pub use oauth::{Callback, EnterpriseConfig, Grant, LoginConfig, OAuthConfig, TokenOf, VaultKey};
 pub use otlp::OtlpConfig;
@@ -124,8 +122,6 @@ pub struct PolicyConfig {
     pub builtin: bool,
     /// Packs switched on that ship off (`ops`), and off that ship on.
     pub packs: BTreeMap<String, bool>,
-    /// Which weights the model of wording has (`model`).
-    pub model: ModelConfig,
     /// Rules changed by id.
     pub overrides: BTreeMap<String, Override>,
     /// Findings that are known to be none (`suppress`).
@@ -190,7 +186,6 @@ impl Default for PolicyConfig {
             rules: vec![],
             builtin: true,
             packs: BTreeMap::new(),
-            model: ModelConfig::default(),
             overrides: BTreeMap::new(),
             suppress: vec![],
             shell: vec![],

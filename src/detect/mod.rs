@@ -4,7 +4,6 @@ pub mod command;
 pub mod flow;
 pub mod hidden;
 pub mod markup;
-pub mod model;
 pub mod path;
 pub mod pattern;
 pub mod personal;

@@ -8,11 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::detect::flow::Source;
 use crate::detect::secret::fingerprint;
 use crate::detect::{ReadAs, Surface};
-use crate::rules::{Action, Rule, RuleId, Severity};
-use crate::text::cut;
-
-/// So far around a match the model of wording says what weighed most.
-const AROUND_BYTES: usize = 150;
+use crate::rules::{Action, RuleId, Severity};
 
 use super::{Refusal, Suppressed};
 
@@ -72,8 +68,6 @@ impl fmt::Debug for Trace {
 /// What is to be said of some findings besides.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Detail {
-    /// The runs of words that weighed most in the model of wording, with their points.
-    Wording(Vec<(String, i32)>),
     /// An external classifier scored the text.
     Score {
         /// From 0 to 1.
@@ -83,18 +77,6 @@ pub enum Detail {
     },
     /// Where what goes out came from.
     Source(Source),
-}
-
-impl Detail {
-    /// Why the model of wording says what it says, if it was asked. In a text that was read otherwise its words do not stand.
-    pub(super) fn of(rule: &Rule, reading: &str, text: &str, span: Option<&Range<usize>>) -> Option<Self> {
-        let model = rule.wording().filter(|_| matches!(reading, "plain" | "raw"))?;
-        let (start, end) = span.map_or((0, text.len()), |span| (span.start, span.end));
-        let start = cut(text, start.saturating_sub(AROUND_BYTES)).len();
-        let around = text.get(start..).map(|rest| cut(rest, end - start + AROUND_BYTES));
-        let strongest = model.strongest(around.unwrap_or_default());
-        (!strongest.is_empty()).then_some(Self::Wording(strongest))
-    }
 }
 
 /// Enough of a match to recognise it again, never enough to use it.

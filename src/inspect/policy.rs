@@ -76,8 +76,6 @@ pub struct Policy {
     changes: ChangesConfig,
     /// Time to look up the names of hosts that a call would reach; `None` if they are not looked up.
     resolve: Option<Duration>,
-    /// Which weights the model of wording has, if there is one.
-    model: Option<Arc<str>>,
     /// Who else is asked about what servers say.
     classifier: Option<Arc<ClassifierConfig>>,
     /// Reasons for not inspecting content that block its message.
@@ -120,7 +118,6 @@ impl Policy {
         let read_only = ReadOnly::new(name, config, &outbound)?;
         let overlays = Overlays::new(name, config)?;
         let numbers = inbound.rules().iter().any(|rule| matches!(*rule.find, Find::Personal(_)));
-        let model = inbound.rules().iter().find_map(|rule| rule.wording()).map(|model| model.version().into());
         let follows = outbound.rules().iter().any(|rule| matches!(*rule.find, Find::Flow(_)));
         Ok(Self {
             name: name.into(),
@@ -145,7 +142,6 @@ impl Policy {
             schema: config.schema,
             changes: config.changes.clone(),
             resolve: config.places.resolve,
-            model,
             evidence: config.evidence,
             classifier: config.classifier.clone(),
             blocked: config.block_uninspected.clone(),
@@ -232,7 +228,6 @@ impl Policy {
         known: &InspectContext,
     ) -> Inspection {
         let mut inspection = Inspection { classified: known.classified.clone(), ..Inspection::default() };
-        inspection.coverage.model = self.model.clone().filter(|_| direction == Direction::Inbound);
         let classifier = self.classifier.as_deref().map(|config| Classifier { config, said: known.classified.as_deref() });
         let lookup = self.resolve.filter(|_| direction == Direction::Outbound).map(|_| Lookup::new(known.answers.as_deref()));
         let seen = known.memory.as_ref().map(|memory| Seen::new(&memory.prints, memory.from));
@@ -313,7 +308,7 @@ impl Policy {
         let budget = Budget::new(known.work);
         let place = Place { budget: Some(&budget), ..place };
         let mut findings = Vec::new();
-        let mut coverage = Coverage { strings: 1, bytes: text.len(), model: self.model.clone(), ..Coverage::default() };
+        let mut coverage = Coverage { strings: 1, bytes: text.len(), ..Coverage::default() };
         let mut judge = Judge {
             rules: &self.inbound,
             suppressions: &self.suppressions,

@@ -323,8 +323,7 @@ impl<'p> Judge<'p, '_> {
                 item: self.item,
                 reading: same.find(|reading| work::ALL.contains(reading)).or(unread).unwrap_or(hit.reading),
                 evidence: rare.and_then(|rare| rare.evidence.clone()).unwrap_or_else(|| evidence(rule, matched)),
-                detail: Detail::of(rule, hit.reading, base, hit.span.as_ref())
-                    .or_else(|| place.flow.and_then(|here| here.session.source(hit.rule())).map(Detail::Source)),
+                detail: place.flow.and_then(|here| here.session.source(hit.rule())).map(Detail::Source),
                 argument: place.argument.map(Into::into),
                 private: is_private(rule) || matches!(*rule.find, Find::Flow(_)),
                 trace: rare.and_then(|rare| rare.trace.clone()).or_else(|| self.traced(base, hit.span.clone(), place)),

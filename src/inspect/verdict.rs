@@ -107,8 +107,6 @@ pub struct Coverage {
     pub bytes: usize,
     /// What was read of them besides how they came: names of readings.
     pub readings: BTreeSet<&'static str>,
-    /// Which model of wording was asked, if one was.
-    pub model: Option<Arc<str>>,
     /// What was not, and why.
     pub uninspected: Vec<Uninspected>,
 }

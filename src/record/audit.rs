@@ -147,7 +147,6 @@ impl Audit {
             inspect_us: body.took.map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),
             upstream_ms: body.waited,
             rule_set: body.rules.into(),
-            model: body.coverage.model.as_deref().map(Cow::from),
             coverage: if uninspected.is_empty() { "full" } else { "partial" },
             clean: uninspected.is_empty() && findings.is_empty(),
             findings: &|list| findings.iter().take(FINDINGS).for_each(|finding| self.finding(finding, list)),
@@ -198,19 +197,14 @@ impl Audit {
 
     fn finding(&self, finding: &Finding, list: &mut List<'_, object::finding::Object>) {
         let suppressed = finding.suppressed.as_ref();
-        let (mut score, mut source, mut wording) = (None, None, None);
+        let (mut score, mut source) = (None, None);
         match &finding.detail {
             Some(Detail::Score { score: value, by }) => score = Some((*value, by)),
             Some(Detail::Source(from)) => source = Some(from),
-            Some(Detail::Wording(strongest)) => wording = Some(strongest),
             None => {}
         }
         let servers = |list: &mut List<'_, Text>| {
             source.into_iter().flat_map(|from| &from.servers).for_each(|server| list.add(server.to_string().into()));
-        };
-        let phrases = |list: &mut List<'_, object::wording::Object>| {
-            let phrases = wording.into_iter().flatten();
-            phrases.for_each(|(words, points)| list.add(object::Wording { words: self.name(words), points: *points }));
         };
         list.add(object::Finding {
             rule: finding.rule.as_str().into(),
@@ -228,7 +222,6 @@ impl Audit {
             by: score.map(|(_, by)| self.name(by)),
             source: source.map(|_| &servers as Fill<'_, Text>),
             source_age: source.and_then(|from| from.age).map(|age| age.as_secs()),
-            wording: wording.map(|_| &phrases as Fill<'_, object::wording::Object>),
         });
     }
 

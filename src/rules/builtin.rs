@@ -86,7 +86,6 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/signals/languages-orders.toml", include_str!("../../rules/inbound/signals/languages-orders.toml")),
     ("rules/inbound/signals/languages-answers.toml", include_str!("../../rules/inbound/signals/languages-answers.toml")),
     ("rules/inbound/signals/pretexts.toml", include_str!("../../rules/inbound/signals/pretexts.toml")),
-    ("rules/inbound/signals/wording.toml", include_str!("../../rules/inbound/signals/wording.toml")),
     ("rules/inbound/signals/sums.toml", include_str!("../../rules/inbound/signals/sums.toml")),
     ("rules/inbound/signals/plain-words.toml", include_str!("../../rules/inbound/signals/plain-words.toml")),
     ("rules/inbound/redact/emails.toml", include_str!("../../rules/inbound/redact/emails.toml")),

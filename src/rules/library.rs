@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex};
 
-use crate::config::{ModelConfig, PolicyConfig};
+use crate::config::PolicyConfig;
 use crate::detect::Surface;
 use crate::document::{Fault, suggest};
 use crate::message::Direction;
 
 use super::set::Compiled;
-use super::{Action, Find, Only, Rule, RuleId, RuleSet, builtin, file, try_cases, wording};
+use super::{Action, Find, Only, Rule, RuleId, RuleSet, builtin, file, try_cases};
 
 /// Largest rule file, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
@@ -106,15 +106,12 @@ impl Library {
         let mut faults = self.unknown(policy);
         let overrides: HashMap<&RuleId, _> =
             policy.overrides.iter().filter_map(|(id, change)| Some((&self.find(id)?.id, change))).collect();
-        let model = wording::model(policy).map_err(|fault| vec![fault])?;
         let mut wanted = Vec::new();
         for rule in self.rules.iter().filter(|rule| rule.direction == direction) {
             // The narrowest pack that the policy names decides: `ops = true` with `git = false` is all of `ops` but `git`.
             let pack = rule.packs.iter().rev().find_map(|pack| policy.packs.get(pack));
             let change = overrides.get(&rule.id);
             let enabled = change.and_then(|change| change.enabled).or(pack.copied()).unwrap_or(rule.enabled);
-            let enabled = enabled && (policy.model != ModelConfig::Off || wording::of(rule).is_none());
-            let rule = &model.as_ref().and_then(|model| wording::with(rule, model)).unwrap_or_else(|| rule.clone());
             match change.and_then(|change| change.action).filter(|action| *action != rule.action) {
                 _ if !enabled => {}
                 None => wanted.push(rule.clone()),

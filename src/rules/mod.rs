@@ -8,12 +8,10 @@ mod library;
 mod only;
 mod set;
 mod trial;
-mod wording;
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::detect::model::Model;
 use crate::detect::pattern::Regex;
 use crate::message::Direction;
 
@@ -69,11 +67,6 @@ impl Rule {
     /// Its cases.
     pub fn cases(&self) -> &Cases {
         self.cases.as_ref().unwrap_or_else(|| builtin::cases(self))
-    }
-
-    /// The model that it asks, if it asks one.
-    pub fn wording(&self) -> Option<&Model> {
-        wording::of(self).map(|wording| wording.model.as_ref())
     }
 
     /// Compiles its regexes, which otherwise waits for the first text that calls for them.

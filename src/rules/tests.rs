@@ -183,3 +183,16 @@ fn only_limits_where_a_rule_looks() {
     };
     assert_eq!((count(&place), count(&Place { hidden: true, ..place }), count(&Place { tool: Some("x"), ..place })), (1, 0, 0));
 }
+
+#[test]
+fn a_strict_policy_leaves_out_the_rules_that_are_only_likely() {
+    let mut strict = PolicyConfig::default();
+    strict.packs.insert("likely".into(), false);
+    let library = Library::builtin();
+    let ids = |policy: &PolicyConfig| -> Vec<String> {
+        library.set(Direction::Inbound, policy).unwrap().rules().iter().map(|rule| rule.id.to_string()).collect()
+    };
+    let (usual, strict) = (ids(&PolicyConfig::default()), ids(&strict));
+    assert!(usual.contains(&"steering-text".to_owned()) && !strict.contains(&"steering-text".to_owned()));
+    assert!(strict.contains(&"steering-text-clear".to_owned()) && strict.contains(&"override-instructions".to_owned()));
+}

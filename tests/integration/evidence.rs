@@ -19,7 +19,7 @@ use super::servers::free_port;
 /// `KILLS=2000 LYCHGATE=target/release/lychgate cargo test --test integration killed_under_load -- --nocapture`
 const KILLS: usize = 20;
 /// Without rules a build for tests starts fast.
-const QUICK: &str = "rules = []\nmode = \"observe\"\nmodel = \"off\"";
+const QUICK: &str = "rules = []\nmode = \"observe\"";
 /// Agents that call at once.
 const AGENTS: usize = 6;
 const WAIT: Duration = Duration::from_secs(30);

@@ -264,7 +264,7 @@ fn what_was_kept_sealed_is_judged_again_as_it_was() {
     assert_eq!((code, &report["replayed"]), (0, &3.into()), "{report}");
     assert!(report.to_string().contains("\"unchanged\":3") && !report.to_string().contains(&token), "{report}");
     // Without the rule that takes it out, the answer passes: the whole of it was judged.
-    std::fs::write(bench.path("next.toml"), "[policy.default]\nrules = []\nmode = \"observe\"\nmodel = \"off\"\n").unwrap();
+    std::fs::write(bench.path("next.toml"), "[policy.default]\nrules = []\nmode = \"observe\"\n").unwrap();
     let (code, told, err) =
         bench.lychgate(&["replay", "--policy-config", "next.toml", "--config", "gate.toml", "--log", "a.jsonl"]);
     assert!(code == 1 && told.contains("newly passed"), "{code} {told}{err}");

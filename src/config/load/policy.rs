@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{InstructionFiles, Keeps, ModelConfig, Override, PolicyConfig, RenderPages};
+use crate::config::{InstructionFiles, Keeps, Override, PolicyConfig, RenderPages};
 use crate::document::{Located, Table, suggest};
 use crate::inspect::Unread;
 use crate::rules::Action;
@@ -49,7 +49,6 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     if table.choice("profile", &PROFILES) == Some(true) {
         made.packs.entry(LIKELY.to_owned()).or_insert(false);
     }
-    made.model = model(table, reader);
     if let Some(all) = table.table("override") {
         for rule in all.keys() {
             if let Some(change) = all.table(&rule.value) {
@@ -109,18 +108,6 @@ fn block_uninspected(policy: &Table<'_>) -> Vec<Unread> {
         known.map(|(_, reason)| *reason)
     };
     policy.strings("block_uninspected").into_iter().filter_map(reason).collect()
-}
-
-/// Which weights the model of wording has: `builtin`, `off`, or a path.
-fn model(policy: &Table<'_>, reader: &Reader<'_>) -> ModelConfig {
-    match policy.string("model").as_ref().map(|written| written.value.as_str()) {
-        None | Some("off") => ModelConfig::Off,
-        Some(BUILTIN) => ModelConfig::Builtin,
-        Some(_) => reader.file(policy, "model").map_or(ModelConfig::Off, |path| {
-            reader.watch(&path);
-            ModelConfig::File(path)
-        }),
-    }
 }
 
 fn sizes(policy: &Table<'_>, key: &str) -> BTreeMap<String, usize> {

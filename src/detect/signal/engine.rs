@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::window::{Event, Window, windows};
-use super::{Spec, Sum, Wording, ordered};
+use super::{Spec, Sum, ordered};
 use crate::detect::search::{Class, Engine, Phrase, Scan};
 use crate::detect::{Match, Place};
 use crate::message::{Direction, Role};
@@ -11,8 +11,6 @@ use crate::text::{REJOINED, Reading, Text, Way};
 
 /// Phrases worth so much are anchors: nothing adds up without one of them, so the others are looked for around them only.
 const ANCHOR: i32 = 32;
-/// How far from talk of attacks a model's word counts.
-const MENTION_BYTES: usize = 300;
 /// Shorter keys are not looked at.
 const KEY_BYTES: usize = 40;
 /// How far around.
@@ -28,8 +26,6 @@ pub(in crate::detect) struct Signals {
     weights: Vec<(usize, usize, i32)>,
     /// Phrases that count with the command after them.
     ordering: Vec<usize>,
-    /// Models, each with its place in `weights`.
-    wordings: Vec<(usize, Wording)>,
     sums: Vec<SumRule>,
 }
 
@@ -45,7 +41,7 @@ struct SumRule {
 impl Signals {
     /// Adds the phrases to those that are searched for.
     pub(in crate::detect) fn new<'s>(rules: &[(usize, &'s Spec)], phrases: &mut Vec<Phrase<'s>>) -> Self {
-        let (mut weights, mut wordings, mut sums, mut ordering) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut weights, mut sums, mut ordering) = (Vec::new(), Vec::new(), Vec::new());
         let mut intents: Vec<&'s str> = Vec::new();
         let mut number = |intent: &'s str| {
             intents.iter().position(|known| *known == intent).unwrap_or_else(|| {
@@ -58,10 +54,6 @@ impl Signals {
                 Spec::Sum(sum) => {
                     let intents = sum.intents.iter().map(|intent| number(intent)).collect();
                     sums.push(SumRule { rule: *rule, sum: sum.clone(), intents });
-                }
-                Spec::Wording(wording) => {
-                    wordings.push((weights.len(), wording.clone()));
-                    weights.push((*rule, number(&wording.intent), wording.most));
                 }
                 Spec::Phrase(phrase) => {
                     let intent = number(&phrase.intent);
@@ -76,7 +68,7 @@ impl Signals {
                 }
             }
         }
-        Self { weights, ordering, wordings, sums }
+        Self { weights, ordering, sums }
     }
 
     /// The rule of a phrase.
@@ -91,29 +83,10 @@ impl Signals {
         self.find(searched, Class::Anchor, 0..text.len(), place, &mut events);
         let regions = if place.trial { std::iter::once(0..text.len()).collect() } else { around(text, &events) };
         for region in regions {
-            self.find(searched, Class::Other, region.clone(), place, &mut events);
-            self.judge_wording(text, region, &mut events);
+            self.find(searched, Class::Other, region, place, &mut events);
         }
         let windows = windows(text, &mut events);
         (events, windows)
-    }
-
-    /// What the models say of each window around.
-    fn judge_wording(&self, text: &str, region: Range<usize>, events: &mut Vec<Event>) {
-        let Some(part) = text.get(region.clone()) else { return };
-        // Texts about attacks have their words: of them the model knows no better than chance.
-        let mut mentions: Vec<usize> = events.iter().filter(|event| event.weight < 0).map(|event| event.span.start).collect();
-        mentions.sort_unstable();
-        for (phrase, wording) in &self.wordings {
-            let Some((_, intent, most)) = self.weights.get(*phrase) else { continue };
-            wording.model.windows(part, |span, points| {
-                let (span, weight) = (region.start + span.start..region.start + span.end, points.min(*most));
-                let near = mentions.partition_point(|start| *start < span.start.saturating_sub(MENTION_BYTES));
-                if mentions.get(near).is_none_or(|start| *start > span.end.saturating_add(MENTION_BYTES)) {
-                    events.push(Event { span, phrase: *phrase, intent: *intent, weight, everywhere: false });
-                }
-            });
-        }
     }
 
     fn find(&self, searched: &Searched<'_>, class: Class, region: Range<usize>, place: &Place<'_>, events: &mut Vec<Event>) {

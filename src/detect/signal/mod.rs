@@ -8,9 +8,7 @@ pub(super) use engine::{Searched, Signals};
 pub use ordered::OrderedCommands;
 
 use std::fmt;
-use std::sync::Arc;
 
-use super::model::Model;
 use super::pattern::long_enough;
 use super::phrases::Phrases;
 use super::search;
@@ -25,21 +23,8 @@ pub struct Signal;
 pub enum Spec {
     /// A phrase, and how much it weighs.
     Phrase(Phrase),
-    /// Wording that a model knows from attacks.
-    Wording(Wording),
     /// Signals that stand close together and come to so much.
     Sum(Sum),
-}
-
-/// What a model says of a window, as a signal.
-#[derive(Clone, Debug)]
-pub struct Wording {
-    /// Counted as one with the phrases of this intent.
-    pub intent: String,
-    /// Most points that it adds.
-    pub most: i32,
-    /// The weights.
-    pub model: Arc<Model>,
 }
 
 /// A signal.
@@ -81,7 +66,7 @@ impl Spec {
     pub fn compile(&self) -> Result<(), String> {
         match self {
             Self::Phrase(phrase) => phrase.search.compile(),
-            Self::Wording(_) | Self::Sum(_) => Ok(()),
+            Self::Sum(_) => Ok(()),
         }
     }
 }
@@ -92,7 +77,6 @@ impl fmt::Debug for Spec {
         match self {
             Self::Phrase(Phrase { intent, weight, orders_command: false, search }) => write!(f, "{intent} {weight} {search:?}"),
             Self::Phrase(Phrase { intent, weight, search, .. }) => write!(f, "{intent} {weight} command {search:?}"),
-            Self::Wording(wording) => write!(f, "{wording:?}"),
             Self::Sum(sum) => write!(f, "{sum:?}"),
         }
     }
@@ -102,13 +86,7 @@ impl Kind for Signal {
     type Spec = Spec;
 
     fn read(table: &Table<'_>) -> Option<Spec> {
-        let spec = if table.has("sum") {
-            sum(table).map(Spec::Sum)
-        } else if table.has("model") {
-            wording(table).map(Spec::Wording)
-        } else {
-            phrase(table).map(Spec::Phrase)
-        };
+        let spec = if table.has("sum") { sum(table).map(Spec::Sum) } else { phrase(table).map(Spec::Phrase) };
         table.finish();
         spec
     }
@@ -127,13 +105,6 @@ fn sum(table: &Table<'_>) -> Option<Sum> {
     let (disguise, odd, encoded, hidden) = (extra("disguise"), extra("odd"), extra("encoded"), extra("hidden"));
     let intents = table.strings("intents").into_iter().map(|intent| intent.value).collect();
     Some(Sum { points: points(table, "sum")?, disguise: disguise?, odd: odd?, encoded: encoded?, hidden: hidden?, intents })
-}
-
-fn wording(table: &Table<'_>) -> Option<Wording> {
-    let intent = table.required("intent", "phrases of one intent and the model count once, the weightiest");
-    let most = points(table, "model");
-    let model = Model::builtin().map_err(|message| table.fault_of("model", format!("the built-in model: {message}"), None));
-    Some(Wording { intent: intent?.value, most: most?, model: model.ok()? })
 }
 
 fn phrase(table: &Table<'_>) -> Option<Phrase> {

@@ -83,9 +83,6 @@ kinds! {
     /// A whole number from 1.
     Ordinal: u64 => u64, r#""type": "integer", "minimum": 1"#,
         |value, out| out.push_str(Decimal::of(value).as_str()), |json| json.raw().parse().ok();
-    /// A whole number, which may be negative.
-    Integer: i32 => i64, r#""type": "integer""#,
-        |value, out| { let _infallible = write!(out, "{value}"); }, |json| json.raw().parse().ok();
     /// A score, with four decimals.
     Score: f64 => f64, r#""type": "number", "minimum": 0"#,
         |value, out| { let _infallible = write!(out, "{value:.4}"); }, |json| json.raw().parse().ok();

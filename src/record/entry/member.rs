@@ -124,8 +124,6 @@ members! {
     rules: ListOf<Text> = "rules";
     /// Digest of the rules that judged it.
     rule_set: Text = "rule_set";
-    /// The wording model that was used, by name and digest. Not a language model, so not `gen_ai.request.model`.
-    model: Text = "model";
     /// Duration of the inspection, in microseconds.
     inspect_us: Number = "inspect_us";
     /// Time until the server responded, in milliseconds.

@@ -1,6 +1,6 @@
 //! The objects within a line, each with its members.
 
-use super::kind::{Integer, Kind, ListOf, Millis, Number, Score, Text, True, Word};
+use super::kind::{Kind, ListOf, Millis, Number, Score, Text, True, Word};
 #[cfg(test)]
 use super::schema::CAPTIONS;
 #[cfg(test)]
@@ -100,8 +100,6 @@ object! {
         may source: ListOf<Text> = "source";
         /// Age of the matched piece, in seconds.
         may source_age: Number = "source_age_s";
-        /// The phrases with the highest weight.
-        may wording: ListOf<super::wording::Object> = "wording";
     }
 }
 
@@ -142,15 +140,5 @@ object! {
         need sha256: Text = "sha256";
         /// Its length in bytes.
         need length: Number = "length";
-    }
-}
-
-object! {
-    /// A phrase and its weight.
-    wording Wording {
-        /// The words; secrets are masked.
-        need words: Text = "words";
-        /// Their weight.
-        need points: Integer = "points";
     }
 }

@@ -163,12 +163,11 @@ fn object((object, members): &(Group, Vec<MemberDoc>)) -> String {
     )
 }
 
-fn objects() -> [(Group, Vec<MemberDoc>); 5] {
-    use object::{classifier, evidence, finding, uninspected, wording};
+fn objects() -> [(Group, Vec<MemberDoc>); 4] {
+    use object::{classifier, evidence, finding, uninspected};
     [
         (finding::described(), finding::all()),
         (evidence::described(), evidence::all()),
-        (wording::described(), wording::all()),
         (uninspected::described(), uninspected::all()),
         (classifier::described(), classifier::all()),
     ]

@@ -239,7 +239,6 @@ pub(super) const TESTS: &[(&str, &str)] = &[
         "policy.*.flow.untrusted",
         "tests/integration/options/traffic.rs::what_is_private_untrusted_and_outward_is_watched_where_it_is_named",
     ),
-    ("policy.*.model", "tests/integration/options/traffic.rs::the_model_is_asked_where_the_policy_says_so"),
     ("policy.*.pins.capability-grown", "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class"),
     ("policy.*.pins.cosmetic", "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class"),
     ("policy.*.pins.new", "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class"),
