@@ -32,7 +32,7 @@ const CACHES_BYTES: usize = 8 << 20;
 /// Regexes that are searched for together.
 pub(super) struct Automaton {
     /// Each with its index among the regexes of its rule.
-    sources: Vec<(usize, String)>,
+    sources: Vec<(usize, Arc<str>)>,
     compiled: ArcSwapOption<Compiled>,
     /// Whether it was needed since the last search for something to drop.
     used: AtomicBool,
@@ -93,7 +93,7 @@ thread_local! {
 }
 
 impl Automaton {
-    pub(super) fn new(sources: Vec<(usize, String)>) -> Arc<Self> {
+    pub(super) fn new(sources: Vec<(usize, Arc<str>)>) -> Arc<Self> {
         Arc::new(Self { sources, compiled: ArcSwapOption::empty(), used: AtomicBool::new(false) })
     }
 
@@ -138,8 +138,8 @@ fn keep(new: &Arc<Automaton>) {
 impl Compiled {
     /// # Errors
     /// Which bound the regexes break.
-    pub(super) fn new(sources: &[(usize, String)]) -> Result<Self, String> {
-        let nfa = program(sources.iter().map(|(_, source)| source.as_str()), false)?;
+    pub(super) fn new(sources: &[(usize, Arc<str>)]) -> Result<Self, String> {
+        let nfa = program(sources.iter().map(|(_, source)| &**source), false)?;
         Ok(Self {
             id: IDS.fetch_add(1, Ordering::Relaxed),
             sources: sources.iter().map(|(index, _)| *index).collect(),
@@ -177,7 +177,7 @@ impl Compiled {
 
     fn backward(&self, unit: &Automaton) -> Option<&DFA> {
         let made = || {
-            let nfa = program(unit.sources.iter().map(|(_, source)| source.as_str()), true).ok()?;
+            let nfa = program(unit.sources.iter().map(|(_, source)| &**source), true).ok()?;
             lazily(&nfa, MatchKind::All)
         };
         self.backward.get_or_init(made).as_ref()

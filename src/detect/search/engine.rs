@@ -114,6 +114,11 @@ impl Engine {
         }
         made.word_starts.push(index(made.word_uses.len()));
         made.words = Words::new(&wanted.words);
+        made.word_starts.shrink_to_fit();
+        made.word_uses.shrink_to_fit();
+        made.uses.shrink_to_fit();
+        made.units.shrink_to_fit();
+        made.rules.shrink_to_fit();
         made
     }
 

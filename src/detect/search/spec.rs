@@ -1,6 +1,7 @@
 //! What a rule of the kinds `pattern` and `signal` looks for: regexes, and keywords near them.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::automaton::Compiled;
 use super::literals::{self, Branch};
@@ -14,7 +15,7 @@ pub struct Spec {
     /// One of these is near every match, in any case. May be empty.
     pub keywords: Vec<String>,
     /// The regexes: any of them is enough.
-    pub any: Vec<String>,
+    pub any: Vec<Arc<str>>,
     /// Their branches, each with the index of its regex.
     pub(super) branches: Vec<(usize, Branch)>,
 }
@@ -25,6 +26,7 @@ impl Spec {
     /// # Errors
     /// What is wrong with which of them, by their indices.
     pub(in crate::detect) fn new(keywords: Vec<String>, any: Vec<String>) -> Result<Self, Vec<(usize, String)>> {
+        let any: Vec<Arc<str>> = any.into_iter().map(Arc::from).collect();
         let (mut branches, mut wrong) = (Vec::new(), Vec::new());
         for (at, source) in any.iter().enumerate() {
             match branches_of(source) {
@@ -32,6 +34,7 @@ impl Spec {
                 Err(message) => wrong.push((at, message)),
             }
         }
+        branches.shrink_to_fit();
         if wrong.is_empty() { Ok(Self { keywords, any, branches }) } else { Err(wrong) }
     }
 
@@ -45,7 +48,7 @@ impl Spec {
     /// # Errors
     /// Which bound they break.
     pub fn compile(&self) -> Result<(), String> {
-        let sources: Vec<(usize, String)> = self.any.iter().cloned().enumerate().collect();
+        let sources: Vec<(usize, Arc<str>)> = self.any.iter().cloned().enumerate().collect();
         Compiled::new(&sources).map(|_| ())
     }
 }
@@ -53,8 +56,8 @@ impl Spec {
 /// What decides what is found, and nothing else: it is part of a set's digest.
 impl fmt::Debug for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [keywords, any] =
-            [&self.keywords, &self.any].map(|texts| texts.iter().map(|text| Verbatim(text)).collect::<Vec<_>>());
+        let keywords: Vec<_> = self.keywords.iter().map(|text| Verbatim(text)).collect();
+        let any: Vec<_> = self.any.iter().map(|text| Verbatim(text)).collect();
         f.debug_struct("Spec").field("keywords", &keywords).field("any", &any).finish_non_exhaustive()
     }
 }
@@ -94,7 +97,7 @@ mod tests {
         let library = Library::builtin();
         let mut tried = 0;
         for rule in library.rules() {
-            let sources: &[String] = match rule.find.as_ref() {
+            let sources: &[Arc<str>] = match rule.find.as_ref() {
                 Find::Pattern(spec) => &spec.any,
                 Find::Signal(signal::Spec::Phrase(phrase)) => &phrase.search.any,
                 _ => continue,
