@@ -11,9 +11,10 @@ use clap::{Args as ClapArgs, Subcommand};
 mod cost;
 
 use super::progress::patiently;
+use crate::detect::command::PROGRAM_FILES;
 use crate::document::Fault;
 use crate::message::Direction;
-use crate::rules::{Action, BUILTIN_FILES, BUILTIN_README, Library, Rule, try_cases};
+use crate::rules::{Action, BUILTIN_FILES, BUILTIN_README, Library, Rule};
 
 /// What the verb is asked.
 #[derive(ClapArgs, Debug)]
@@ -77,7 +78,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 }
 
 fn test(paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let try_all = || Library::read(paths.is_empty(), paths).and_then(|library| try_cases(library.rules()));
+    let try_all = || Library::read(paths.is_empty(), paths).and_then(|library| library.try_cases());
     match patiently("trying every case of every rule", err, try_all)? {
         Ok(trial) => {
             writeln!(out, "{trial}")?;
@@ -246,8 +247,12 @@ fn change(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
 
 fn export(directory: &Path, force: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let named = |name: &str| directory.join(name.strip_prefix("rules/").unwrap_or(name));
-    let files: Vec<(PathBuf, &str)> =
-        BUILTIN_FILES.iter().chain(&[("README.md", BUILTIN_README)]).map(|(name, text)| (named(name), *text)).collect();
+    let files: Vec<(PathBuf, &str)> = BUILTIN_FILES
+        .iter()
+        .chain(&PROGRAM_FILES)
+        .chain(&[("README.md", BUILTIN_README)])
+        .map(|(name, text)| (named(name), *text))
+        .collect();
     let there: Vec<&PathBuf> = files.iter().map(|(path, _)| path).filter(|path| path.symlink_metadata().is_ok()).collect();
     if !there.is_empty() && !force {
         for path in &there {
@@ -320,7 +325,7 @@ mod tests {
         let directory = dir.path().join("mine");
         let export = |force| described(Verb::Export { directory: directory.clone(), force });
         let (code, out, _) = export(false);
-        assert_eq!((code, out.lines().count()), (0, BUILTIN_FILES.len() + 1));
+        assert_eq!((code, out.lines().count()), (0, BUILTIN_FILES.len() + PROGRAM_FILES.len() + 1));
         assert_eq!(
             described(Verb::Test { paths: vec![directory.clone()], texts: vec![], cost_bytes_per_kilobyte: None }).1,
             described(Verb::Test { paths: vec![], texts: vec![], cost_bytes_per_kilobyte: None }).1

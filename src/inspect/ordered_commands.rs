@@ -27,7 +27,7 @@ impl<'p> OrderedCommands<'p> {
     }
 
     fn judge(&self, command: &str) -> Option<&'p str> {
-        let script = Script::new(command, ReadAs::Shell);
+        let script = Script::new(command, ReadAs::Shell).knowing(self.rules.programs());
         let place = Place {
             direction: Direction::Outbound,
             surface: Surface::Arguments,

@@ -155,7 +155,7 @@ impl Outbound<'_> {
     where
         Self: 't,
     {
-        let script = Script::new(text, read_as);
+        let script = Script::new(text, read_as).knowing(self.policy.outbound.programs());
         match self.known.memory.as_ref().map(|memory| &*memory.files).filter(|files| !files.is_empty()) {
             Some(files) => script.after(files),
             None => script,

@@ -102,7 +102,7 @@ const WITHOUT_CASES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/witho
 
 /// The cases of each rule, by its file and its name.
 static CASES: LazyLock<HashMap<(Arc<str>, RuleId), Cases>> = LazyLock::new(|| {
-    let rules = FILES.iter().filter_map(|(name, text)| file::read(name, text, true).ok()).flatten();
+    let rules = FILES.iter().filter_map(|(name, text)| file::read(name, text, true).ok()).flat_map(|file| file.rules);
     rules.filter_map(|rule| Some(((rule.file, rule.id), rule.cases?))).collect()
 });
 
@@ -128,6 +128,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
+    use crate::detect::command::PROGRAM_FILES;
 
     fn files_in(folder: &Path) -> Vec<PathBuf> {
         let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -142,7 +143,7 @@ mod tests {
             .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
             .map(|path| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned())
             .collect();
-        let mut built_in: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
+        let mut built_in: Vec<&str> = FILES.iter().chain(&PROGRAM_FILES).map(|(name, _)| *name).collect();
         there.sort();
         built_in.sort_unstable();
         assert_eq!(built_in, there);
@@ -150,8 +151,8 @@ mod tests {
 
     #[test]
     fn cases_are_left_out_and_found_again() {
-        let rules: Vec<Rule> = FILES.iter().flat_map(|(name, text)| file::read(name, text, true).unwrap()).collect();
-        let without: Vec<Rule> = without_cases().flat_map(|(name, text)| file::read(name, text, true).unwrap()).collect();
+        let rules: Vec<Rule> = FILES.iter().flat_map(|(name, text)| file::read(name, text, true).unwrap().rules).collect();
+        let without: Vec<Rule> = without_cases().flat_map(|(name, text)| file::read(name, text, true).unwrap().rules).collect();
         assert_eq!(rules.len(), without.len());
         for (rule, without) in rules.iter().zip(&without) {
             assert!(rule.cases.is_some() && without.cases.is_none(), "`{}`", rule.id);

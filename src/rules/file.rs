@@ -9,18 +9,25 @@ use crate::detect::pattern::Regex;
 use crate::document::{self, Fault, Located, Table};
 use crate::message::Direction;
 
-use super::{Action, Case, Cases, Find, Only, Rule, RuleId, Severity, fragments};
+use super::{Action, Case, Cases, Find, Only, ProgramEntry, Rule, RuleId, Severity, fragments};
 
 /// The newest format of rule files that this version reads.
 const FORMAT: u64 = 1;
 /// Maximum number of characters of a rule's id: it is a metric label and stands in each refusal.
 const ID_CHARACTERS: usize = 64;
 
-/// Reads the rules of one file. Faults contain `name`.
+/// What a rule file holds.
+#[derive(Debug, Default)]
+pub(super) struct RuleFile {
+    pub(super) rules: Vec<Rule>,
+    pub(super) programs: Vec<ProgramEntry>,
+}
+
+/// Reads one file. Faults contain `name`.
 ///
 /// # Errors
 /// Every fault of the file.
-pub(super) fn read(name: &str, text: &str, builtin: bool) -> Result<Vec<Rule>, Vec<Fault>> {
+pub(super) fn read(name: &str, text: &str, builtin: bool) -> Result<RuleFile, Vec<Fault>> {
     let edit = |root: &mut DeTable<'_>, note: &mut dyn FnMut(&Range<usize>, String, String)| {
         fragments::expand(root, text).into_iter().for_each(|fault| note(&fault.span, fault.message, fault.hint));
     };
@@ -45,13 +52,24 @@ pub(super) fn read(name: &str, text: &str, builtin: bool) -> Result<Vec<Rule>, V
             file: name.into(),
             builtin,
         };
-        let tables = root.tables("rule");
-        if tables.is_empty() {
+        let (tables, programs) = (root.tables("rule"), root.tables("program"));
+        if tables.is_empty() && programs.is_empty() {
             root.fault("no rules", Some("start each with `[[rule]]`"));
         }
+        if !programs.is_empty() && shared.direction == Some(Direction::Inbound) {
+            root.fault_of(
+                "direction",
+                "`[[program]]` tables are about commands that agents send",
+                Some("write `direction = \"outbound\"`"),
+            );
+        }
         let rules: Vec<Option<Rule>> = tables.iter().map(|table| rule(table, &shared)).collect();
+        let programs: Vec<Option<ProgramEntry>> = programs.iter().map(|table| ProgramEntry::read(table, &shared.file)).collect();
         root.finish();
-        rules.into_iter().collect()
+        Some(RuleFile {
+            rules: rules.into_iter().collect::<Option<_>>()?,
+            programs: programs.into_iter().collect::<Option<_>>()?,
+        })
     })
 }
 
@@ -139,7 +157,7 @@ fn slug(table: &Table<'_>, key: &str, name: &Located<String>) -> bool {
     good
 }
 
-fn filled(table: &Table<'_>, key: &str, hint: &str) -> Option<String> {
+pub(super) fn filled(table: &Table<'_>, key: &str, hint: &str) -> Option<String> {
     let text = table.required(key, hint)?;
     if text.value.trim().is_empty() {
         table.fault_at(&text.place, format!("`{key}` is empty"), Some(hint));
@@ -147,7 +165,7 @@ fn filled(table: &Table<'_>, key: &str, hint: &str) -> Option<String> {
     Some(text.value)
 }
 
-fn cases(table: &Table<'_>, key: &str, hint: &str) -> Vec<Case> {
+pub(super) fn cases(table: &Table<'_>, key: &str, hint: &str) -> Vec<Case> {
     if !table.has(key) {
         table.missing(key, hint);
         return Vec::new();

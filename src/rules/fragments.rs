@@ -333,7 +333,7 @@ mod tests {
         );
         let before = std::time::Instant::now();
         for open in [r"\x{", "{a", r"\b{", "{a{"] {
-            assert!(references(&open.repeat(300_000)).is_empty(), "{open}");
+            assert!(references(&open.repeat(60_000)).is_empty(), "{open}");
         }
         assert!(before.elapsed() < std::time::Duration::from_secs(5), "{:?}", before.elapsed());
     }

@@ -6,11 +6,12 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::config::PolicyConfig;
 use crate::detect::Surface;
+use crate::detect::command::Programs;
 use crate::document::{Fault, suggest};
 use crate::message::Direction;
 
 use super::set::Compiled;
-use super::{Action, Find, Only, Rule, RuleId, RuleSet, builtin, file, try_cases};
+use super::{Action, Find, Only, ProgramEntry, Rule, RuleId, RuleSet, Trial, builtin, file, try_cases};
 
 /// Largest rule file, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
@@ -21,7 +22,7 @@ const FILES: usize = 1000;
 static BUILTIN: LazyLock<(Vec<Arc<Rule>>, Vec<Fault>)> = LazyLock::new(|| {
     let (mut rules, mut faults) = (Vec::new(), Vec::new());
     let files = builtin::without_cases().map(|(name, text)| (name.to_owned(), Ok(text.to_owned())));
-    add_layer(&mut rules, &mut faults, true, files);
+    add_layer(&mut rules, &mut Vec::new(), &mut faults, true, files);
     (rules, faults)
 });
 
@@ -31,6 +32,9 @@ pub struct Library {
     rules: Vec<Arc<Rule>>,
     /// Built-in rules that are not used, since another rule has their id.
     replaced: Vec<Arc<Rule>>,
+    /// Tables of programs beside the built-in ones.
+    own_programs: Vec<ProgramEntry>,
+    programs: Arc<Programs>,
     compiled: Mutex<HashMap<String, Arc<Compiled>>>,
 }
 
@@ -51,28 +55,57 @@ impl Library {
     pub fn load(builtin: bool, folders: &[PathBuf]) -> Result<Self, Vec<Fault>> {
         let library = Self::read(builtin, folders)?;
         let own: Vec<_> = library.rules.iter().filter(|rule| !rule.builtin).cloned().collect();
-        let trial = try_cases(&own)?;
+        let trial = library.trial(&own, &library.own_programs)?;
         if trial.wrong.is_empty() { Ok(library) } else { Err(trial.wrong.iter().map(super::FailedCase::fault).collect()) }
     }
 
-    /// The same without trying any case.
+    /// Tries every rule and every table of programs against its own cases, the built-in tables too if there are built-in rules.
+    ///
+    /// # Errors
+    /// Rules that cannot be compiled.
+    pub fn try_cases(&self) -> Result<Trial, Vec<Fault>> {
+        let builtin = if self.rules.iter().any(|rule| rule.builtin) { ProgramEntry::builtin()? } else { Vec::new() };
+        let replaced = |entry: &ProgramEntry| self.own_programs.iter().any(|own| own.table.id == entry.table.id);
+        let kept = builtin.into_iter().filter(|entry| !replaced(entry));
+        self.trial(&self.rules, &kept.chain(self.own_programs.iter().cloned()).collect::<Vec<_>>())
+    }
+
+    fn trial(&self, rules: &[Arc<Rule>], programs: &[ProgramEntry]) -> Result<Trial, Vec<Fault>> {
+        let mut trial = try_cases(rules)?;
+        if !programs.is_empty() {
+            trial.programs = programs.len();
+            trial.cases += programs.iter().map(|entry| entry.cases.catches.len() + entry.cases.spares.len()).sum::<usize>();
+            trial.wrong.extend(ProgramEntry::try_cases(programs, &ProgramEntry::rules()?, &self.programs));
+        }
+        Ok(trial)
+    }
+
+    /// The same as [`Library::load`] without trying any case.
     ///
     /// # Errors
     /// Every fault of every file.
     pub fn read(builtin: bool, folders: &[PathBuf]) -> Result<Self, Vec<Fault>> {
         let (mut rules, mut faults) = if builtin { BUILTIN.clone() } else { Default::default() };
-        let mut replaced = Vec::new();
+        let (mut replaced, mut own_programs) = (Vec::new(), Vec::<ProgramEntry>::new());
         for folder in folders {
             match files(folder) {
                 Ok(files) => {
                     let files = files.into_iter().map(|path| (path.display().to_string(), read(&path)));
-                    replaced.extend(add_layer(&mut rules, &mut faults, false, files));
+                    replaced.extend(add_layer(&mut rules, &mut own_programs, &mut faults, false, files));
                 }
                 Err(fault) => faults.push(fault),
             }
         }
         replaced.retain(|rule| rule.builtin);
-        if faults.is_empty() { Ok(Self { rules, replaced, compiled: Mutex::default() }) } else { Err(faults) }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let programs = if own_programs.is_empty() {
+            Programs::builtin().clone()
+        } else {
+            Arc::new(Programs::with(own_programs.iter().map(|entry| &entry.table)))
+        };
+        Ok(Self { rules, replaced, own_programs, programs, compiled: Mutex::default() })
     }
 
     /// Every rule, switched on or not, in the order of the files.
@@ -131,12 +164,13 @@ impl Library {
     }
 
     fn compile(&self, direction: Direction, rules: Vec<Arc<Rule>>) -> Result<RuleSet, Vec<Fault>> {
-        let digest = RuleSet::digest_of(direction, &rules);
+        let own = self.own_programs.iter().filter(|_| direction == Direction::Outbound).map(|entry| &entry.table);
+        let digest = RuleSet::digest_of(direction, &rules, own);
         let mut compiled = self.compiled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(known) = compiled.get(&digest) {
             return Ok(RuleSet::from(known.clone()));
         }
-        let made = Arc::new(Compiled::new(direction, rules, digest.clone())?);
+        let made = Arc::new(Compiled::new(direction, rules, self.programs.clone(), digest.clone())?);
         compiled.insert(digest, made.clone());
         Ok(RuleSet::from(made))
     }
@@ -199,14 +233,18 @@ fn nearest(name: &str, known: &[&str]) -> String {
 /// Puts a layer of files onto the rules below it. Returns the rules that it replaces.
 fn add_layer(
     rules: &mut Vec<Arc<Rule>>,
+    programs: &mut Vec<ProgramEntry>,
     faults: &mut Vec<Fault>,
     builtin: bool,
     files: impl Iterator<Item = (String, Result<String, Fault>)>,
 ) -> Vec<Arc<Rule>> {
-    let mut layer: Vec<Arc<Rule>> = Vec::new();
+    let (mut layer, mut layer_programs): (Vec<Arc<Rule>>, Vec<ProgramEntry>) = Default::default();
     for (name, text) in files {
         match text.map_err(|fault| vec![fault]).and_then(|text| file::read(&name, &text, builtin)) {
-            Ok(read) => layer.extend(read.into_iter().map(Arc::new)),
+            Ok(read) => {
+                layer.extend(read.rules.into_iter().map(Arc::new));
+                layer_programs.extend(read.programs);
+            }
             Err(wrong) => faults.extend(wrong),
         }
     }
@@ -224,6 +262,9 @@ fn add_layer(
             }
         }
     }
+    faults.extend(ProgramEntry::twice(&layer_programs));
+    programs.retain(|below| layer_programs.iter().all(|entry| entry.table.id != below.table.id));
+    programs.extend(layer_programs);
     let mut replaced = Vec::new();
     for rule in layer {
         match rules.iter_mut().find(|below| below.id == rule.id && below.direction == rule.direction) {

@@ -6,6 +6,7 @@ mod fragments;
 mod kinds;
 mod library;
 mod only;
+mod programs;
 mod set;
 mod trial;
 
@@ -19,6 +20,7 @@ pub use builtin::{FILES as BUILTIN_FILES, README as BUILTIN_README};
 pub use kinds::Find;
 pub use library::Library;
 pub use only::Only;
+pub use programs::ProgramEntry;
 pub use set::{RuleSet, weakened};
 pub use trial::{FailedCase, Trial, try_cases};
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use crate::detect::command::{ProgramTable, Programs};
 use crate::detect::{Cost, Detector, Match, Place};
 use crate::document::Fault;
 use crate::message::{Direction, hex};
@@ -24,12 +25,18 @@ pub(super) struct Compiled {
     direction: Direction,
     rules: Vec<Arc<Rule>>,
     detectors: Vec<Box<dyn Detector>>,
+    programs: Arc<Programs>,
     digest: String,
 }
 
 impl Compiled {
     /// Compiles rules of one direction.
-    pub(super) fn new(direction: Direction, rules: Vec<Arc<Rule>>, digest: String) -> Result<Self, Vec<Fault>> {
+    pub(super) fn new(
+        direction: Direction,
+        rules: Vec<Arc<Rule>>,
+        programs: Arc<Programs>,
+        digest: String,
+    ) -> Result<Self, Vec<Fault>> {
         let faults = |wrong: Vec<(usize, String)>| {
             let fault = |(index, message): (usize, String)| {
                 let rule = rules.get(index);
@@ -41,7 +48,7 @@ impl Compiled {
         };
         let numbered = rules.iter().map(Arc::as_ref).enumerate();
         let detectors = kinds::detectors(numbered).map_err(faults)?;
-        Ok(Self { direction, rules, detectors, digest })
+        Ok(Self { direction, rules, detectors, programs, digest })
     }
 }
 
@@ -65,6 +72,11 @@ impl RuleSet {
     /// SHA-256 over everything in the rules that decides what they find and what is done about it, in hex.
     pub fn digest(&self) -> &str {
         &self.0.digest
+    }
+
+    /// What is known of programs, for those who read commands.
+    pub fn programs(&self) -> &Programs {
+        &self.0.programs
     }
 
     /// What searching a text costs each rule, if nothing matches.
@@ -127,14 +139,19 @@ impl RuleSet {
         excused
     }
 
-    /// The digest of rules in this order.
-    pub(super) fn digest_of(direction: Direction, rules: &[Arc<Rule>]) -> String {
+    /// The digest of rules in this order, and of tables of programs beside the built-in ones.
+    pub(super) fn digest_of<'p>(
+        direction: Direction,
+        rules: &[Arc<Rule>],
+        programs: impl Iterator<Item = &'p ProgramTable>,
+    ) -> String {
         let mut hash = Sha256::new();
         hash.update(direction.name());
         for rule in rules {
             let Rule { id, severity, action, find, only, unless, spares_quotes, .. } = rule.as_ref();
             hash.update(format!("{:?}", (id, severity, action, find, only, unless, spares_quotes)));
         }
+        programs.for_each(|table| hash.update(format!("{table:?}")));
         hex(&hash.finalize())
     }
 }

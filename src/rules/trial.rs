@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use crate::config::FlowConfig;
-use crate::detect::command::Script;
+use crate::detect::command::{Programs, Script};
 use crate::detect::flow::{self, Session, Sides, TraceLimits, Traces};
 use crate::detect::path::{GateFiles, Links, Roots};
 use crate::detect::secret::{Own, Prints, Seen, remember};
@@ -17,7 +17,7 @@ use crate::message::Direction;
 use crate::text::Text;
 
 use super::set::Compiled;
-use super::{Case, Find, Rule, RuleId, RuleSet};
+use super::{Action, Case, Find, Rule, RuleId, RuleSet};
 
 /// Where the calls of cases may reach: paths in `/repo/app`, where `/repo/app/link` leads to `/etc`; any host but
 /// `denied.example`. The operator guards the value `an-own-secret-of-a-case`. The gate's own files are `/srv/gate/own.toml` and those
@@ -107,6 +107,8 @@ impl OrderedCommands for CaseCommands {
 pub struct Trial {
     /// Rules tried.
     pub rules: usize,
+    /// Tables of programs tried.
+    pub programs: usize,
     /// Cases tried.
     pub cases: usize,
     /// Cases that their rule gets wrong.
@@ -119,7 +121,11 @@ impl fmt::Display for Trial {
             writeln!(f, "{wrong}")?;
         }
         let count = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
-        write!(f, "{}, {}, {} wrong", count(self.rules, "rule"), count(self.cases, "case"), self.wrong.len())
+        write!(f, "{}, ", count(self.rules, "rule"))?;
+        if self.programs > 0 {
+            write!(f, "{}, ", count(self.programs, "program table"))?;
+        }
+        write!(f, "{}, {} wrong", count(self.cases, "case"), self.wrong.len())
     }
 }
 
@@ -164,7 +170,7 @@ pub fn try_cases(rules: &[Arc<Rule>]) -> Result<Trial, Vec<Fault>> {
     let mut trial = Trial::default();
     for direction in [Direction::Outbound, Direction::Inbound] {
         let rules: Vec<Arc<Rule>> = rules.iter().filter(|rule| rule.direction == direction).cloned().collect();
-        let set = RuleSet::from(Arc::new(Compiled::new(direction, rules, String::new())?));
+        let set = RuleSet::from(Arc::new(Compiled::new(direction, rules, Programs::builtin().clone(), String::new())?));
         for (index, rule) in set.rules().iter().enumerate() {
             trial.rules += 1;
             let should =
@@ -199,6 +205,26 @@ fn call_context<'s>(spec: &flow::Spec, session: &'s Session<'s>, tool: &str) -> 
     let sides = Sides { outward: send, ..Sides::default() };
     let (declared, guessed) = if spec.is_guessed() { (Sides::default(), sides) } else { (sides, Sides::default()) };
     flow::Here { session, declared, guessed, schema: None }
+}
+
+/// The rules that refuse a command, or ask a person, if this is known of programs.
+pub(super) fn refusing<'s>(set: &'s RuleSet, programs: &Programs, command: &str) -> Vec<&'s Rule> {
+    let script = Script::new(command, ReadAs::Shell).knowing(programs);
+    let place = Place {
+        direction: Direction::Outbound,
+        surface: Surface::Arguments,
+        method: Some("tools/call"),
+        tool: Some("run_command"),
+        argument: Some("command"),
+        read_as: ReadAs::Shell,
+        script: Some(&script),
+        ground: Some(&GROUND),
+        ..Place::default()
+    };
+    let mut found = Vec::new();
+    set.scan(&Text::new(command), &place, &mut found);
+    let rules = found.iter().filter_map(|hit| set.rules().get(hit.rule)).map(Arc::as_ref);
+    rules.filter(|rule| matches!(rule.action, Action::Block | Action::Ask)).collect()
 }
 
 fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::facts::Behaviour;
-use super::reader::Reader;
+use super::reader::{Given, Reader};
 
 /// Pieces that make a text slow to read when they are repeated.
 const PIECES: [&str; 44] = [
@@ -80,7 +80,7 @@ fn is_unread(read: &Reader<'_>) -> bool {
 fn inputs_made_to_exhaust_end_in_time() {
     for text in PIECES.iter().map(|piece| piece.repeat(40_000 / piece.len())).chain(made()) {
         let start = Instant::now();
-        let read = Reader::read(&text, None);
+        let read = Reader::read(&text, Given::default());
         let what: String = text.chars().take(24).collect();
         // Unoptimised, on a machine that does something else: the bound that matters is the next.
         assert!(start.elapsed() < Duration::from_secs(5), "{what:?} took {:?}", start.elapsed());
@@ -94,7 +94,7 @@ fn inputs_made_to_exhaust_end_in_time() {
 fn twice_as_much_takes_twice_as_long() {
     for piece in PIECES {
         let steps = |times: usize| {
-            let read = Reader::read(&piece.repeat(times), None);
+            let read = Reader::read(&piece.repeat(times), Given::default());
             (!is_unread(&read)).then(|| read.steps())
         };
         for times in [20, 100, 400] {
@@ -109,7 +109,7 @@ fn twice_as_much_takes_twice_as_long() {
 fn a_limit_that_is_hit_is_told() {
     let many = ["$(", "env ", "( ", "x sh -c ", "a=b ", "eval ", "a ", "if "].map(|piece| piece.repeat(30_000));
     for text in many.into_iter().chain(["{a,b}".repeat(200)]) {
-        assert!(is_unread(&Reader::read(&text, None)), "{:?}", text.get(..20));
+        assert!(is_unread(&Reader::read(&text, Given::default())), "{:?}", text.get(..20));
     }
 }
 
@@ -121,7 +121,7 @@ fn scripts_that_people_write_are_read_to_their_end() {
     let document =
         format!("cat > notes.md <<'END'\n{}\nEND\n", "Some words of a long document that is written to a file.\n".repeat(1_000));
     for text in [line.repeat(150), log, document] {
-        let read = Reader::read(&text, None);
+        let read = Reader::read(&text, Given::default());
         assert!(!is_unread(&read), "{} bytes, {} steps", text.len(), read.steps());
     }
 }

@@ -6,7 +6,6 @@ use super::code_lex::{self, Language, Token};
 use super::code_names;
 use super::env_secrets;
 use super::facts::{Behaviour, Facts};
-use super::programs;
 use super::reader::Reader;
 use super::term::{self, Term};
 use super::value::{Taint, Value};
@@ -338,11 +337,6 @@ impl Reader<'_> {
         frame.operand(found);
         at + 1
     }
-}
-
-/// Whether `program` runs code that can be looked into.
-pub(super) fn is_interpreter(program: &str) -> bool {
-    programs::interpreter(program) == Some(programs::Runs::Code)
 }
 
 /// The term for an environment variable that holds a secret: its name as a shell would write it.

@@ -207,7 +207,7 @@ pub(super) fn exposes_secret(facts: &Facts) -> bool {
 
 /// A request over HTTP.
 fn request_exposes(facts: &Facts, piped: bool) -> bool {
-    let mut parsed = options::parse(&facts.program, facts.arguments());
+    let mut parsed = facts.known.as_deref().map(|known| options::parse(known, facts.arguments())).unwrap_or_default();
     if parsed.is_empty() {
         parsed = facts.arguments().iter().map(|field| Argument::Operand(field.text.as_str())).collect();
     }

@@ -1,8 +1,9 @@
 //! What one command does, once everything around it is taken off: the facts that rules match.
 
 use std::rc::Rc;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
+use super::known::Program;
 use super::options;
 use super::path_match::{self, Classes};
 use super::paths;
@@ -44,11 +45,16 @@ impl Behaviour {
     ];
 }
 
+/// The name of a program, and what is known of it.
+pub(super) type Named<'n> = (&'n str, Option<&'n Arc<Program>>);
+
 /// One command.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     /// Base name, without `.exe`; empty for a bare redirection or assignment.
     pub(super) program: String,
+    /// What is known of the program.
+    pub(super) known: Option<Arc<Program>>,
     pub(super) traits: Traits,
     pub(super) fields: Rc<[Field]>,
     pub(super) from: usize,
@@ -81,14 +87,14 @@ impl Facts {
     }
 
     /// The facts of a wrapper that starts at `from` in `fields`; `own` of its arguments are its own.
-    pub(super) fn wrapper(program: &str, fields: &Rc<[Field]>, from: usize, own: usize, folder: Option<&str>) -> Self {
+    pub(super) fn wrapper(program: Named<'_>, fields: &Rc<[Field]>, from: usize, own: usize, folder: Option<&str>) -> Self {
         let mut facts = Self::bare(program, fields, from);
         facts.place_paths(folder, own);
         facts
     }
 
     /// The facts of the command that starts at `from` in `fields`.
-    pub(super) fn command(program: &str, fields: &Rc<[Field]>, from: usize, folder: Option<&str>, stdin: Taint) -> Self {
+    pub(super) fn command(program: Named<'_>, fields: &Rc<[Field]>, from: usize, folder: Option<&str>, stdin: Taint) -> Self {
         let mut facts = Self { stdin, ..Self::bare(program, fields, from) };
         facts.place_paths(folder, usize::MAX);
         facts.note_sending();
@@ -96,12 +102,14 @@ impl Facts {
     }
 
     /// The same command of another program.
-    pub(super) fn named(&self, program: &str) -> Self {
-        Self { program: program.to_owned(), traits: Traits::of(program), ..self.clone() }
+    pub(super) fn named(&self, (program, known): Named<'_>) -> Self {
+        let traits = known.map_or_else(Traits::default, |known| known.traits);
+        Self { program: program.to_owned(), known: known.cloned(), traits, ..self.clone() }
     }
 
-    fn bare(program: &str, fields: &Rc<[Field]>, from: usize) -> Self {
-        Self { program: program.to_owned(), traits: Traits::of(program), fields: fields.clone(), from, ..Self::default() }
+    fn bare((program, known): Named<'_>, fields: &Rc<[Field]>, from: usize) -> Self {
+        let traits = known.map_or_else(Traits::default, |known| known.traits);
+        Self { program: program.to_owned(), known: known.cloned(), traits, fields: fields.clone(), from, ..Self::default() }
     }
 
     /// Which of these it has at all.
@@ -150,7 +158,8 @@ impl Facts {
 
     /// [`Facts::words`] with each option in a word of its own, if that differs.
     pub(super) fn spread(&self) -> Option<String> {
-        if self.windows { None } else { options::spread(&self.program, self.arguments()) }
+        let known = self.known.as_deref().filter(|_| !self.windows)?;
+        options::spread(&self.program, known, self.arguments())
     }
 
     /// Notes what `-v` and `--mount` give to a container.
@@ -218,7 +227,7 @@ impl Facts {
                 let taint = taint_of(&seen);
                 self.stdin |= taint;
                 self.reads.push(seen);
-                if self.traits.has(Traits::SENDS_STREAM) {
+                if self.traits.has(Traits::SENDS_INPUT) {
                     self.sends |= taint;
                 }
                 taint
@@ -244,7 +253,7 @@ impl Facts {
         let mut before = "";
         for (at, field) in arguments.iter().enumerate().take(own) {
             let value_of = std::mem::replace(&mut before, field.text.as_str());
-            if self.traits.has(Traits::SENDS_FILES.and(Traits::SENDS_STREAM)) && authenticates(&self.program, value_of) {
+            if self.traits.has(Traits::SENDS_FILES.and(Traits::SENDS_INPUT)) && authenticates(&self.program, value_of) {
                 continue;
             }
             for (part, role) in candidates(&field.text).into_iter().flatten() {
@@ -272,7 +281,7 @@ impl Facts {
                 let named = known || seen.path.contains('/') || seen.path.starts_with(['~', '.']);
                 if writes {
                     self.writes.push(seen.clone());
-                } else if known && !self.traits.has(Traits::NAMES) {
+                } else if known && !self.traits.has(Traits::NAMES_FILES) {
                     self.reads.push(seen.clone());
                 }
                 if named {

@@ -2,7 +2,8 @@
 //! before it, or by a shell among the words.
 
 use super::facts::Facts;
-use super::programs::{self, Runs};
+use super::known::Interprets;
+use super::programs::Programs;
 use super::reader::{Around, Reader};
 use super::traits::Traits;
 use super::value::{Field, Value};
@@ -91,16 +92,16 @@ impl Reader<'_> {
             }
             // A shell with its script as one text, whatever the option is called.
             let first = text.split(' ').next().and_then(|first| first.rsplit('/').next()).unwrap_or("");
-            if given.is_none() && text.contains(" -c") && programs::interpreter(first) == Some(Runs::Shell) {
+            if given.is_none() && text.contains(" -c") && self.programs().interpreter(first) == Some(Interprets::Shell) {
                 self.given_script(text, around);
             }
             if let Some((shell, script)) = text.split_once(",-c,")
-                && programs::interpreter(shell.rsplit('/').next().unwrap_or(shell)) == Some(Runs::Shell)
+                && self.programs().interpreter(shell.rsplit('/').next().unwrap_or(shell)) == Some(Interprets::Shell)
             {
                 self.given_script(script, around);
             }
         }
-        if let Some(at) = first_command(arguments) {
+        if let Some(at) = first_command(arguments, facts, self.programs()) {
             self.given_words(arguments.get(at..).unwrap_or_default(), around);
         }
         self.come_up();
@@ -149,13 +150,15 @@ fn takes_command(option: &str) -> bool {
 }
 
 /// Where a command starts among the arguments: at an interpreter with a script, or behind a word that says so.
-fn first_command(arguments: &[Field]) -> Option<usize> {
+fn first_command(arguments: &[Field], facts: &Facts, programs: &Programs) -> Option<usize> {
     let runs = |at: usize, field: &Field| {
         let base = field.text.rsplit('/').next().unwrap_or("");
         let scripted = |f: &Field| f.text.len() <= 6 && f.text.starts_with('-') && f.text.ends_with(['c', 'e', 'r']);
-        programs::interpreter(base).is_some() && arguments.iter().skip(at + 1).take(3).any(scripted)
+        programs.interpreter(base).is_some() && arguments.iter().skip(at + 1).take(3).any(scripted)
     };
-    let told = |field: &Field| VERBS.contains(&field.text.as_str());
+    // Nothing comes after the image in `docker run -v /x:/y image`.
+    let known = facts.known.as_ref().is_some_and(|known| known.runners.iter().any(|runner| runner.is_named(arguments)));
+    let told = |field: &Field| !known && VERBS.contains(&field.text.as_str());
     let shell = arguments.iter().enumerate().take(64).position(|(at, field)| runs(at, field));
     shell.or_else(|| Some(arguments.iter().take(8).position(told)? + 1))
 }

@@ -1,19 +1,19 @@
 //! Interpreters: the code or script that they are given, as an argument, a file, or their input.
 
 use super::facts::{self, Facts};
-use super::programs::{self, Runs};
+use super::known::Interprets;
 use super::reader::Reader;
 use super::value::{Field, Taint, Value};
 use super::wrappers::value_of;
 
 impl Reader<'_> {
     /// What an interpreter runs: an argument, a file, or its input.
-    pub(super) fn interpret(&mut self, runs: Runs, facts: &mut Facts, arguments: &[Field], input: &Value) {
+    pub(super) fn interpret(&mut self, runs: Interprets, facts: &mut Facts, arguments: &[Field], input: &Value) {
         let program = facts.program.clone();
         let (inline, first_operand): (&[&str], _) = match runs {
-            Runs::Shell => (&["-c"], true),
-            Runs::Windows => (&["-c", "-Command", "-command", "/c", "/C", "/k", "/K", "-EncodedCommand"], true),
-            Runs::Code => (
+            Interprets::Shell => (&["-c"], true),
+            Interprets::Windows => (&["-c", "-Command", "-command", "/c", "/C", "/k", "/K", "-EncodedCommand"], true),
+            Interprets::Code => (
                 &[
                     "-c",
                     "-e",
@@ -34,24 +34,29 @@ impl Reader<'_> {
                 true,
             ),
         };
-        if runs == Runs::Windows {
+        if runs == Interprets::Windows {
             self.windows_inline(&program, arguments, facts);
+            // Without a script it runs its input: `curl … | pwsh -NoProfile -`.
+            if arguments.last().is_none_or(|last| last.text.starts_with(['-', '/'])) {
+                facts.executes |= input.taint;
+                self.run_text(runs, &program, input);
+            }
             return;
         }
         let awk = program.ends_with("awk");
         let code = if awk {
             wrappers_awk(arguments)
-        } else if runs == Runs::Code && program.starts_with("gdb") {
+        } else if runs == Interprets::Code && program.starts_with("gdb") {
             None
         } else {
             value_of(arguments, inline)
         };
-        let attached = if code.is_none() && !awk && runs == Runs::Code { attached(arguments) } else { None };
+        let attached = if code.is_none() && !awk && runs == Interprets::Code { attached(arguments) } else { None };
         if let Some(code) = code.or(attached.as_ref()) {
             facts.executes |= code.taint;
             let (text, taint) = (code.text.clone(), code.taint);
             match runs {
-                Runs::Shell => {
+                Interprets::Shell => {
                     let after = arguments.iter().position(|f| f.text == text).map_or(arguments.len(), |at| at + 1);
                     let given = arguments.get(after..).unwrap_or_default();
                     if let Some(name) = given.first() {
@@ -66,10 +71,10 @@ impl Reader<'_> {
             return;
         }
         let module = arguments.iter().any(|f| matches!(f.text.as_str(), "-m" | "--version" | "-V" | "--help" | "-h" | "-v"))
-            && runs == Runs::Code;
+            && runs == Interprets::Code;
         let operand = if first_operand { arguments.iter().find(|f| !f.text.starts_with('-') || f.text == "-") } else { None };
         let operand = operand.filter(|f| {
-            f.text != "-" && f.text != "/dev/stdin" && !arguments.iter().any(|a| a.text == "-s" && runs == Runs::Shell)
+            f.text != "-" && f.text != "/dev/stdin" && !arguments.iter().any(|a| a.text == "-s" && runs == Interprets::Shell)
         });
         if module || awk {
             return;
@@ -90,14 +95,14 @@ impl Reader<'_> {
         }
     }
 
-    fn run_text(&mut self, runs: Runs, program: &str, value: &Value) {
+    fn run_text(&mut self, runs: Interprets, program: &str, value: &Value) {
         if let Some(text) = value.as_text() {
             match runs {
-                Runs::Shell => {
+                Interprets::Shell => {
                     self.inner_script(text, &Value::nothing());
                 }
-                Runs::Windows => self.windows(text),
-                Runs::Code => self.foreign(program, text, value.taint),
+                Interprets::Windows => self.windows(text),
+                Interprets::Code => self.foreign(program, text, value.taint),
             }
         }
     }
@@ -106,7 +111,7 @@ impl Reader<'_> {
     fn foreign(&mut self, program: &str, text: &str, taint: Taint) {
         self.code(program, text, taint);
         self.argument_lists(text);
-        if programs::is_rare(program) {
+        if self.programs().is_unread(program) {
             self.rare_code(text);
         }
     }

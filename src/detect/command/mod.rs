@@ -17,7 +17,6 @@ mod code_flow;
 mod code_imports;
 mod code_lex;
 mod code_names;
-mod credential_printers;
 mod dialect;
 mod env_secrets;
 mod escapes;
@@ -31,6 +30,7 @@ mod groups;
 mod hand_over;
 mod input;
 mod interpret;
+mod known;
 mod lex;
 mod links;
 mod options;
@@ -75,6 +75,7 @@ mod written;
 
 use std::cell::OnceCell;
 
+pub use self::programs::{PROGRAM_FILES, ProgramTable, Programs};
 pub use self::script::Script;
 pub use self::spec::Spec;
 pub use self::touched::{How, Touched};
@@ -162,7 +163,7 @@ impl Commands {
         made
     }
 
-    fn judge(&self, read: &Reading, clauses: Clauses, found: &mut Vec<Match>) {
+    fn judge(&self, read: &Reading, programs: &Programs, clauses: Clauses, found: &mut Vec<Match>) {
         for script in read.scripts.iter().filter(|_| clauses == Clauses::All) {
             self.raw.scan(script, |at| {
                 if let Some((rule, _)) = self.clauses.get(at)
@@ -172,7 +173,7 @@ impl Commands {
                 }
             });
         }
-        let spelt: Vec<Facts> = read.facts.iter().flat_map(|facts| self.spelt(facts)).collect();
+        let spelt: Vec<Facts> = read.facts.iter().flat_map(|facts| self.spelt(facts, programs)).collect();
         for facts in read.facts.iter().chain(&spelt) {
             let line = OnceCell::new();
             let spread = OnceCell::new();
@@ -204,13 +205,13 @@ impl Commands {
 
 impl Commands {
     /// A command whose program is named by a pattern, as each program that the pattern names.
-    fn spelt(&self, facts: &Facts) -> Vec<Facts> {
+    fn spelt(&self, facts: &Facts, programs: &Programs) -> Vec<Facts> {
         let pattern = facts.fields.get(facts.from).filter(|field| field.glob && unwrap::is_pattern(&facts.program));
         if pattern.is_none() {
             return Vec::new();
         }
         let names = self.by_program.keys().filter(|name| glob::matches(&facts.program, name));
-        names.take(MAX_SPELT).map(|name| facts.named(name)).collect()
+        names.take(MAX_SPELT).map(|name| facts.named((name, programs.get(name)))).collect()
     }
 }
 
@@ -228,13 +229,13 @@ impl Detector for Commands {
             }
         };
         for reading in script.readings() {
-            self.judge(reading, Clauses::All, found);
+            self.judge(reading, script.programs(), Clauses::All, found);
         }
         let dialect = script.dialect(&self.windows);
         if dialect != Dialect::Posix {
             let clauses = if dialect == Dialect::Windows { Clauses::All } else { Clauses::OfWindows };
             for reading in script.windows_readings() {
-                self.judge(reading, clauses, found);
+                self.judge(reading, script.programs(), clauses, found);
             }
         }
     }

@@ -1,141 +1,75 @@
 //! Option parsing. Short options can be combined in one word, and the last one can take a value, attached or as the next word
 //! (`-fsSLo f`, `-qO/tmp/x`, `--output=f`).
 
+use super::known::Program;
 use super::value::Field;
-use super::wrappers;
+use crate::document::Table;
 
-/// Short options that take a value, by program, beside those of programs that download and of wrappers.
-static VALUED: [(&[&str], &str); 21] = [
-    (&["useradd", "adduser"], "bcdefgGkKpRsuZ"),
-    (&["usermod"], "cdefgGlpRsuvVwWZ"),
-    (&["groupadd", "groupmod"], "gKnpR"),
-    (&["userdel", "passwd", "chage"], "RniwxEIMWm"),
-    (&["docker", "podman", "nerdctl"], "aceghlmpuvw"),
-    (&["pip", "pip3", "uv"], "icreft"),
-    (&["iptables", "ip6tables"], "tAIDRPNEjspdmio"),
-    (&["crontab"], "u"),
-    (&["pkill", "pgrep"], "uUgGPtsFd"),
-    (&["killall"], "usoyZ"),
-    (&["mount"], "otLUO"),
-    (&["install"], "mogtS"),
-    (&["tar", "gtar", "bsdtar"], "fCXTbIFgKLNV"),
-    (&["sed", "gsed"], "efl"),
-    (&["ssh"], "BbcDEeFIiJLlmOopQRSWw"),
-    (&["scp", "sftp"], "cDFiJloPSX"),
-    (&["nc", "ncat", "netcat"], "pwsIiqXxecCmgG"),
-    (&["rsync"], "efBTM"),
-    (&["git"], "Ccumx"),
-    (&["systemctl"], "tHMpnos"),
-    (&["kubectl", "oc", "helm"], "nfolcs"),
-];
-
-/// The option syntax of a program that downloads, and the options that select the output file.
-struct Grammar {
-    programs: &'static [&'static str],
+/// How a program takes options.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Options {
     /// Short options that take a value.
-    valued: &'static str,
-    /// Long options that take a value as the next word. Others take it behind `=` only.
-    valued_long: &'static [&'static str],
-    /// Options whose value is the file that is written.
-    output: &'static [&'static str],
-    /// Options whose value is the folder that it is written to.
-    folder: &'static [&'static str],
-    /// Options that save under the last path segment of the URL; `None` if that is the default.
-    saves: Option<&'static [&'static str]>,
+    short: String,
+    /// Long options that take a value as the next word, without their hyphens. Others take it behind `=` only.
+    long: Vec<String>,
 }
 
-static GRAMMARS: [Grammar; 6] = [
-    Grammar {
-        programs: &["curl", "curlie"],
-        valued: "AbcCdDeEFHKmoPQrtTuUwxXyYz",
-        valued_long: &[
-            "output",
-            "output-dir",
-            "config",
-            "data",
-            "data-ascii",
-            "data-binary",
-            "data-raw",
-            "data-urlencode",
-            "json",
-            "form",
-            "form-string",
-            "header",
-            "proxy-header",
-            "user",
-            "user-agent",
-            "referer",
-            "cookie",
-            "oauth2-bearer",
-            "aws-sigv4",
-            "proxy-user",
-            "request",
-            "url",
-            "url-query",
-            "upload-file",
-            "write-out",
-            "cert",
-            "key",
-            "cacert",
-        ],
-        output: &["o", "output"],
-        folder: &["output-dir"],
-        saves: Some(&["O", "remote-name", "remote-name-all", "J", "remote-header-name"]),
-    },
-    Grammar {
-        programs: &["wget", "wget2"],
-        // `-nv`, `-nc`, `-nd`: the letter behind `n` belongs to it.
-        valued: "OPoaiBtTwQUelDRXIAn",
-        valued_long: &[
-            "output-document",
-            "directory-prefix",
-            "header",
-            "post-data",
-            "body-data",
-            "user",
-            "password",
-            "http-user",
-            "http-password",
-            "user-agent",
-            "referer",
-        ],
-        output: &["O", "output-document"],
-        folder: &["P", "directory-prefix"],
-        saves: None,
-    },
-    Grammar {
-        programs: &["aria2c"],
-        valued: "odxsjkimTl",
-        valued_long: &["out", "dir", "header"],
-        output: &["o", "out"],
-        folder: &["d", "dir"],
-        saves: None,
-    },
-    Grammar {
-        programs: &["axel", "fetch", "saldl"],
-        valued: "onsHUT",
-        valued_long: &["output", "header"],
-        output: &["o", "output"],
-        folder: &[],
-        saves: None,
-    },
-    Grammar {
-        programs: &["http", "https", "httpie", "xh"],
-        valued: "oapA",
-        valued_long: &["output", "auth"],
-        output: &["o", "output"],
-        folder: &[],
-        saves: Some(&["d", "download"]),
-    },
-    Grammar {
-        programs: &["lftpget", "ncftpget", "snarf", "httrack"],
-        valued: "",
-        valued_long: &[],
-        output: &[],
-        folder: &[],
-        saves: None,
-    },
-];
+/// Options by which a program that downloads selects the file.
+#[derive(Clone, Debug)]
+pub(super) struct Download {
+    /// Options whose value is the file.
+    output: Vec<String>,
+    /// Options whose value is the folder of the file.
+    folder: Vec<String>,
+    /// Options that save under the last path segment of the URL; `None` if that is the default.
+    saves: Option<Vec<String>>,
+}
+
+fn strings(table: &Table<'_>, key: &str) -> Vec<String> {
+    table.strings(key).into_iter().map(|item| item.value).collect()
+}
+
+impl Options {
+    /// Reads `options` of a `[[program]]` table. Notes faults.
+    pub(super) fn read(table: &Table<'_>) -> Self {
+        let read = Self::among(table);
+        table.finish();
+        read
+    }
+
+    /// Reads `short` and `long` among the keys of a table.
+    pub(super) fn among(table: &Table<'_>) -> Self {
+        Self { short: table.string("short").map_or_else(String::new, |short| short.value), long: strings(table, "long") }
+    }
+
+    /// Those of the loader of programs.
+    pub(super) fn of_loader() -> Self {
+        const LONG: [&str; 6] = ["library-path", "preload", "audit", "argv0", "inhibit-rpath", "glibc-hwcaps-prepend"];
+        Self { short: String::new(), long: LONG.map(str::to_owned).into() }
+    }
+
+    /// Whether an option takes the next word as its value.
+    pub(super) fn takes_next(&self, word: &str) -> bool {
+        match word.strip_prefix("--") {
+            Some(long) => self.long.iter().any(|known| known == long),
+            None => {
+                word.len() >= 2
+                    && word.starts_with('-')
+                    && word.chars().next_back().is_some_and(|letter| self.short.contains(letter))
+            }
+        }
+    }
+}
+
+impl Download {
+    /// Reads `download` of a `[[program]]` table. Notes faults.
+    pub(super) fn read(table: &Table<'_>) -> Self {
+        let saves = table.has("saves").then(|| strings(table, "saves"));
+        let read = Self { output: strings(table, "output"), folder: strings(table, "folder"), saves };
+        table.finish();
+        read
+    }
+}
 
 /// An argument as its program reads it.
 #[derive(Debug, PartialEq)]
@@ -146,15 +80,19 @@ pub(super) enum Argument<'f> {
 }
 
 /// The arguments of a program that downloads, in order; nothing for other programs.
-pub(super) fn parse<'f>(program: &str, arguments: &'f [Field]) -> Vec<Argument<'f>> {
-    let Some(grammar) = grammar(program) else { return Vec::new() };
+pub(super) fn parse<'f>(known: &Program, arguments: &'f [Field]) -> Vec<Argument<'f>> {
+    if known.download.is_none() {
+        return Vec::new();
+    }
+    let none = Options::default();
+    let options = known.options.as_ref().unwrap_or(&none);
     let mut parsed = Vec::with_capacity(arguments.len());
     let mut words = arguments.iter().map(|field| field.text.as_str());
     while let Some(word) = words.next() {
         if let Some(long) = word.strip_prefix("--").filter(|long| !long.is_empty()) {
             parsed.push(match long.split_once('=') {
                 Some((name, value)) => Argument::Option(name, Some(value)),
-                None if grammar.valued_long.contains(&long) => Argument::Option(long, words.next()),
+                None if options.long.iter().any(|known| known == long) => Argument::Option(long, words.next()),
                 None => Argument::Option(long, None),
             });
             continue;
@@ -166,7 +104,7 @@ pub(super) fn parse<'f>(program: &str, arguments: &'f [Field]) -> Vec<Argument<'
         for (at, letter) in short.char_indices() {
             let end = at + letter.len_utf8();
             let name = short.get(at..end).unwrap_or_default();
-            if grammar.valued.contains(letter) {
+            if options.short.contains(letter) {
                 let joined = short.get(end..).filter(|rest| !rest.is_empty());
                 parsed.push(Argument::Option(name, joined.or_else(|| words.next())));
                 break;
@@ -179,9 +117,9 @@ pub(super) fn parse<'f>(program: &str, arguments: &'f [Field]) -> Vec<Argument<'
 
 /// Program and arguments with every option in a word of its own, its value in the next: `useradd -ou0 x` is `useradd -o -u 0 x`.
 /// `None` where that is how they stand, or where nothing is known of the program's options.
-pub(super) fn spread(program: &str, arguments: &[Field]) -> Option<String> {
-    let listed = || VALUED.iter().find(|(names, _)| names.contains(&program)).map(|(_, valued)| *valued);
-    let valued = grammar(program).map(|grammar| grammar.valued).or_else(listed).or_else(|| wrappers::valued_options(program))?;
+pub(super) fn spread(program: &str, known: &Program, arguments: &[Field]) -> Option<String> {
+    let valued =
+        known.options.as_ref().map(|options| options.short.as_str()).or_else(|| known.runs_what_follows().then_some(""))?;
     let mut out = program.to_owned();
     let mut changed = false;
     let mut options = true;
@@ -223,23 +161,15 @@ pub(super) fn spread(program: &str, arguments: &[Field]) -> Option<String> {
     changed.then_some(out)
 }
 
-fn grammar(program: &str) -> Option<&'static Grammar> {
-    GRAMMARS.iter().find(|grammar| grammar.programs.contains(&program))
-}
-
 /// The files that a program that downloads writes to.
-pub(super) fn saved_files(program: &str, arguments: &[Field]) -> Vec<String> {
-    let Some(grammar) = grammar(program) else { return Vec::new() };
-    let parsed = parse(program, arguments);
-    let value = |names: &[&str]| {
-        parsed.iter().find_map(|argument| match argument {
-            Argument::Option(name, Some(value)) if names.contains(name) => Some(*value),
-            _ => None,
-        })
-    };
-    let given =
-        |names: &[&str]| parsed.iter().any(|argument| matches!(argument, Argument::Option(name, _) if names.contains(name)));
-    let folder = value(grammar.folder);
+pub(super) fn saved_files(known: &Program, arguments: &[Field]) -> Vec<String> {
+    let Some(download) = &known.download else { return Vec::new() };
+    let parsed = parse(known, arguments);
+    let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
+    let folder = parsed.iter().find_map(|argument| match argument {
+        Argument::Option(name, Some(value)) if among(&download.folder, name) => Some(*value),
+        _ => None,
+    });
     let within = |name: &str| match folder.filter(|_| !name.starts_with(['/', '~'])) {
         Some(folder) => format!("{}/{name}", folder.trim_end_matches('/')),
         None => name.to_owned(),
@@ -247,13 +177,13 @@ pub(super) fn saved_files(program: &str, arguments: &[Field]) -> Vec<String> {
     let mut files: Vec<String> = parsed
         .iter()
         .filter_map(|argument| match argument {
-            Argument::Option(name, Some(value)) if grammar.output.contains(name) => Some(*value),
+            Argument::Option(name, Some(value)) if among(&download.output, name) => Some(*value),
             _ => None,
         })
         .map(within)
         .collect();
-    let by_url = match grammar.saves {
-        Some(options) => given(options),
+    let by_url = match &download.saves {
+        Some(names) => parsed.iter().any(|argument| matches!(argument, Argument::Option(name, _) if among(names, name))),
         None => files.is_empty(),
     };
     if by_url {
@@ -276,6 +206,7 @@ pub(super) fn saved_files(program: &str, arguments: &[Field]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::detect::command::programs::Programs;
 
     fn fields(line: &str) -> Vec<Field> {
         line.split(' ').map(Field::plain).collect()
@@ -295,7 +226,8 @@ mod tests {
             ("unknown -abc", None),
         ] {
             let all = fields(line);
-            assert_eq!(spread(&all[0].text, &all[1..]).as_deref(), spread_out, "{line}");
+            let known = Programs::builtin().get(&all[0].text).cloned().unwrap_or_default();
+            assert_eq!(spread(&all[0].text, &known, &all[1..]).as_deref(), spread_out, "{line}");
         }
     }
 
@@ -322,7 +254,8 @@ mod tests {
             ("ls -o f", ""),
         ] {
             let all = fields(line);
-            assert_eq!(saved_files(&all[0].text, &all[1..]).join(" "), files, "{line}");
+            let known = Programs::builtin().get(&all[0].text).cloned().unwrap_or_default();
+            assert_eq!(saved_files(&known, &all[1..]).join(" "), files, "{line}");
         }
     }
 }

@@ -1,138 +1,121 @@
-//! Interpreters: programs that run what they are given.
+//! What is known of programs: the tables of `rules/programs`, and those that an operator adds.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
+use super::known::{Interprets, Program};
+use super::traits::Traits;
+use crate::document::{self, Table};
 use crate::text::quick::QuickMap;
 
-/// Languages that a program runs, as far as their code is looked into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Runs {
-    Shell,
-    /// PowerShell or cmd.exe.
-    Windows,
-    Code,
-}
-
-/// POSIX shells and their kin.
-const SHELLS: [&str; 19] = [
-    "sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "csh", "tcsh", "fish", "rbash", "yash", "ksh93", "pdksh", "oksh",
-    "elvish", "nu", "xonsh", "osh",
-];
-/// PowerShell and cmd.exe.
-const WINDOWS: [&str; 4] = ["pwsh", "powershell", "cmd", "powershell_ise"];
-/// Interpreters of other languages.
-const CODE: [&str; 55] = [
-    "R",
-    "ghc",
-    "octave-cli",
-    "clisp",
-    "racket",
-    "janet",
-    "pike",
-    "dart",
-    "clojure",
-    "python",
-    "pypy",
-    "python3",
-    "python2",
-    "ipython",
-    "perl",
-    "ruby",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "php",
-    "lua",
-    "luajit",
-    "tclsh",
-    "wish",
-    "expect",
-    "awk",
-    "gawk",
-    "mawk",
-    "nawk",
-    "osascript",
-    "Rscript",
-    "julia",
-    "groovy",
-    "jjs",
-    "jrunscript",
-    "guile",
-    "gdb",
-    "irb",
-    "jshell",
-    "swift",
-    "elixir",
-    "erl",
-    "octave",
-    "ts-node",
-    "tsx",
-    "raku",
-    "sbcl",
-    "ghci",
-    "runghc",
-    "scala",
-    "crystal",
-    "wscript",
-    "cscript",
-    "mshta",
+/// The built-in tables. A new file is a line here.
+pub const PROGRAM_FILES: [(&str, &str); 9] = [
+    ("rules/programs/interpreters.toml", include_str!("../../../rules/programs/interpreters.toml")),
+    ("rules/programs/wrappers.toml", include_str!("../../../rules/programs/wrappers.toml")),
+    ("rules/programs/containers.toml", include_str!("../../../rules/programs/containers.toml")),
+    ("rules/programs/network.toml", include_str!("../../../rules/programs/network.toml")),
+    ("rules/programs/options.toml", include_str!("../../../rules/programs/options.toml")),
+    ("rules/programs/files.toml", include_str!("../../../rules/programs/files.toml")),
+    ("rules/programs/encodings.toml", include_str!("../../../rules/programs/encodings.toml")),
+    ("rules/programs/credentials.toml", include_str!("../../../rules/programs/credentials.toml")),
+    ("rules/programs/databases.toml", include_str!("../../../rules/programs/databases.toml")),
 ];
 
-static RUNS: LazyLock<QuickMap<&str, Runs>> = LazyLock::new(|| {
-    let lists: [(&[&'static str], Runs); 3] = [(&SHELLS, Runs::Shell), (&WINDOWS, Runs::Windows), (&CODE, Runs::Code)];
-    lists.iter().flat_map(|(names, runs)| names.iter().map(|name| (*name, *runs))).collect()
+static BUILTIN: LazyLock<Vec<ProgramTable>> = LazyLock::new(|| {
+    // Tests rule out faults in them.
+    let tables = PROGRAM_FILES.iter().filter_map(|(name, text)| {
+        document::read(name, text, |root| Some(root.tables("program").iter().filter_map(ProgramTable::read).collect::<Vec<_>>()))
+            .ok()
+    });
+    tables.flatten().collect()
 });
+static BUILTIN_PROGRAMS: LazyLock<Arc<Programs>> = LazyLock::new(|| Arc::new(Programs::of(BUILTIN.iter())));
 
-/// What a program runs, if it is an interpreter.
-pub(super) fn interpreter(program: &str) -> Option<Runs> {
-    RUNS.get(program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')).copied()
+/// A `[[program]]` table: programs that have something in common, and what that is.
+#[derive(Clone, Debug)]
+pub struct ProgramTable {
+    /// Its name. A table takes the place of an earlier one of the same name.
+    pub id: String,
+    names: Vec<String>,
+    known: Program,
 }
 
-/// The names of all interpreters.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    SHELLS.into_iter().chain(WINDOWS).chain(CODE)
+impl ProgramTable {
+    /// Reads a table, but for the keys that describe and test it. Notes faults.
+    pub fn read(table: &Table<'_>) -> Option<Self> {
+        let id = table.required("id", "a name of lower-case words joined by hyphens");
+        let names: Vec<String> = table.strings("names").into_iter().map(|name| name.value).collect();
+        if names.is_empty() {
+            table.missing("names", "the programs, without folders and without `.exe`");
+        }
+        let known = Program::read(table)?;
+        Some(Self { id: id?.value, names, known }).filter(|read| !read.names.is_empty())
+    }
 }
 
-/// Interpreters of languages that nobody here reads.
-const RARE: [&str; 34] = [
-    "tclsh",
-    "wish",
-    "expect",
-    "osascript",
-    "Rscript",
-    "R",
-    "julia",
-    "groovy",
-    "jjs",
-    "jrunscript",
-    "guile",
-    "jshell",
-    "swift",
-    "elixir",
-    "erl",
-    "octave",
-    "octave-cli",
-    "raku",
-    "sbcl",
-    "ghci",
-    "ghc",
-    "runghc",
-    "scala",
-    "crystal",
-    "clisp",
-    "racket",
-    "emacs",
-    "janet",
-    "gst",
-    "pike",
-    "dart",
-    "deno",
-    "bun",
-    "clojure",
-];
+/// What is known of all programs.
+#[derive(Debug, Default)]
+pub struct Programs {
+    by_name: QuickMap<String, Arc<Program>>,
+    /// Programs that run others, in the order of the tables: what a pattern in place of a name may mean.
+    runners: Vec<String>,
+}
 
-/// Whether `program` runs code of a language that nobody here reads.
-pub(super) fn is_rare(program: &str) -> bool {
-    RARE.contains(&program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+impl Programs {
+    /// The built-in tables.
+    pub fn builtin() -> &'static Arc<Self> {
+        &BUILTIN_PROGRAMS
+    }
+
+    /// The built-in tables, each replaced by one of `own` with its name, and the others of `own`.
+    pub fn with<'t>(own: impl IntoIterator<Item = &'t ProgramTable>) -> Self {
+        let own: Vec<&ProgramTable> = own.into_iter().collect();
+        let kept = BUILTIN.iter().filter(|table| own.iter().all(|other| other.id != table.id));
+        Self::of(kept.chain(own.iter().copied()))
+    }
+
+    /// What these tables say, and no others.
+    pub fn of<'t>(tables: impl IntoIterator<Item = &'t ProgramTable>) -> Self {
+        let mut by_name: QuickMap<String, Program> = QuickMap::default();
+        let mut runners: Vec<String> = Vec::new();
+        for table in tables {
+            for name in &table.names {
+                by_name.entry(name.clone()).or_default().add(&table.known);
+                if (table.known.interprets.is_some() || table.known.runs_what_follows()) && !runners.contains(name) {
+                    runners.push(name.clone());
+                }
+            }
+        }
+        Self { by_name: by_name.into_iter().map(|(name, known)| (name, Arc::new(known))).collect(), runners }
+    }
+
+    /// What is known of the program of this name.
+    pub(super) fn get(&self, program: &str) -> Option<&Arc<Program>> {
+        self.by_name.get(program)
+    }
+
+    /// What is known of an interpreter, whose name may end in a version: `python3.12`.
+    fn versioned(&self, program: &str) -> Option<&Program> {
+        self.by_name.get(program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')).map(Arc::as_ref)
+    }
+
+    /// What a program runs, if it is an interpreter.
+    pub(super) fn interpreter(&self, program: &str) -> Option<Interprets> {
+        self.versioned(program)?.interprets
+    }
+
+    /// Whether it is a compiler or a linker, whose name may end in a version: `gcc-12`.
+    pub(super) fn is_compiler(&self, program: &str) -> bool {
+        let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.'));
+        self.by_name.get(name).is_some_and(|known| known.traits.has(Traits::COMPILES))
+    }
+
+    /// Whether a program runs code of a language of which only the strings are read.
+    pub(super) fn is_unread(&self, program: &str) -> bool {
+        self.versioned(program).is_some_and(|known| known.traits.has(Traits::UNREAD_LANGUAGE))
+    }
+
+    /// The names of interpreters, and of programs that run what follows their options.
+    pub(super) fn runners(&self) -> impl Iterator<Item = &str> {
+        self.runners.iter().map(String::as_str)
+    }
 }

@@ -8,6 +8,7 @@ use super::clean;
 use super::facts::{self, Behaviour, Facts};
 use super::groups::closer;
 use super::lex::{self, Flow, Token, Word};
+use super::programs::Programs;
 use super::script::Reading;
 use super::standing::Standing;
 use super::value::{Field, Taint, Value};
@@ -33,8 +34,7 @@ pub(super) struct Reader<'w> {
     /// See [`Reading`], as for the next.
     pub(super) scripts: Vec<String>,
     pub(super) texts: Vec<String>,
-    /// What earlier calls wrote to files.
-    pub(super) written: Option<&'w dyn Written>,
+    pub(super) given: Given<'w>,
     pub(super) variables: HashMap<String, Value>,
     /// Files written by earlier commands, and streams of process substitutions.
     pub(super) files: HashMap<String, FileState>,
@@ -53,6 +53,15 @@ pub(super) struct Reader<'w> {
     commands: usize,
     steps: usize,
     edits: usize,
+}
+
+/// What is known before the text is read.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Given<'w> {
+    /// What earlier calls wrote to files.
+    pub(super) written: Option<&'w dyn Written>,
+    /// Of programs; what the built-in tables say, if there are no others.
+    pub(super) programs: Option<&'w Programs>,
 }
 
 /// What surrounds a simple command.
@@ -74,16 +83,21 @@ impl Around {
 
 impl<'w> Reader<'w> {
     /// Reads a whole argument, after what earlier calls wrote to files.
-    pub(super) fn read(text: &str, written: Option<&'w dyn Written>) -> Self {
-        let mut reader = Self::after(written);
+    pub(super) fn read(text: &str, given: Given<'w>) -> Self {
+        let mut reader = Self::after(given);
         reader.script(text, &Value::nothing());
         reader
     }
 
     /// Nothing is read yet.
-    pub(super) fn after(written: Option<&'w dyn Written>) -> Self {
-        let session = written.and_then(|written| written.folder()).map(Rc::from);
-        Self { written, standing: Standing { session, ..Standing::default() }, ..Self::default() }
+    pub(super) fn after(given: Given<'w>) -> Self {
+        let session = given.written.and_then(|written| written.folder()).map(Rc::from);
+        Self { given, standing: Standing { session, ..Standing::default() }, ..Self::default() }
+    }
+
+    /// What is known of programs.
+    pub(super) fn programs(&self) -> &'w Programs {
+        self.given.programs.unwrap_or_else(|| Programs::builtin())
     }
 
     /// What was found.

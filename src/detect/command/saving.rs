@@ -8,18 +8,13 @@ use super::sed;
 use super::traits::Traits;
 use super::value::{Field, Taint, Value};
 
-/// Compilers and linkers, whose output does what their sources say.
-const COMPILERS: [&str; 22] = [
-    "gcc", "cc", "g++", "c++", "clang", "clang++", "tcc", "icc", "c99", "c89", "rustc", "gfortran", "ghc", "nvcc", "swiftc",
-    "dmd", "gdc", "ldc2", "as", "ld", "nasm", "fpc",
-];
-
 impl Reader<'_> {
     /// Keeps what a command saves to files: `curl -O`, `wget`, `tee`, `cp`, `sed -i`, `gcc`.
     pub(super) fn keep_saved_files(&mut self, facts: &mut Facts, arguments: &[Field], input: &Value, out: &Value) {
         let program = facts.program.clone();
         let program = program.as_str();
-        for name in options::saved_files(program, arguments) {
+        let saved = facts.known.as_deref().map(|known| options::saved_files(known, arguments));
+        for name in saved.unwrap_or_default() {
             if let Some(seen) = facts::see(&name, self.folder.as_deref()).filter(|seen| !facts.writes.contains(seen)) {
                 facts.reads.retain(|read| *read != seen);
                 facts.writes.push(seen);
@@ -64,7 +59,7 @@ impl Reader<'_> {
             }
             "sed" | "gsed" => self.edit_in_place(arguments),
             "find" | "gfind" => self.find_printf(arguments),
-            _ if COMPILERS.contains(&program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.'))) => {
+            _ if self.programs().is_compiler(program) => {
                 self.compile(arguments, input);
             }
             "go" if arguments.first().is_some_and(|f| f.text == "build") => self.compile(arguments, input),

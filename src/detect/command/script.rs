@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 use super::dialect::{self, Dialect, Evidence};
 use super::facts::Facts;
-use super::reader::Reader;
+use super::programs::Programs;
+use super::reader::{Given, Reader};
 use super::touched::{self, Touched};
 use super::traits::Traits;
 use super::written::{Written, WrittenFile};
@@ -21,13 +22,14 @@ const MAX_TEXT: usize = 128 * 1024;
 const MAX_WINDOWS_TEXT: usize = 48 * 1024;
 
 /// Programs some of whose operands are hosts.
-const CONNECTING: Traits = Traits::FETCHES.and(Traits::SENDS_STREAM).and(Traits::SENDS_FILES).and(Traits::CONNECTS);
+const CONNECTING: Traits = Traits::FETCHES.and(Traits::SENDS_INPUT).and(Traits::SENDS_FILES).and(Traits::CONNECTS);
 
 /// A shell or code string and what it comes down to.
 pub struct Script<'t> {
     raw: &'t str,
     read_as: ReadAs,
     written: Option<&'t dyn Written>,
+    programs: &'t Programs,
     readings: OnceCell<Vec<Reading>>,
     windows: OnceCell<Vec<Reading>>,
     /// What it says of the shell that it is for.
@@ -49,9 +51,17 @@ pub(super) struct Reading {
 }
 
 impl<'t> Script<'t> {
-    /// Nothing is read yet.
+    /// Nothing is read yet. Of programs, what the built-in tables say is known.
     pub fn new(raw: &'t str, read_as: ReadAs) -> Self {
-        Self { raw, read_as, written: None, readings: OnceCell::new(), windows: OnceCell::new(), evidence: OnceCell::new() }
+        Self {
+            raw,
+            read_as,
+            written: None,
+            programs: Programs::builtin(),
+            readings: OnceCell::new(),
+            windows: OnceCell::new(),
+            evidence: OnceCell::new(),
+        }
     }
 
     /// The same, told of what earlier calls wrote.
@@ -59,6 +69,17 @@ impl<'t> Script<'t> {
     pub fn after(mut self, written: &'t dyn Written) -> Self {
         self.written = Some(written);
         self
+    }
+
+    /// The same, told what is known of programs.
+    #[must_use]
+    pub fn knowing(mut self, programs: &'t Programs) -> Self {
+        self.programs = programs;
+        self
+    }
+
+    pub(super) fn programs(&self) -> &'t Programs {
+        self.programs
     }
 
     /// Every path of this machine that a command of it reads, writes, runs, or as a program that works on files names, in
@@ -101,6 +122,10 @@ impl<'t> Script<'t> {
         self.all_facts().flat_map(sql_clients::sql)
     }
 
+    fn given(&self) -> Given<'t> {
+        Given { written: self.written, programs: Some(self.programs) }
+    }
+
     /// The readings by a POSIX shell, or by the interpreter that is meant.
     pub(super) fn readings(&self) -> &[Reading] {
         self.readings.get_or_init(|| {
@@ -111,8 +136,8 @@ impl<'t> Script<'t> {
                 return vec![Reader::unread().reading()];
             }
             let read = |text: Cow<'_, str>| match self.read_as {
-                ReadAs::Code(language) => Reader::read_code(language, &text, self.written).reading(),
-                _ => Reader::read(&text, self.written).reading(),
+                ReadAs::Code(language) => Reader::read_code(language, &text, self.given()).reading(),
+                _ => Reader::read(&text, self.given()).reading(),
             };
             clean::readings(self.raw).map(read).collect()
         })
@@ -124,7 +149,7 @@ impl<'t> Script<'t> {
             if self.raw.len() > MAX_WINDOWS_TEXT {
                 return vec![Reader::unread().reading()];
             }
-            clean::readings(self.raw).map(|text| Reader::read_windows(&text, self.written).reading()).collect()
+            clean::readings(self.raw).map(|text| Reader::read_windows(&text, self.given()).reading()).collect()
         })
     }
 

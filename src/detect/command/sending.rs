@@ -17,7 +17,7 @@ impl Facts {
 
     fn note_sent(&mut self) {
         let program = self.program.as_str();
-        if self.traits.has(Traits::SENDS_STREAM) {
+        if self.traits.has(Traits::SENDS_INPUT) {
             // `openssl` works on files, but for its client.
             let posts = program == "openssl" && self.arguments().first().is_some_and(|f| f.text == "s_client")
                 || !matches!(program, "curl" | "openssl")

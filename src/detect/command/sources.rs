@@ -92,7 +92,8 @@ impl Reader<'_> {
 
     /// `curl -K file`: the options that the file holds, as if they stood on the command line.
     pub(super) fn curl_config(&mut self, arguments: &[Field], around: &Around) {
-        let parsed = options::parse("curl", arguments);
+        let Some(curl) = self.programs().get("curl") else { return };
+        let parsed = options::parse(curl, arguments);
         let configs = parsed.iter().filter_map(|argument| match argument {
             Argument::Option("K" | "config", Some(file)) => Some(*file),
             _ => None,

@@ -1,81 +1,20 @@
 //! SQL that a command hands to a database: `psql -c '…'`, `echo '…' | mysql`, `sqlite3 file '…'`.
 
 use super::facts::Facts;
+use super::traits::Traits;
+use super::value::Field;
 
-/// Programs that have a database run what they are given, in words or as input.
-const CLIENTS: [&str; 46] = [
-    "psql",
-    "pgcli",
-    "mysql",
-    "mariadb",
-    "mycli",
-    "sqlite3",
-    "sqlite",
-    "litecli",
-    "sqlite-utils",
-    "duckdb",
-    "sqlcmd",
-    "osql",
-    "isql",
-    "tsql",
-    "mssql-cli",
-    "bcp",
-    "usql",
-    "clickhouse",
-    "clickhouse-client",
-    "clickhouse-local",
-    "cqlsh",
-    "cockroach",
-    "snowsql",
-    "snow",
-    "bq",
-    "trino",
-    "presto",
-    "presto-cli",
-    "hive",
-    "beeline",
-    "impala-shell",
-    "spark-sql",
-    "sqlplus",
-    "sql",
-    "sqlcl",
-    "db2",
-    "vsql",
-    "hdbsql",
-    "iql",
-    "fbsql",
-    "isql-fb",
-    "influx",
-    "surreal",
-    "mysqlsh",
-    "turso",
-    "libsql",
-];
-/// Programs among whose options is one that a database runs.
-const OPTIONS: [(&str, &str); 6] = [
-    ("aws", "--query-string"),
-    ("aws", "--sql"),
-    ("aws", "--statement"),
-    ("gcloud", "--sql"),
-    ("wrangler", "--command"),
-    ("databricks", "--json"),
-];
 /// Words that statements begin with: from one of them on, words without quotes are taken together.
 const VERBS: [&str; 16] = [
     "select", "insert", "update", "delete", "drop", "alter", "create", "truncate", "grant", "revoke", "copy", "load", "attach",
     "call", "exec", "flush",
 ];
 
-/// Whether a program has a database run what it reads.
-pub(super) fn is_client(program: &str) -> bool {
-    CLIENTS.contains(&program)
-}
-
 /// The texts of SQL that a command hands to a database.
 pub(super) fn sql(facts: &Facts) -> Vec<String> {
     let arguments = facts.arguments();
     let mut out = Vec::new();
-    if is_client(&facts.program) {
+    if facts.traits.has(Traits::RUNS_SQL) {
         for (at, field) in arguments.iter().enumerate() {
             let text = field.text.as_str();
             let attached = text.split_once('=').filter(|(flag, _)| flag.starts_with('-')).map(|(_, value)| value);
@@ -92,8 +31,9 @@ pub(super) fn sql(facts: &Facts) -> Vec<String> {
         }
         out.extend(facts.input.clone());
     }
-    for (_, option) in OPTIONS.iter().filter(|(program, _)| *program == facts.program) {
-        let given = arguments.iter().position(|field| field.text.starts_with(option));
+    for option in facts.known.iter().flat_map(|known| &known.sql) {
+        let is_option = |field: &Field| field.text.strip_prefix("--").is_some_and(|name| name.starts_with(option));
+        let given = arguments.iter().position(is_option);
         if let Some(at) = given {
             let value = arguments.get(at).and_then(|field| field.text.split_once('=')).map(|(_, value)| value.to_owned());
             out.extend(value.or_else(|| arguments.get(at + 1).map(|field| field.text.clone())));

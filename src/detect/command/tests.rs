@@ -2,10 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::reader::Reader;
+use super::reader::{Given, Reader};
 
 fn lines(text: &str) -> Vec<String> {
-    super::clean::readings(text).flat_map(|reading| Reader::read(&reading, None).facts).map(|facts| facts.line()).collect()
+    super::clean::readings(text)
+        .flat_map(|reading| Reader::read(&reading, Given::default()).facts)
+        .map(|facts| facts.line())
+        .collect()
 }
 
 fn comes_down_to(text: &str, line: &str) {

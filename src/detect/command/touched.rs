@@ -4,22 +4,9 @@ use std::sync::LazyLock;
 
 use super::facts::{Facts, Seen};
 use super::paths;
+use super::traits::Traits;
 use super::value::Field;
 use crate::text::quick::QuickSet;
-
-/// Programs whose first operand says what to look for or do, and the others where.
-static FILTERS: LazyLock<QuickSet<&str>> =
-    LazyLock::new(|| "grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk perl jq".split_ascii_whitespace().collect());
-
-/// Programs whose operands are files and folders, whatever they do to them.
-static FILE_WORKERS: LazyLock<QuickSet<&str>> = LazyLock::new(|| {
-    "rm rmdir unlink shred srm wipe mv cp ln link install touch mkdir mkfifo mknod truncate fallocate chmod chown \
-    chgrp chattr setfacl setcap ls dir tree du stat find fd cd pushd tar bsdtar zip unzip 7z rsync scp cat tac \
-    head tail less more bat nl wc xxd od hexdump strings sort uniq diff cmp file md5sum sha256sum base64 source \
-    vim vi nano emacs code open tee"
-        .split_ascii_whitespace()
-        .collect()
-});
 
 /// Programs of Windows whose operands are files and folders.
 static WINDOWS_WORKERS: LazyLock<QuickSet<&str>> = LazyLock::new(|| {
@@ -61,8 +48,9 @@ pub struct Touched<'s> {
 /// Every path that a command touches.
 pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = Touched<'_>> {
     let program = facts.program.as_str();
-    let filters = FILTERS.contains(program) && !facts.windows;
-    let works = if facts.windows { WINDOWS_WORKERS.contains(program) } else { filters || FILE_WORKERS.contains(program) };
+    let filters = facts.traits.has(Traits::FILTERS) && !facts.windows;
+    let works =
+        if facts.windows { WINDOWS_WORKERS.contains(program) } else { filters || facts.traits.has(Traits::WORKS_ON_FILES) };
     // What a filter is told to look for often looks like a path, and so do escapes and options.
     let first = facts.operands().next().filter(|_| filters);
     let others = facts.arguments().iter().filter(move |field| is_no_path(field, facts));
@@ -100,7 +88,7 @@ fn is_no_path(field: &Field, facts: &Facts) -> bool {
     let text = field.text.as_str();
     // `~3` is a number to most, and a regex to a filter.
     let digits = text.strip_prefix('~').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    let regex = FILTERS.contains(facts.program.as_str())
+    let regex = facts.traits.has(Traits::FILTERS)
         && text.starts_with('/')
         && text.contains(['^', '$', '[', '(', '{', '|', '\\', '+', ' ']);
     if digits || regex {

@@ -3,17 +3,15 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use super::credential_printers;
 use super::env_secrets;
 use super::facts::{self, Facts};
 use super::feed::{self, fed};
 use super::paths;
-use super::programs;
+use super::programs::Programs;
 use super::quote;
 use super::reader::{Around, Reader};
 use super::simulate;
-use super::sql_clients;
-use super::traits::{self, Traits};
+use super::traits::Traits;
 use super::value::{Field, Taint, Value};
 use super::wrappers;
 
@@ -56,7 +54,9 @@ impl Reader<'_> {
                 let words: Vec<&str> = fields.iter().skip(from).map(|f| f.text.as_str()).collect();
                 return self.inner_script(&words.join(" "), &around.input);
             }
-            let program = program_name(first);
+            let program = program_name(first, self.programs());
+            let known = self.programs().get(&program);
+            let named = (program.as_str(), known);
             if from == 0
                 && let Some(text) = self.alias_of(&program)
                 && !text.starts_with(&program)
@@ -66,26 +66,26 @@ impl Reader<'_> {
             }
             let arguments = fields.get(from + 1..).unwrap_or_default();
             if let Some(out) = self.call(&program, arguments, &around) {
-                let mut facts = Facts::command(&program, &fields, from, self.folder.as_deref(), around.input.taint);
+                let mut facts = Facts::command(named, &fields, from, self.folder.as_deref(), around.input.taint);
                 self.finish(&mut facts, around, &out);
                 self.facts.push(facts);
                 return out;
             }
-            let wraps = wrappers::inner(&program, arguments);
+            let wraps = known.and_then(|known| known.inner(arguments)).or_else(|| wrappers::inner_of_loader(&program, arguments));
             let folder = self.folder.as_deref();
             let mut facts = match wraps {
-                Some(own) => Facts::wrapper(&program, &fields, from, own, folder),
-                None => Facts::command(&program, &fields, from, folder, around.input.taint),
+                Some(own) => Facts::wrapper(named, &fields, from, own, folder),
+                None => Facts::command(named, &fields, from, folder, around.input.taint),
             };
             facts.standing = self.standing.clone();
             let session = self.standing.session.as_deref().filter(|_| self.standing.below.is_none());
             if !self.standing.elsewhere {
                 facts.note_here(folder, session);
             }
-            if wrappers::is_container(&program) {
+            if facts.traits.has(Traits::CONTAINER) {
                 facts.note_mounts(folder);
             }
-            if sql_clients::is_client(&program) {
+            if facts.traits.has(Traits::RUNS_SQL) {
                 facts.input = around.input.as_text().map(str::to_owned);
             }
             facts.executes |= first.taint;
@@ -124,8 +124,8 @@ impl Reader<'_> {
                     .collect();
                 facts.environment.extend(given.iter().cloned());
                 around.environment.extend(given);
+                self.standing.elsewhere |= facts.traits.has(Traits::CONTAINER);
                 self.facts.push(facts);
-                self.standing.elsewhere |= wrappers::is_container(&program);
                 if fed.is_empty()
                     && program == "xargs"
                     && stdin.taint != Taint::NONE
@@ -168,7 +168,7 @@ impl Reader<'_> {
             }
         }
         let mut out = self.built_in(&program, arguments, &around);
-        let interpreter = programs::interpreter(&program);
+        let interpreter = self.programs().interpreter(&program);
         if let Some(runs) = interpreter {
             self.interpret(runs, &mut facts, arguments, &around.input);
         }
@@ -180,11 +180,11 @@ impl Reader<'_> {
         if facts.traits.has(Traits::FETCHES) || connects {
             own |= Taint::DOWNLOAD;
         }
-        if simulate::passes_on(&program) {
+        if facts.traits.has(Traits::PASSES_ON) {
             own |=
                 arguments.iter().filter_map(|field| self.file(&field.text)).fold(Taint::NONE, |taint, file| taint | file.taint);
         }
-        if !facts.traits.has(Traits::NAMES) {
+        if !facts.traits.has(Traits::NAMES_FILES) {
             own |= facts.reads.iter().fold(Taint::NONE, |taint, seen| taint | facts::taint_of(seen));
         }
         let whole = |program: &str| matches!(program, "env" | "printenv") || program == "set" && arguments.is_empty();
@@ -193,13 +193,15 @@ impl Reader<'_> {
         } else if whole(&program) {
             own |= Taint::ENVIRONMENT;
         }
-        if credential_printers::prints_secret(&program, arguments) {
+        let known = facts.known.clone();
+        let docker_helper = program.starts_with("docker-credential-");
+        if docker_helper || known.as_ref().is_some_and(|known| known.prints_secret(arguments)) {
             own |= Taint::SECRET_VARIABLE;
         }
         if matches!(program.as_str(), "history" | "fc") {
             own |= Taint::PERSONAL;
         }
-        let decodes = facts.traits.has(Traits::DECODES) && traits::decodes(&program, arguments);
+        let decodes = known.is_some_and(|known| known.decodes(arguments));
         if decodes {
             own |= Taint::DECODED;
         }
@@ -313,7 +315,7 @@ fn split_string(arguments: &[Field]) -> Option<String> {
 }
 
 /// The name that rules know a program by: base name, no `.exe`, a glob spelt out.
-pub(super) fn program_name(field: &Field) -> String {
+pub(super) fn program_name(field: &Field, programs: &Programs) -> String {
     if field.is_unknown() {
         return UNKNOWN_PROGRAM.to_owned();
     }
@@ -323,8 +325,8 @@ pub(super) fn program_name(field: &Field) -> String {
     if field.glob && is_pattern(base) {
         let fits = |name: &&str| super::glob::matches(base, name);
         let literal = base.bytes().filter(u8::is_ascii_alphanumeric).count();
-        let known = || programs::names().chain(wrappers::names()).filter(|_| literal >= 2);
-        if let Some(name) = SPELT.into_iter().find(fits).or_else(|| known().find(fits)) {
+        let mut known = programs.runners().filter(|_| literal >= 2);
+        if let Some(name) = SPELT.into_iter().find(fits).or_else(|| known.find(fits)) {
             return name.to_owned();
         }
     }

@@ -4,16 +4,15 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::cmd_exe::Prompt;
-use super::code;
 use super::facts::Facts;
+use super::known::Interprets;
 use super::powershell::Session;
-use super::reader::Reader;
+use super::reader::{Given, Reader};
 use super::simulate;
 use super::value::{Field, Taint, Value};
 pub(super) use super::windows_names::variable;
 use super::windows_nested;
 use super::wrappers::value_of;
-use super::written::Written;
 use crate::detect::Language;
 
 /// A word of a line of cmd.exe.
@@ -43,15 +42,15 @@ fn is_slash_flag(text: &str) -> bool {
 
 impl<'w> Reader<'w> {
     /// Reads a whole argument as PowerShell and cmd.exe would.
-    pub(super) fn read_windows(text: &str, written: Option<&'w dyn Written>) -> Self {
-        let mut reader = Self::after(written);
+    pub(super) fn read_windows(text: &str, given: Given<'w>) -> Self {
+        let mut reader = Self::after(given);
         reader.windows(text);
         reader
     }
 
     /// Reads code of a language that the tool names.
-    pub(super) fn read_code(language: Language, text: &str, written: Option<&'w dyn Written>) -> Self {
-        let mut reader = Self::after(written);
+    pub(super) fn read_code(language: Language, text: &str, given: Given<'w>) -> Self {
+        let mut reader = Self::after(given);
         match language {
             Language::PowerShell => reader.windows(text),
             language => reader.code(language.program(), text, Taint::NONE),
@@ -122,7 +121,7 @@ impl<'w> Reader<'w> {
         }));
         let fields: Rc<[Field]> = fields.into();
         let folder = self.folder.clone();
-        let mut facts = Facts::command(name, &fields, 0, folder.as_deref(), input);
+        let mut facts = Facts::command((name, self.programs().get(name)), &fields, 0, folder.as_deref(), input);
         facts.windows = true;
         let arguments: Vec<Field> = facts.arguments().to_vec();
         let lower: Vec<String> = arguments.iter().map(|a| a.text.to_ascii_lowercase()).collect();
@@ -285,7 +284,7 @@ impl<'w> Reader<'w> {
                 };
                 self.inner_script(&script, &Value::nothing());
             }
-            _ if code::is_interpreter(program) => {
+            _ if self.programs().interpreter(program) == Some(Interprets::Code) => {
                 if let Some(text) = value_of(arguments, &["-c", "-e"]) {
                     self.code(program, &text.text.clone(), Taint::NONE);
                 }

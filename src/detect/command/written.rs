@@ -146,13 +146,13 @@ impl Reader<'_> {
 
     /// What a file holds, if an earlier command or call wrote it.
     pub(super) fn file(&self, name: &str) -> Option<Value> {
-        if self.files.is_empty() && self.written.is_none() {
+        if self.files.is_empty() && self.given.written.is_none() {
             return None;
         }
         let key = self.file_key(name);
         let kept = self.files.get(&key).map(|file| file.value.clone());
         kept.or_else(|| {
-            let written = self.written?;
+            let written = self.given.written?;
             Some(written.content(&key).or_else(|| written.content(name))?.value())
         })
     }

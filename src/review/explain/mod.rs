@@ -201,7 +201,7 @@ pub fn readings((place, raw): (&str, &str), rules: &RuleSet, findings: &[Finding
     let of = |finding: &Finding| {
         let trace = finding.trace.as_deref().filter(|_| !private(finding));
         let raw = Some(raw).filter(|_| finding.at.starts_with(place));
-        trace.map(|trace| steps::steps(raw, finding, trace, &secrets)).unwrap_or_default()
+        trace.map(|trace| steps::steps(raw, finding, trace, &secrets, rules.programs())).unwrap_or_default()
     };
     findings.iter().map(of).collect()
 }
@@ -245,7 +245,9 @@ impl Explainer<'_> {
         let lacks = self.rebuilt.is_some_and(|rebuilt| rebuilt.lacks.is_some());
         let raw = self.rebuilt.and_then(|rebuilt| rebuilt.text_at(&row.at));
         let steps = match (trace, row.now) {
-            (Some(trace), Some(finding)) if !private => steps::steps(raw.as_deref(), finding, trace, secrets),
+            (Some(trace), Some(finding)) if !private => {
+                steps::steps(raw.as_deref(), finding, trace, secrets, self.policy.rules(self.direction).programs())
+            }
             _ => Vec::new(),
         };
         Some(FindingExplanation {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::detect::ReadAs;
-use crate::detect::command::Script;
+use crate::detect::command::{Programs, Script};
 use crate::inspect::{Finding, Trace};
 use crate::record::Redactor;
 use crate::rules::{Find, RuleSet};
@@ -49,7 +49,7 @@ pub(super) fn secrets(rules: &RuleSet, findings: &[Finding]) -> Vec<String> {
 }
 
 /// The readings of a text up to the one that matched, those left out that changed nothing.
-pub(super) fn steps(raw: Option<&str>, finding: &Finding, trace: &Trace, secrets: &[String]) -> Vec<Step> {
+pub(super) fn steps(raw: Option<&str>, finding: &Finding, trace: &Trace, secrets: &[String], programs: &Programs) -> Vec<Step> {
     let mut out = StepList { secrets, steps: Vec::new(), last: String::new() };
     let same = raw == Some(trace.text.as_str());
     if let Some(raw) = raw.filter(|_| !same) {
@@ -90,7 +90,7 @@ pub(super) fn steps(raw: Option<&str>, finding: &Finding, trace: &Trace, secrets
         );
     }
     if matches!(trace.read_as, ReadAs::Shell | ReadAs::Code(_)) {
-        let script = Script::new(&trace.text, trace.read_as);
+        let script = Script::new(&trace.text, trace.read_as).knowing(programs);
         let mut lines: Vec<String> = script.lines().take(20).collect();
         lines.dedup();
         out.add("commands that would run", &lines.join("\n"), None);

@@ -1,0 +1,119 @@
+//! What is known of one program.
+
+use super::options::{Download, Options};
+use super::traits::Traits;
+use super::value::Field;
+use super::wrappers::Runner;
+use crate::document::{Located, Table};
+
+/// The last place among the arguments where a word may stand that makes a program print a credential.
+const WORDS_BEFORE: usize = 16;
+
+/// What an interpreter runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interprets {
+    Shell,
+    /// PowerShell or cmd.exe.
+    Windows,
+    Code,
+}
+
+impl Interprets {
+    const WORDS: [(&'static str, Self); 3] = [("shell", Self::Shell), ("windows", Self::Windows), ("code", Self::Code)];
+}
+
+/// What is known of a program.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Program {
+    pub(super) traits: Traits,
+    pub(super) interprets: Option<Interprets>,
+    pub(super) options: Option<Options>,
+    pub(super) download: Option<Download>,
+    /// How it runs another program.
+    pub(super) runners: Vec<Runner>,
+    /// Options with which it decodes; always, if there are none.
+    decodes: Option<Vec<String>>,
+    /// Words that together make it print a credential.
+    prints_secret: Vec<Vec<String>>,
+    /// Options whose value a database runs.
+    pub(super) sql: Vec<String>,
+}
+
+impl Program {
+    /// Reads what a `[[program]]` table says. Notes faults.
+    pub(super) fn read(table: &Table<'_>) -> Option<Self> {
+        let values = |list: Vec<Located<String>>| list.into_iter().map(|item| item.value).collect::<Vec<_>>();
+        let traits = Traits::read(table);
+        let interprets =
+            if table.has("interprets") { table.choice("interprets", &Interprets::WORDS).map(Some) } else { Some(None) };
+        let runs = table.table("runs").map(|runs| Runner::read(&runs));
+        let options = table.table("options").map(|options| Options::read(&options));
+        let download = table.table("download").map(|download| Download::read(&download));
+        let decodes = table.has("decodes").then(|| values(table.strings("decodes")));
+        let words = |words: Located<String>| words.value.split(' ').map(str::to_owned).collect();
+        let prints_secret = table.strings("prints_secret").into_iter().map(words).collect();
+        let sql = values(table.strings("sql"));
+        let runners = runs.map_or_else(|| Some(Vec::new()), |runner| Some(vec![runner?]));
+        let known =
+            Self { traits: traits?, interprets: interprets?, options, download, runners: runners?, decodes, prints_secret, sql };
+        if known.says_nothing() {
+            table.fault("nothing is said of these programs", Some("give `traits`, `runs`, `interprets`, `options` or the like"));
+            return None;
+        }
+        Some(known)
+    }
+
+    fn says_nothing(&self) -> bool {
+        let Self { traits, interprets, options, download, runners, decodes, prints_secret, sql } = self;
+        *traits == Traits::default()
+            && (interprets.is_none() && options.is_none() && download.is_none() && decodes.is_none())
+            && (runners.is_empty() && prints_secret.is_empty() && sql.is_empty())
+    }
+
+    /// Adds what another table says. Of options, a later table is taken in place of an earlier one.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.traits = self.traits.and(other.traits);
+        self.interprets = other.interprets.or(self.interprets);
+        if other.options.is_some() {
+            self.options.clone_from(&other.options);
+        }
+        if other.download.is_some() {
+            self.download.clone_from(&other.download);
+        }
+        if other.decodes.is_some() {
+            self.decodes.clone_from(&other.decodes);
+        }
+        self.runners.extend(other.runners.iter().cloned());
+        self.prints_secret.extend(other.prints_secret.iter().cloned());
+        self.sql.extend(other.sql.iter().cloned());
+    }
+
+    /// Whether it runs what follows its options.
+    pub(super) fn runs_what_follows(&self) -> bool {
+        self.runners.iter().any(Runner::is_plain)
+    }
+
+    /// How many of `arguments` stand before the command that it runs; `None` if it runs none.
+    pub(super) fn inner(&self, arguments: &[Field]) -> Option<usize> {
+        self.runners.iter().find_map(|runner| runner.inner(self.options.as_ref(), arguments))
+    }
+
+    /// Whether it decodes with these arguments.
+    pub(super) fn decodes(&self, arguments: &[Field]) -> bool {
+        let short = |text: &str, option: &str| {
+            let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
+            let cluster = text.len() > 2 && text.starts_with('-') && !text.starts_with("--");
+            cluster && letter.is_some_and(|letter| text.ends_with(letter))
+        };
+        self.decodes.as_ref().is_some_and(|options| {
+            options.is_empty()
+                || arguments.iter().any(|a| options.iter().any(|option| a.text == *option || short(&a.text, option)))
+        })
+    }
+
+    /// Whether it prints a credential with these arguments.
+    pub(super) fn prints_secret(&self, arguments: &[Field]) -> bool {
+        let given = |word: &String| arguments.iter().take(WORDS_BEFORE).any(|argument| argument.text == *word);
+        self.prints_secret.iter().any(|words| words.iter().all(given))
+    }
+}

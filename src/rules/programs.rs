@@ -1,0 +1,167 @@
+//! `[[program]]` tables of rule files: what the gateway knows of programs, each table with its own cases.
+
+use std::sync::Arc;
+
+use crate::config::PolicyConfig;
+use crate::detect::command::{PROGRAM_FILES, ProgramTable, Programs};
+use crate::document::{Fault, Table};
+use crate::message::Direction;
+
+use super::{Cases, FailedCase, Library, RuleId, RuleSet, file, trial};
+
+/// A `[[program]]` table of a rule file.
+#[derive(Clone, Debug)]
+pub struct ProgramEntry {
+    /// What it says, and of which programs.
+    pub table: ProgramTable,
+    /// What the programs have in common, in a few words.
+    pub title: String,
+    /// Commands that the built-in rules refuse because of what it says, and commands that they do not.
+    pub cases: Cases,
+    /// The file it stands in.
+    pub file: Arc<str>,
+    /// The line it starts on, from 1.
+    pub line: usize,
+}
+
+impl ProgramEntry {
+    /// Reads a table. Notes faults.
+    pub(super) fn read(table: &Table<'_>, file: &Arc<str>) -> Option<Self> {
+        let title = file::filled(table, "title", "what the programs have in common");
+        let cases = Cases {
+            catches: file::cases(table, "catches", "commands that the built-in rules refuse because of this table"),
+            spares: file::cases(table, "spares", "similar commands that they do not refuse"),
+        };
+        let read = ProgramTable::read(table);
+        let line = table.place().line;
+        table.finish();
+        Some(Self { table: read?, title: title?, cases, file: file.clone(), line })
+    }
+
+    /// The built-in ones.
+    ///
+    /// # Errors
+    /// Faults of their files, which tests rule out.
+    pub fn builtin() -> Result<Vec<Self>, Vec<Fault>> {
+        let read = PROGRAM_FILES.iter().map(|(name, text)| Ok(file::read(name, text, true)?.programs));
+        Ok(read.collect::<Result<Vec<_>, Vec<Fault>>>()?.into_iter().flatten().collect())
+    }
+
+    /// The rules that cases are tried with: all built-in ones for what agents send, with those that a policy has to enable.
+    ///
+    /// # Errors
+    /// Faults of the built-in rules, which tests rule out.
+    pub(super) fn rules() -> Result<RuleSet, Vec<Fault>> {
+        let policy = PolicyConfig { packs: [("ops".to_owned(), true)].into(), ..PolicyConfig::default() };
+        Library::read(true, &[])?.set(Direction::Outbound, &policy)
+    }
+
+    /// Two tables of one name in the same layer.
+    pub(super) fn twice(entries: &[Self]) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for (at, entry) in entries.iter().enumerate() {
+            if let Some(other) = entries.iter().take(at).find(|other| other.table.id == entry.table.id) {
+                faults.push(Fault {
+                    file: entry.file.to_string(),
+                    line: entry.line,
+                    column: 1,
+                    message: format!("the id `{}` is already used at {}:{}", entry.table.id, other.file, other.line),
+                    hint: Some("give each table its own id; a table replaces a built-in one by its id".into()),
+                });
+            }
+        }
+        faults
+    }
+
+    /// Tries tables against their cases, with `rules` for what agents send, if all of `programs` is known.
+    pub(super) fn try_cases(entries: &[Self], rules: &RuleSet, programs: &Programs) -> Vec<FailedCase> {
+        let mut wrong = Vec::new();
+        for entry in entries {
+            let catches = entry.cases.catches.iter().map(|case| (case, true));
+            for (case, should_catch) in catches.chain(entry.cases.spares.iter().map(|case| (case, false))) {
+                if trial::refusing(rules, programs, &case.text).is_empty() == should_catch {
+                    wrong.push(FailedCase {
+                        file: entry.file.clone(),
+                        line: case.line,
+                        rule: RuleId::new(&entry.table.id),
+                        should_catch,
+                        text: case.text.clone(),
+                    });
+                }
+            }
+        }
+        wrong
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> RuleSet {
+        ProgramEntry::rules().unwrap()
+    }
+
+    /// The rules that each case of a table hits.
+    fn hits(entry: &ProgramEntry, rules: &RuleSet, programs: &Programs) -> Vec<Vec<String>> {
+        let cases = entry.cases.catches.iter().chain(&entry.cases.spares);
+        let ids = |case: &str| trial::refusing(rules, programs, case).iter().map(|rule| rule.id.to_string()).collect();
+        cases.map(|case| ids(&case.text)).collect()
+    }
+
+    #[test]
+    fn the_built_in_tables_do_what_their_cases_say() {
+        let entries = ProgramEntry::builtin().unwrap();
+        assert!(ProgramEntry::twice(&entries).is_empty() && entries.len() > 50, "{}", entries.len());
+        let wrong = ProgramEntry::try_cases(&entries, &rules(), Programs::builtin());
+        let told: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+        assert!(wrong.is_empty(), "{}", told.join("\n"));
+    }
+
+    #[test]
+    fn no_built_in_table_is_without_effect() {
+        let (entries, rules) = (ProgramEntry::builtin().unwrap(), rules());
+        let idle: Vec<String> = entries
+            .iter()
+            .filter(|entry| {
+                let others = entries.iter().filter(|other| other.table.id != entry.table.id);
+                let others = Programs::of(others.map(|entry| &entry.table));
+                hits(entry, &rules, Programs::builtin()) == hits(entry, &rules, &others)
+            })
+            .map(|entry| format!("{}:{} `{}`", entry.file, entry.line, entry.table.id))
+            .collect();
+        assert!(idle.is_empty(), "their cases do not depend on them:\n{}", idle.join("\n"));
+    }
+
+    const JOBRUN: &str = r#"
+        format = 1
+        direction = "outbound"
+        [[program]]
+        id = "job-runner"
+        title = "Runs the command after its options and the name of a queue"
+        names = ["jobrun"]
+        options = { short = "u", long = ["user"] }
+        runs = { operands = 1 }
+        catches = ["jobrun -u root batch rm -rf /", "jobrun --user root batch rm -rf /"]
+        spares = ["jobrun -u root batch ls"]
+    "#;
+
+    #[test]
+    fn a_table_of_an_operator_adds_to_what_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("jobs.toml");
+        std::fs::write(&file, JOBRUN).unwrap();
+        let library = Library::load(true, &[folder.path().to_owned()]).unwrap();
+        let set = library.set(Direction::Outbound, &PolicyConfig::default()).unwrap();
+        let command = "jobrun -uroot batch rm -rf /";
+        assert_eq!(trial::refusing(&set, set.programs(), command).first().map(|rule| rule.id.as_str()), Some("delete-tree"));
+        assert!(trial::refusing(&set, Programs::builtin(), command).is_empty());
+        assert_ne!(set.digest(), rules().digest());
+
+        std::fs::write(&file, JOBRUN.replace("batch ls", "batch rm -rf ~")).unwrap();
+        let faults = Library::load(true, &[folder.path().to_owned()]).unwrap_err();
+        let [fault] = faults.as_slice() else { panic!("{faults:?}") };
+        assert_eq!(fault.line, 11, "{fault}");
+        assert!(fault.message.contains("`job-runner` should spare this"), "{fault}");
+    }
+}
