@@ -23,6 +23,7 @@ pub(super) struct Runner {
 impl Runner {
     /// Reads `runs` of a `[[program]]` table. Notes faults.
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
+        ["operands", "short", "long"].into_iter().for_each(|key| table.know(key));
         let after = table.strings("after").into_iter().map(|words| words.value.split(' ').map(str::to_owned).collect());
         let operands = if table.has("operands") { table.integer("operands", 0..=OPERANDS) } else { Some(0) };
         let options = (table.has("short") || table.has("long")).then(|| Options::among(table));

@@ -11,7 +11,7 @@ use super::{DecodedPart, Way, regions, vocabulary};
 use crate::text::quick::QuickMap;
 
 /// Words that give a cipher away: long enough that nothing else has their differences.
-const TELLING: [&str; 58] = [
+pub(super) const TELLING: [&str; 58] = [
     "ignore",
     "ignoring",
     "disregard",

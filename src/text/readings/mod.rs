@@ -24,6 +24,7 @@ mod gaps;
 mod packed;
 mod radix;
 mod regions;
+mod respelled;
 mod source_map;
 mod spelled;
 mod steering_words;
@@ -112,9 +113,12 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
     fold::find(text, facts, &mut found);
     substituted::find(text, facts, &mut found);
     if text.len() >= TOKENS_BYTES {
-        let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, cipher::teller());
+        let (ciphers, respelled) = (cipher::teller(), respelled::teller());
+        let tells = |letters: &[u8]| ciphers(letters) || respelled(letters);
+        let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, tells);
         spelled::find(text, &tokens, &mut found);
         cipher::find(text, &tokens, &mut found);
+        respelled::find(text, facts, &tokens, &mut found);
     }
     for found in found {
         if made.all.len() >= READINGS || found.text.len() > *left {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::tokens::Tokens;
-use super::{DecodedPart, Way, regions, vocabulary};
+use super::{DecodedPart, Way, cipher, regions, respelled, vocabulary};
 use crate::text::facts::runs;
 
 /// Single letters in a row from which on they may be words spelt out.
@@ -36,6 +36,7 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
 fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
     let bytes = text.as_bytes();
     let (mut at, mut done) = (0, 0);
+    let mut telling: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
     while let Some(window) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         if !alternates(window) {
             at += 6;
@@ -45,9 +46,13 @@ fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
         done = span.end;
         at = done.max(at + 6);
         let Some(run) = text.get(span.clone()) else { continue };
-        if let Some((text, letters)) = together(run)
-            && letters >= SINGLE
-        {
+        let Some((joined, letters)) = together(run) else { continue };
+        if letters >= cipher::TELLING_LETTERS && respelled::is_telling(&joined.to_ascii_lowercase()) {
+            let is_sign = |c: char| !c.is_ascii_alphanumeric();
+            let (start, end) = (run.len() - run.trim_start_matches(is_sign).len(), run.trim_end_matches(is_sign).len());
+            telling.push((span.start + start..span.start + end, joined.into()));
+        } else if letters >= SINGLE {
+            let text = joined;
             let text = if text.contains(' ') { text } else { vocabulary::split(&text.to_ascii_lowercase()).0 };
             let plain = unleet(&text);
             let words = vocabulary::words_in(&plain).max(vocabulary::words_in(&text));
@@ -56,6 +61,7 @@ fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
             }
         }
     }
+    respelled::replaced("spaced", Way::Odd, text, telling, 1, found);
 }
 
 /// Whether every other byte of eight is a sign that parts letters, and the same one.
@@ -113,13 +119,15 @@ fn together(run: &str) -> Option<(String, usize)> {
 /// `1gn0r3 4ll pr3v10u5`, also where the words are cut up anew: `1gn0 r34l lpr3 v10u`.
 fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
     let (mut words, mut cut): (Vec<Range<usize>>, Vec<Range<usize>>) = Default::default();
+    let mut telling: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
     for span in tokens {
         let Some(token) = text.get(span.clone()) else { continue };
         if !mixes(token) {
             continue;
         }
-        if reads_as(token).is_some() {
+        if let Some(word) = reads_as(token) {
             words.push(span.clone());
+            telling.extend(respelled::is_telling(&word).then(|| (span.clone(), word.into())));
         }
         cut.push(span.clone());
     }
@@ -129,6 +137,9 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
             let Some(region) = text.get(span.clone()).filter(|_| here >= LEET_WORDS) else { continue };
             found.push(DecodedPart { name: "leet", way: Way::Odd, span, text: unleet(region), words: here });
         }
+    }
+    if words.len() < LEET_WORDS && !telling.is_empty() {
+        respelled::replaced("leet", Way::Usual, text, telling, 1, found);
     }
     if cut.len() >= CUT_UP {
         for span in regions::around(text, cut.iter().cloned()) {

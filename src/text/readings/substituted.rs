@@ -1,9 +1,10 @@
 //! Letters replaced by other signs: rot47, Braille, stars in the place of vowels.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::{DecodedPart, Facts, Way, regions, vocabulary};
+use super::{DecodedPart, Facts, Way, regions, respelled, vocabulary};
 use crate::text::blocks::{self, BLOCK};
 use crate::text::quick::QuickMap;
 
@@ -104,7 +105,7 @@ fn starred(text: &str, found: &mut Vec<DecodedPart>) {
     let bytes = text.as_bytes();
     let letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphabetic);
     let of_word = |byte: &&u8| byte.is_ascii_alphabetic() || **byte == b'*';
-    let mut words: Vec<(Range<usize>, &'static str)> = Vec::new();
+    let mut words: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
     let mut done = 0;
     for star in memchr::memchr_iter(b'*', bytes) {
         if star < done || star == 0 || !letter(star - 1) {
@@ -114,27 +115,10 @@ fn starred(text: &str, found: &mut Vec<DecodedPart>) {
         let after = bytes.get(star..).unwrap_or_default().iter().take(STARRED_BYTES).take_while(of_word).count();
         let span = star - before..star + after;
         done = span.end;
-        words.extend(starred_word(text.get(span.clone()).unwrap_or_default()).map(|word| (span, word)));
+        words.extend(starred_word(text.get(span.clone()).unwrap_or_default()).map(|word| (span, word.into())));
     }
-    if words.len() < STARRED_WORDS {
-        return;
-    }
-    let mut words = words.into_iter().peekable();
-    let places: Vec<Range<usize>> = words.clone().map(|(span, _)| span).collect();
-    for span in regions::around(text, places) {
-        let (mut out, mut at, mut here) = (String::new(), span.start, 0);
-        while let Some((word, read)) = words.next_if(|(word, _)| word.start < span.end) {
-            if word.start >= at && word.end <= span.end {
-                out.push_str(text.get(at..word.start).unwrap_or_default());
-                out.push_str(read);
-                at = word.end;
-                here += 1;
-            }
-        }
-        out.push_str(text.get(at..span.end).unwrap_or_default());
-        if here >= STARRED_WORDS {
-            found.push(DecodedPart { name: "starred", way: Way::Odd, span, text: out, words: here });
-        }
+    if words.len() >= STARRED_WORDS {
+        respelled::replaced("starred", Way::Odd, text, words, STARRED_WORDS, found);
     }
 }
 

@@ -89,7 +89,22 @@ fn ordinary_text_has_no_other_reading() {
 
 #[test]
 fn hostile_text_costs_linear_time() {
-    for piece in ["a ", "%41", "1a", "é", "аa ", "QUJD", "a.b.", ".- ", "&#65;", "rules "] {
+    for piece in [
+        "a ",
+        "%41",
+        "1a",
+        "é",
+        "аa ",
+        "QUJD",
+        "a.b.",
+        ".- ",
+        "&#65;",
+        "rules ",
+        "sierra ",
+        "pvierous ",
+        "reviouspay ",
+        "re_veal ",
+    ] {
         let time = |n: usize| {
             let text = piece.repeat(n);
             let start = std::time::Instant::now();
