@@ -60,9 +60,10 @@ const VARIATION_AFTER_LETTERS: usize = 6;
 const CONCEALED_LETTERS: usize = 8;
 /// Erased characters that were not the ones written in their place (man pages strike over the same).
 const OVERWRITTEN: usize = 8;
-/// Words of styled letters in a row, and letters in them, that are no symbols and no East Asian abbreviations.
-const STYLED_WORDS: usize = 3;
-const STYLED_LETTERS: usize = 14;
+/// Words of styled letters in a row, of three letters or more, and letters in them, that are no symbols, no East Asian
+/// abbreviations and no heading of a post.
+const STYLED_WORDS: usize = 6;
+const STYLED_LETTERS: usize = 24;
 /// Spaces in a terminal string from which on it is prose.
 const PROSE_SPACES: usize = 4;
 
