@@ -69,6 +69,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/languages/west.toml", include_str!("../../rules/inbound/languages/west.toml")),
     ("rules/inbound/languages/notes.toml", include_str!("../../rules/inbound/languages/notes.toml")),
     ("rules/inbound/definitions.toml", include_str!("../../rules/inbound/definitions.toml")),
+    ("rules/inbound/signals/bidden.toml", include_str!("../../rules/inbound/signals/bidden.toml")),
     ("rules/inbound/signals/concealment.toml", include_str!("../../rules/inbound/signals/concealment.toml")),
     ("rules/inbound/signals/guidance.toml", include_str!("../../rules/inbound/signals/guidance.toml")),
     ("rules/inbound/signals/orders-in-passing.toml", include_str!("../../rules/inbound/signals/orders-in-passing.toml")),
