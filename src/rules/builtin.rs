@@ -73,6 +73,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/signals/concealment.toml", include_str!("../../rules/inbound/signals/concealment.toml")),
     ("rules/inbound/signals/guidance.toml", include_str!("../../rules/inbound/signals/guidance.toml")),
     ("rules/inbound/signals/orders-in-passing.toml", include_str!("../../rules/inbound/signals/orders-in-passing.toml")),
+    ("rules/inbound/signals/quoted-by-texts.toml", include_str!("../../rules/inbound/signals/quoted-by-texts.toml")),
     ("rules/inbound/signals/readers.toml", include_str!("../../rules/inbound/signals/readers.toml")),
     ("rules/inbound/signals/steering.toml", include_str!("../../rules/inbound/signals/steering.toml")),
     ("rules/inbound/signals/orders.toml", include_str!("../../rules/inbound/signals/orders.toml")),
