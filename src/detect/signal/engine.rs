@@ -36,6 +36,8 @@ struct SumRule {
     sum: Sum,
     /// The numbers of the intents that count; all, if there are none.
     intents: Vec<usize>,
+    /// The numbers of those that do not.
+    except: Vec<usize>,
 }
 
 impl Signals {
@@ -53,7 +55,8 @@ impl Signals {
             match spec {
                 Spec::Sum(sum) => {
                     let intents = sum.intents.iter().map(|intent| number(intent)).collect();
-                    sums.push(SumRule { rule: *rule, sum: sum.clone(), intents });
+                    let except = sum.except.iter().map(|intent| number(intent)).collect();
+                    sums.push(SumRule { rule: *rule, sum: sum.clone(), intents, except });
                 }
                 Spec::Phrase(phrase) => {
                     let intent = number(&phrase.intent);
@@ -178,15 +181,18 @@ impl Signals {
                 Some(found(*rule, Some(locate(event.span.clone())?)))
             }));
         }
-        for sums in self.sums.chunk_by(|a, b| a.intents == b.intents) {
-            match sums.first().map(|sum| &sum.intents).filter(|intents| !intents.is_empty()) {
-                None => self.add_up(sums, (&events, &windows), place, (way, locate), told),
-                Some(intents) => {
-                    let counts = |event: &&Event| event.weight < 0 || intents.contains(&event.intent);
-                    let mut events: Vec<Event> = events.iter().filter(counts).cloned().collect();
-                    let windows = super::window::windows(searched.text, &mut events);
-                    self.add_up(sums, (&events, &windows), place, (way, locate), told);
-                }
+        for sums in self.sums.chunk_by(|a, b| (&a.intents, &a.except) == (&b.intents, &b.except)) {
+            let Some(SumRule { intents, except, .. }) = sums.first() else { continue };
+            let counts = |event: &Event| {
+                let named = intents.is_empty() || intents.contains(&event.intent);
+                event.weight < 0 || named && !except.contains(&event.intent)
+            };
+            if events.iter().all(counts) {
+                self.add_up(sums, (&events, &windows), place, (way, locate), told);
+            } else {
+                let mut events: Vec<Event> = events.iter().filter(|event| counts(event)).cloned().collect();
+                let windows = super::window::windows(searched.text, &mut events);
+                self.add_up(sums, (&events, &windows), place, (way, locate), told);
             }
         }
     }

@@ -53,6 +53,8 @@ pub struct Sum {
     pub hidden: i32,
     /// Only phrases of these intents count; of all, if there are none.
     pub intents: Vec<String>,
+    /// Phrases of these intents do not count.
+    pub except: Vec<String>,
 }
 
 /// Most points that a rule may give or ask for.
@@ -103,8 +105,10 @@ fn points(table: &Table<'_>, key: &str) -> Option<i32> {
 fn sum(table: &Table<'_>) -> Option<Sum> {
     let extra = |key: &str| if table.has(key) { points(table, key) } else { Some(0) };
     let (disguise, odd, encoded, hidden) = (extra("disguise"), extra("odd"), extra("encoded"), extra("hidden"));
-    let intents = table.strings("intents").into_iter().map(|intent| intent.value).collect();
-    Some(Sum { points: points(table, "sum")?, disguise: disguise?, odd: odd?, encoded: encoded?, hidden: hidden?, intents })
+    let [intents, except] =
+        ["intents", "except"].map(|key| table.strings(key).into_iter().map(|intent| intent.value).collect::<Vec<_>>());
+    let points = points(table, "sum");
+    Some(Sum { points: points?, disguise: disguise?, odd: odd?, encoded: encoded?, hidden: hidden?, intents, except })
 }
 
 fn phrase(table: &Table<'_>) -> Option<Phrase> {
