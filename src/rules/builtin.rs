@@ -67,6 +67,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/languages/rules-void.toml", include_str!("../../rules/inbound/languages/rules-void.toml")),
     ("rules/inbound/languages/sent-away.toml", include_str!("../../rules/inbound/languages/sent-away.toml")),
     ("rules/inbound/languages/tools-called.toml", include_str!("../../rules/inbound/languages/tools-called.toml")),
+    ("rules/inbound/languages/unasked.toml", include_str!("../../rules/inbound/languages/unasked.toml")),
     ("rules/inbound/languages/asia.toml", include_str!("../../rules/inbound/languages/asia.toml")),
     ("rules/inbound/languages/east.toml", include_str!("../../rules/inbound/languages/east.toml")),
     ("rules/inbound/languages/latin.toml", include_str!("../../rules/inbound/languages/latin.toml")),
