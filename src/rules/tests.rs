@@ -196,3 +196,25 @@ fn a_strict_policy_leaves_out_the_rules_that_are_only_likely() {
     assert!(usual.contains(&"steering-text".to_owned()) && !strict.contains(&"steering-text".to_owned()));
     assert!(strict.contains(&"steering-text-clear".to_owned()) && strict.contains(&"override-instructions".to_owned()));
 }
+
+#[test]
+fn a_sum_leaves_out_the_intents_that_it_excepts() {
+    let phrase = |id: &str, word: &str| {
+        format!(
+            "[[rule]]\nid = \"{id}\"\ntitle = \"t\"\nwhy = \"w\"\nseverity = \"info\"\naction = \"log\"\ncatches = [\"{word}\"]\n\
+             spares = [\"other\"]\nfind.signal = {{ intent = \"{id}\", weight = 40, any = ['''\\b{word}\\b'''] }}\n"
+        )
+    };
+    let sum = |id: &str, rest: &str| {
+        format!(
+            "[[rule]]\nid = \"{id}\"\ntitle = \"t\"\nwhy = \"w\"\nseverity = \"high\"\naction = \"block\"\ncatches = [\"kettle, walnut and marble\"]\n\
+             spares = [\"other\"]\nfind.signal = {{ sum = 70{rest} }}\n"
+        )
+    };
+    let phrases = [phrase("one", "kettle"), phrase("two", "walnut"), phrase("three", "marble")].concat();
+    let text = format!("{HEAD}{phrases}{}{}", sum("all", ""), sum("some", ", except = [\"two\"]"));
+    let set = library(&[("a.toml", text)]).set(Direction::Inbound, &PolicyConfig::default()).unwrap();
+    let of_sums = |text: &str| -> Vec<String> { hits(&set, text).into_iter().filter(|id| id == "all" || id == "some").collect() };
+    assert_eq!(of_sums("A kettle and a marble."), ["all", "some"]);
+    assert_eq!(of_sums("A kettle and a walnut."), ["all"]);
+}

@@ -6,6 +6,7 @@
 //! are one unit and run as one. What they look at is paid from a budget that grows with the text; a rule that still has
 //! somewhere to look when it is spent counts as matching the whole text, since unread text is not passed on.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -164,8 +165,9 @@ impl Engine {
                 candidates.of(about.class).push(Candidate { used: *used, start: index(hit.start) });
             }
         });
-        for class in Class::ALL {
-            candidates.of(class).sort_unstable_by_key(|candidate| (self.unit_of(candidate), candidate.start));
+        // Most texts have no part in which the others are looked for.
+        for class in [Class::Pattern, Class::Anchor] {
+            self.order(candidates.of(class));
         }
         scan
     }
@@ -210,34 +212,40 @@ impl Engine {
 
     /// Calls `look` for each rule of a class with where it is to look within a region, relative to it.
     fn runs(&self, scan: &Scan, class: Class, region: &Range<usize>, mut look: impl FnMut(&Rule, Vec<Run>)) {
+        let folded = &scan.room.folded;
+        let all = scan.room.candidates.all(class);
+        let within = if class != Class::Other && *region == (0..folded.text_bytes()) {
+            Cow::Borrowed(all)
+        } else {
+            let mut within: Vec<Candidate> =
+                all.iter().filter(|candidate| self.chance(folded, candidate, region).is_some()).copied().collect();
+            self.order(&mut within);
+            Cow::Owned(within)
+        };
         let rule = |candidate: &Candidate| self.units.get(self.unit_of(candidate)).map_or(0, |unit| unit.rule);
-        for of_rule in scan.room.candidates.all(class).chunk_by(|a, b| rule(a) == rule(b)) {
+        for of_rule in within.chunk_by(|a, b| rule(a) == rule(b)) {
             let Some(about) = of_rule.first().and_then(|first| self.rules.get(rule(first))) else { continue };
             let of_units = of_rule.chunk_by(|a, b| self.unit_of(a) == self.unit_of(b));
-            let runs: Vec<Run> = of_units.filter_map(|of_unit| self.run(of_unit, &scan.room.folded, region)).collect();
-            if !runs.is_empty() {
-                look(about, runs);
-            }
+            look(about, of_units.filter_map(|of_unit| self.run(of_unit, folded, region)).collect());
         }
+    }
+
+    /// Puts candidates in the order of their units, and of their places in the text.
+    fn order(&self, candidates: &mut [Candidate]) {
+        candidates.sort_unstable_by_key(|candidate| (self.unit_of(candidate), candidate.start));
     }
 
     fn unit_of(&self, candidate: &Candidate) -> usize {
         self.uses.get(candidate.used as usize).map_or(0, |used| used.unit as usize)
     }
 
-    /// Where the unit of these candidates is to look, relative to a region; `None` if none of them is in it.
+    /// Where the unit of these candidates, which are in a region, is to look, relative to it.
     fn run(&self, candidates: &[Candidate], folded: &Folded, region: &Range<usize>) -> Option<Run> {
         let unit = self.units.get(self.unit_of(candidates.first()?))?;
-        let chances = || candidates.iter().filter_map(|candidate| self.chance(folded, candidate, region));
-        // Most regions are the whole text.
-        let count = if *region == (0..folded.text_bytes()) { candidates.len() } else { chances().count() };
-        if count == 0 {
-            return None;
-        }
         let mut run = Run::new(unit.automaton.clone());
-        let sparse = count.saturating_mul(APART_BYTES) <= region.len().max(APART_BYTES);
+        let sparse = candidates.len().saturating_mul(APART_BYTES) <= region.len().max(APART_BYTES);
         let relative = |at: usize| at.saturating_sub(region.start);
-        for Chance { used, from, word } in chances() {
+        for Chance { used, from, word } in candidates.iter().filter_map(|candidate| self.chance(folded, candidate, region)) {
             if used.first && sparse && word.start >= region.start {
                 run.starts.push(relative(word.start));
             } else {
