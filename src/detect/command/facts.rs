@@ -263,7 +263,7 @@ impl Facts {
                         copier && (Some(at) == last && !target || value_of == "-t")
                             || writer
                             || in_place
-                            || names_output(value_of) && self.program != "grep"
+                            || options::names_output(value_of) && self.program != "grep"
                             || prints_to(&self.program, value_of)
                     }
                     Part::Option if copier => field.text.starts_with("--target"),
@@ -300,11 +300,6 @@ fn authenticates(program: &str, option: &str) -> bool {
         "wget" => matches!(option, "--private-key" | "--certificate" | "--ca-certificate"),
         _ => false,
     }
-}
-
-/// Whether the value of this option is a file that is written.
-fn names_output(option: &str) -> bool {
-    matches!(option, "-o" | "-O" | "--output" | "--output-document" | "-OutFile" | "-outfile" | "--output-file")
 }
 
 /// Whether the value of this option of `find` is a file that it prints to.

@@ -203,6 +203,11 @@ pub(super) fn saved_files(known: &Program, arguments: &[Field]) -> Vec<String> {
     files
 }
 
+/// Whether the value of this option is a file that is written.
+pub(super) fn names_output(option: &str) -> bool {
+    matches!(option, "-o" | "-O" | "--output" | "--output-document" | "-OutFile" | "-outfile" | "--output-file")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
