@@ -25,7 +25,7 @@ pub(super) use spec::needles;
 /// Shortest keyword, in bytes: shorter words are not found.
 pub(super) const KEYWORD_BYTES: usize = 2;
 /// Bytes that regexes may look at for any text, whatever its size.
-const BUDGET_BYTES: usize = 16 << 10;
+const BUDGET_BYTES: usize = 32 << 10;
 
 /// Rules that are searched for together and within the same bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Class {
 
     fn bounds(self) -> Bounds {
         match self {
-            Self::Pattern => Bounds { spans: 64, budget_per_byte: 16, reach: 512 },
+            Self::Pattern => Bounds { spans: 64, budget_per_byte: 32, reach: 512 },
             // Signals are common words: more of them are looked at than of patterns.
             Self::Anchor | Self::Other => Bounds { spans: usize::MAX, budget_per_byte: 32, reach: 160 },
         }
