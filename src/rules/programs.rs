@@ -18,7 +18,7 @@ pub struct ProgramEntry {
     pub title: String,
     /// Commands that the built-in rules refuse because of what it says, and commands that they do not.
     pub cases: Cases,
-    /// The file it stands in.
+    /// The file that contains it.
     pub file: Arc<str>,
     /// The line it starts on, from 1.
     pub line: usize,

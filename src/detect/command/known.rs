@@ -6,7 +6,7 @@ use super::value::Field;
 use super::wrappers::Runner;
 use crate::document::{Located, Table};
 
-/// The last place among the arguments where a word may stand that makes a program print a credential.
+/// The last place among the arguments for a word that makes a program print a credential.
 const WORDS_BEFORE: usize = 16;
 
 /// What an interpreter runs.
@@ -93,7 +93,7 @@ impl Program {
         self.runners.iter().any(Runner::is_plain)
     }
 
-    /// How many of `arguments` stand before the command that it runs; `None` if it runs none.
+    /// How many of `arguments` come before the command that it runs; `None` if it runs none.
     pub(super) fn inner(&self, arguments: &[Field]) -> Option<usize> {
         self.runners.iter().find_map(|runner| runner.inner(self.options.as_ref(), arguments))
     }

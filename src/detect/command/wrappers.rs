@@ -4,7 +4,7 @@ use super::options::Options;
 use super::value::Field;
 use crate::document::Table;
 
-/// The last place among the arguments where a word may stand after which the command comes.
+/// The last place among the arguments for a word after which the command comes.
 const WORDS_BEFORE: usize = 6;
 /// Operands that a program may have before the command.
 const OPERANDS: u64 = 8;
@@ -51,7 +51,7 @@ impl Runner {
         })
     }
 
-    /// How many of `arguments` stand before the command; `None` if there is none.
+    /// How many of `arguments` come before the command; `None` if there is none.
     pub(super) fn inner(&self, options: Option<&Options>, arguments: &[Field]) -> Option<usize> {
         if self.is_plain() {
             return skip(arguments, 0, self.options.as_ref().or(options), self.operands);
@@ -60,7 +60,7 @@ impl Runner {
     }
 }
 
-/// How many of `arguments` stand before the command that the loader of programs runs:
+/// How many of `arguments` come before the command that the loader of programs runs:
 /// `/lib64/ld-linux-x86-64.so.2 --library-path x /bin/rm`.
 pub(super) fn inner_of_loader(program: &str, arguments: &[Field]) -> Option<usize> {
     let loads = program == "ld.so" || program.starts_with("ld") && program.contains(".so") || program.starts_with("ld-musl-");
