@@ -20,7 +20,7 @@ const BYTES: usize = 1 << 18;
 /// How many times its size an ordinary message may take, and one of the kinds that are dear: wide letters, tags,
 /// encodings and disguises, of which further readings are made, and what is full of findings or of values.
 const ORDINARY: f64 = 5.0;
-const DEAR: f64 = 24.0;
+const DEAR: f64 = 20.0;
 /// How many times its size a list of numbers may take, the message included.
 const NUMBERS: f64 = 4.0;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::window::{Event, Window, windows};
+use super::window::{Event, sort, windows};
 use super::{Spec, Sum, ordered};
 use crate::detect::search::{Class, Engine, Phrase, Scan};
 use crate::detect::{Match, Place};
@@ -23,7 +23,7 @@ type Locate<'l> = &'l dyn Fn(Range<usize>) -> Option<Range<usize>>;
 #[derive(Debug)]
 pub(in crate::detect) struct Signals {
     /// For each phrase: the rule, the number of its intent, its weight.
-    weights: Vec<(usize, usize, i32)>,
+    weights: Vec<(usize, u32, i32)>,
     /// Phrases that count with the command after them.
     ordering: Vec<usize>,
     sums: Vec<SumRule>,
@@ -35,9 +35,17 @@ struct SumRule {
     rule: usize,
     sum: Sum,
     /// The numbers of the intents that count; all, if there are none.
-    intents: Vec<usize>,
+    intents: Vec<u32>,
     /// The numbers of those that do not.
-    except: Vec<usize>,
+    except: Vec<u32>,
+}
+
+impl SumRule {
+    /// Whether an event counts. What tells of mention always does.
+    fn counts(&self, event: &Event) -> bool {
+        let named = self.intents.is_empty() || self.intents.contains(&event.intent);
+        event.weight < 0 || named && !self.except.contains(&event.intent)
+    }
 }
 
 impl Signals {
@@ -46,10 +54,11 @@ impl Signals {
         let (mut weights, mut sums, mut ordering) = (Vec::new(), Vec::new(), Vec::new());
         let mut intents: Vec<&'s str> = Vec::new();
         let mut number = |intent: &'s str| {
-            intents.iter().position(|known| *known == intent).unwrap_or_else(|| {
+            let at = intents.iter().position(|known| *known == intent).unwrap_or(intents.len());
+            if at == intents.len() {
                 intents.push(intent);
-                intents.len() - 1
-            })
+            }
+            u32::try_from(at).unwrap_or(u32::MAX)
         };
         for (rule, spec) in rules {
             match spec {
@@ -79,8 +88,8 @@ impl Signals {
         self.weights.get(phrase).map(|(rule, ..)| *rule)
     }
 
-    /// The windows of a text that come to something.
-    fn windows(&self, searched: &Searched<'_>, place: &Place<'_>) -> (Vec<Event>, Vec<Window>) {
+    /// The signals of a text, sorted.
+    fn events(&self, searched: &Searched<'_>, place: &Place<'_>) -> Vec<Event> {
         let text = searched.text;
         let mut events = Vec::new();
         self.find(searched, Class::Anchor, 0..text.len(), place, &mut events);
@@ -88,8 +97,8 @@ impl Signals {
         for region in regions {
             self.find(searched, Class::Other, region, place, &mut events);
         }
-        let windows = windows(text, &mut events);
-        (events, windows)
+        sort(&mut events);
+        events
     }
 
     fn find(&self, searched: &Searched<'_>, class: Class, region: Range<usize>, place: &Place<'_>, events: &mut Vec<Event>) {
@@ -106,7 +115,8 @@ impl Signals {
                 }
                 span.end = command.end;
             }
-            events.push(Event { span, phrase, intent: *intent, weight: *weight, everywhere });
+            let number = u32::try_from(phrase).unwrap_or(u32::MAX);
+            events.push(Event::new(span, number, (*intent, *weight), everywhere));
         });
     }
 }
@@ -120,7 +130,7 @@ pub(in crate::detect) struct Searched<'s> {
 
 /// The parts of a text around signals, whole characters.
 fn around(text: &str, events: &[Event]) -> Vec<Range<usize>> {
-    let mut spans: Vec<&Range<usize>> = events.iter().map(|event| &event.span).collect();
+    let mut spans: Vec<Range<usize>> = events.iter().map(Event::span).collect();
     spans.sort_by_key(|span| span.start);
     let mut regions: Vec<Range<usize>> = Vec::new();
     for span in spans {
@@ -173,47 +183,37 @@ impl Signals {
 
     /// `locate` gives the place in the text of a part of this reading; `None` where it is no other than in the text itself.
     fn judge(&self, searched: &Searched<'_>, place: &Place<'_>, (way, locate): (Option<Way>, Locate<'_>), told: &mut Vec<Match>) {
-        let (events, windows) = self.windows(searched, place);
-        let found = |rule: usize, span| Match { rule, span, reading: "plain" };
+        let mut events = self.events(searched, place);
         if place.trial {
             told.extend(events.iter().filter_map(|event| {
-                let (rule, ..) = self.weights.get(event.phrase)?;
-                Some(found(*rule, Some(locate(event.span.clone())?)))
+                let span = locate(event.span())?;
+                Some(Match { rule: self.rule(event.phrase as usize)?, span: Some(span), reading: "plain" })
             }));
         }
         for sums in self.sums.chunk_by(|a, b| (&a.intents, &a.except) == (&b.intents, &b.except)) {
-            let Some(SumRule { intents, except, .. }) = sums.first() else { continue };
-            let counts = |event: &Event| {
-                let named = intents.is_empty() || intents.contains(&event.intent);
-                event.weight < 0 || named && !except.contains(&event.intent)
-            };
-            if events.iter().all(counts) {
-                self.add_up(sums, (&events, &windows), place, (way, locate), told);
-            } else {
-                let mut events: Vec<Event> = events.iter().filter(|event| counts(event)).cloned().collect();
-                let windows = super::window::windows(searched.text, &mut events);
-                self.add_up(sums, (&events, &windows), place, (way, locate), told);
-            }
+            self.add_up(sums, searched.text, &mut events, place, (way, locate), told);
         }
     }
 
-    /// Adds the sums that windows reach.
+    /// Adds the sums that windows reach. The sums count the same events.
     fn add_up(
         &self,
         sums: &[SumRule],
-        (events, windows): (&[Event], &[Window]),
+        text: &str,
+        events: &mut [Event],
         place: &Place<'_>,
         (way, locate): (Option<Way>, Locate<'_>),
         told: &mut Vec<Match>,
     ) {
+        let Some(first) = sums.first() else { return };
         let found = |rule: usize, span| Match { rule, span, reading: "plain" };
-        for window in windows {
-            let within = |event: &&Event| event.span.start < window.span.end && event.span.end > window.span.start;
-            let mut parts = events.iter().filter(within).filter(|event| event.weight > 0);
-            let span = locate(window.span.clone()).filter(|_| parts.any(|event| locate(event.span.clone()).is_some()));
-            if span.is_none() {
-                continue;
-            }
+        for window in windows(text, events, |event| first.counts(event)) {
+            let is_part = |event: &Event| {
+                let within = event.span().start < window.span.end && event.span().end > window.span.start;
+                within && event.weight > 0 && first.counts(event)
+            };
+            let is_located = |event: &Event| is_part(event) && locate(event.span()).is_some();
+            let Some(span) = locate(window.span.clone()).filter(|_| events.iter().any(is_located)) else { continue };
             let mut fired = false;
             for SumRule { rule, sum, .. } in sums {
                 let extra = match way {
@@ -224,15 +224,16 @@ impl Signals {
                 } + if place.hidden { sum.hidden } else { 0 };
                 if window.points + extra >= sum.points {
                     fired = true;
-                    told.push(found(*rule, span.clone()));
+                    told.push(found(*rule, Some(span.clone())));
                 }
             }
             if fired && !place.trial {
-                // What added up, so that a person knows why.
-                told.extend(events.iter().filter(within).filter(|event| event.weight > 0).filter_map(|event| {
-                    let (rule, ..) = self.weights.get(event.phrase)?;
-                    Some(found(*rule, locate(event.span.clone()).or_else(|| span.clone())))
-                }));
+                // What added up, so that a person knows why. Once, whichever sum it is for.
+                for event in events.iter_mut().filter(|event| is_part(event) && !event.is_told) {
+                    let Some(rule) = self.rule(event.phrase as usize) else { continue };
+                    event.is_told = true;
+                    told.push(found(rule, locate(event.span()).or_else(|| Some(span.clone()))));
+                }
             }
         }
     }

@@ -1,13 +1,17 @@
-use super::window::{Event, windows};
+use super::window::{Event, sort, windows};
 
-fn event(start: usize, intent: usize, weight: i32) -> Event {
-    Event { span: start..start + 10, phrase: intent, intent, weight, everywhere: false }
+fn event(start: usize, intent: u32, weight: i32) -> Event {
+    Event::new(start..start + 10, intent, (intent, weight), false)
+}
+
+/// The points of each window.
+fn points(mut events: Vec<Event>) -> Vec<i32> {
+    sort(&mut events);
+    windows(&"x".repeat(2000), &events, |_| true).iter().map(|window| window.points).collect()
 }
 
 #[test]
 fn signals_of_one_intent_count_once_and_pairs_more() {
-    let text = "x".repeat(2000);
-    let points = |mut events: Vec<Event>| windows(&text, &mut events).iter().map(|window| window.points).collect::<Vec<_>>();
     assert_eq!(points(vec![event(0, 0, 30), event(20, 0, 40)]), [40]);
     assert_eq!(points(vec![event(0, 0, 30), event(20, 1, 40)]), [76]);
     assert_eq!(points(vec![event(0, 0, 30), event(900, 1, 40)]), [30, 40]);
@@ -17,8 +21,7 @@ fn signals_of_one_intent_count_once_and_pairs_more() {
 
 #[test]
 fn mention_takes_off_only_so_much() {
-    let text = "x".repeat(2000);
-    let mut events: Vec<Event> = (1..9).map(|n| event(n * 10, n, -50)).collect();
+    let mut events: Vec<Event> = (1..9).map(|n| event(n as usize * 10, n, -50)).collect();
     events.push(event(100, 0, 200));
-    assert_eq!(windows(&text, &mut events).first().unwrap().points, 130);
+    assert_eq!(points(events), [130]);
 }

@@ -19,14 +19,34 @@ const EVENTS: usize = 48;
 /// Most windows told of one text.
 const WINDOWS: usize = 64;
 
-/// A signal that was found.
-#[derive(Debug, Clone)]
+/// A signal that was found. Small: a text full of attacks has one for every few of its bytes.
+#[derive(Debug)]
 pub(super) struct Event {
-    pub(super) span: Range<usize>,
-    pub(super) phrase: usize,
-    pub(super) intent: usize,
+    start: u32,
+    end: u32,
+    pub(super) phrase: u32,
+    pub(super) intent: u32,
     pub(super) weight: i32,
     pub(super) everywhere: bool,
+    /// It is among the findings.
+    pub(super) is_told: bool,
+}
+
+impl Event {
+    pub(super) fn new(span: Range<usize>, phrase: u32, (intent, weight): (u32, i32), everywhere: bool) -> Self {
+        // No text is so long: a message is bounded far below.
+        let [start, end] = [span.start, span.end].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
+        Self { start, end, phrase, intent, weight, everywhere, is_told: false }
+    }
+
+    pub(super) fn span(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// Sorts events as [`windows`] reads them.
+pub(super) fn sort(events: &mut [Event]) {
+    events.sort_by_key(|event| (event.start, event.end));
 }
 
 /// A part of a text, and what its signals come to.
@@ -36,32 +56,32 @@ pub(super) struct Window {
     pub(super) points: i32,
 }
 
-/// Windows that start with a signal each, those that come to most of those that overlap. Sorts the events.
-pub(super) fn windows(text: &str, events: &mut [Event]) -> Vec<Window> {
-    events.sort_by_key(|event| (event.span.start, event.span.end));
+/// Windows that start with a signal each, those that come to most of those that overlap. The events are sorted.
+pub(super) fn windows(text: &str, events: &[Event], counts: impl Fn(&Event) -> bool) -> Vec<Window> {
     let wide = if text.is_ascii() { WINDOW_BYTES } else { WINDOW_BYTES_WIDE };
-    let (signals, mentions): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.weight > 0);
+    let (signals, mentions): (Vec<&Event>, Vec<&Event>) =
+        events.iter().filter(|event| counts(event)).partition(|event| event.weight > 0);
     let everywhere: Vec<&Event> = signals.iter().copied().filter(|event| event.everywhere).collect();
     let mut found: Vec<Window> = Vec::new();
     let mut nearest = 0;
     for (at, first) in signals.iter().enumerate() {
-        let start = first.span.start;
+        let start = first.span().start;
         let limit = start + wide;
-        let mut best: Vec<(usize, i32)> = everywhere.iter().map(|event| (event.intent, event.weight)).collect();
+        let mut best: Vec<(u32, i32)> = everywhere.iter().map(|event| (event.intent, event.weight)).collect();
         let mut end = start;
         let mut quoted = false;
-        for event in signals.iter().skip(at).take(EVENTS).take_while(|event| event.span.start < limit) {
-            end = end.max(event.span.end.min(limit.max(first.span.end)));
-            quoted |= is_quoted(text, event.span.start);
+        for event in signals.iter().skip(at).take(EVENTS).take_while(|event| event.span().start < limit) {
+            end = end.max(event.span().end.min(limit.max(first.span().end)));
+            quoted |= is_quoted(text, event.span().start);
             match best.iter_mut().find(|(intent, _)| *intent == event.intent) {
                 Some((_, weight)) => *weight = (*weight).max(event.weight),
                 None => best.push((event.intent, event.weight)),
             }
         }
-        while mentions.get(nearest).is_some_and(|mention| mention.span.end + AROUND_BYTES < start) {
+        while mentions.get(nearest).is_some_and(|mention| mention.span().end + AROUND_BYTES < start) {
             nearest += 1;
         }
-        let near = mentions.iter().skip(nearest).take(EVENTS).take_while(|mention| mention.span.start < end + AROUND_BYTES);
+        let near = mentions.iter().skip(nearest).take(EVENTS).take_while(|mention| mention.span().start < end + AROUND_BYTES);
         let mut off = near.map(|mention| mention.weight).fold(0, i32::saturating_add);
         if off < 0 && quoted {
             off += QUOTED;
