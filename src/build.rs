@@ -1,9 +1,8 @@
 //! Prepares the built-in rules for a fast start: `src/detect/prepared` reads what is written here of their regexes, and
-//! `src/rules/builtin.rs` their files without cases.
+//! `src/rules/builtin.rs` their files as they are parsed here, without cases.
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -14,9 +13,10 @@ use toml::de::{DeTable, DeValue};
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "the rest of these modules is for the gateway")]
 mod detect {
     pub(crate) mod prepared {
-        mod bytes;
+        mod regexes;
 
-        pub(crate) use bytes::{Reader, Use, Writer, hash};
+        pub(crate) use crate::document::bytes::{Reader, Writer};
+        pub(crate) use regexes::{Use, hash};
     }
 
     pub(crate) mod search {
@@ -36,6 +36,13 @@ mod detect {
     }
 }
 
+/// The part that writes what is parsed here.
+#[allow(dead_code, reason = "the rest is for the gateway")]
+mod document {
+    pub(crate) mod bytes;
+    pub(crate) mod prepared;
+}
+
 /// The part that expands the named fragments of rule files.
 mod rules {
     pub(crate) mod fragments;
@@ -53,46 +60,63 @@ const BY_LITERALS: [&str; 2] = ["any", "raw"];
 type Prepared = BTreeMap<u64, Vec<u8>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    for input in
-        ["rules", "src/build.rs", "src/detect/prepared", "src/detect/search", "src/detect/secret", "src/rules/fragments.rs"]
-    {
+    for input in [
+        "rules",
+        "src/build.rs",
+        "src/detect/prepared",
+        "src/detect/search",
+        "src/detect/secret",
+        "src/document",
+        "src/rules/fragments.rs",
+    ] {
         println!("cargo::rerun-if-changed={input}");
     }
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
     let mut prepared = Prepared::new();
-    let mut without = Vec::new();
+    let mut files = Writer::default();
     for file in rule_files(Path::new("rules"))? {
         let text = fs::read_to_string(&file)?;
         let mut rules = DeTable::parse(&text)?;
-        without.push((file.display().to_string(), without_cases(&text, rules.get_ref())));
         // A mistake is reported when the file is loaded.
         fragments::expand(rules.get_mut(), &text);
         for rule in rules.get_ref().get("rule").and_then(|rules| rules.get_ref().as_array()).into_iter().flatten() {
             add("find", rule.get_ref().get("find"), &mut prepared);
             add("unless", rule.get_ref().get("unless"), &mut prepared);
         }
+        leave_out(rules.get_mut());
+        let mut content = Writer::default();
+        document::prepared::write(rules.get_ref(), &places(&text), &mut content)
+            .map_err(|kind| format!("{}: {kind}", file.display()))?;
+        files.text(file.display().to_string().as_bytes());
+        files.text(&content.0);
     }
-    without.sort();
-    let out = env::var_os("OUT_DIR").ok_or("no OUT_DIR")?;
-    fs::write(Path::new(&out).join("prepared.bin"), table(&prepared))?;
-    fs::write(Path::new(&out).join("without_cases.rs"), format!("&{without:?}"))?;
+    fs::write(out.join("prepared.bin"), table(&prepared))?;
+    fs::write(out.join("prepared_files.bin"), files.0)?;
     Ok(())
 }
 
-/// The text of a rule file with the cases of its rules left out. Each line stays where it is.
-fn without_cases(text: &str, file: &DeTable<'_>) -> String {
-    let rules = file.get("rule").and_then(|rules| rules.get_ref().as_array()).into_iter().flatten();
-    let entries = rules.filter_map(|rule| rule.get_ref().as_table()).flatten();
-    let cases = entries.filter(|(key, _)| matches!(key.get_ref().as_ref(), "catches" | "spares"));
-    let mut spans: Vec<_> = cases.map(|(key, value)| key.span().start..value.span().end).collect();
-    spans.sort_by_key(|span| span.start);
-    let part = |span: Range<usize>| text.get(span).unwrap_or_default();
-    let (mut without, mut from) = (String::new(), 0);
-    for span in spans {
-        without += part(from..span.start);
-        without.extend(part(span.clone()).matches('\n'));
-        from = span.end;
+/// Leaves out the fragments, which are expanded, and all cases.
+fn leave_out(file: &mut DeTable<'_>) {
+    file.remove("define");
+    for key in ["rule", "program"] {
+        let Some(DeValue::Array(entries)) = file.get_mut(key).map(Spanned::get_mut) else { continue };
+        for entry in entries.iter_mut() {
+            if let DeValue::Table(entry) = entry.get_mut() {
+                entry.remove("catches");
+                entry.remove("spares");
+            }
+        }
     }
-    without + part(from..text.len())
+}
+
+/// The line and column of a byte of a text, each from 1.
+fn places(text: &str) -> impl Fn(usize) -> (usize, usize) {
+    let starts: Vec<usize> = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    move |at| {
+        let line = starts.partition_point(|start| *start <= at);
+        let start = starts.get(line - 1).copied().unwrap_or_default();
+        (line, text.get(start..at).unwrap_or_default().chars().count() + 1)
+    }
 }
 
 fn rule_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {

@@ -3,14 +3,18 @@
 //! Rule files and the config file are read through here: a [`Table`] hands out typed values and
 //! notes what is wrong (with file, line, column and a hint) instead of stopping at the first fault.
 
+pub(crate) mod bytes;
 mod date;
 mod json;
+mod prepared;
 mod replace;
+mod source;
 mod suggest;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt;
+use std::iter;
 use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
 
@@ -18,6 +22,9 @@ pub use date::Day;
 pub use replace::replace;
 pub use suggest::suggest;
 
+use bytes::Reader;
+use bytestring::ByteString;
+use source::{Positions, Source};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -89,29 +96,6 @@ impl Place {
     }
 }
 
-struct Source<'t> {
-    file: Rc<str>,
-    text: &'t str,
-    /// Where each line but the first begins.
-    lines: Vec<usize>,
-    faults: RefCell<Vec<Fault>>,
-}
-
-impl Source<'_> {
-    fn place(&self, at: usize) -> Place {
-        let before = self.lines.partition_point(|start| *start <= at);
-        let start = before.checked_sub(1).and_then(|last| self.lines.get(last)).copied().unwrap_or(0);
-        let column = self.text.get(start..at.min(self.text.len())).unwrap_or_default().chars().count() + 1;
-        let line = before + 1;
-        Place { file: self.file.clone(), line, column }
-    }
-
-    fn fault(&self, span: &Range<usize>, message: impl Into<String>, hint: Option<String>) {
-        let fault = self.place(span.start).fault(message, hint.as_deref());
-        self.faults.borrow_mut().push(fault);
-    }
-}
-
 /// Reads `text` and gives its root table to `read`.
 ///
 /// # Errors
@@ -130,8 +114,7 @@ pub fn read_edited<T>(
     edit: impl FnOnce(&mut DeTable<'_>, &mut dyn FnMut(&Range<usize>, String, String)),
     read: impl FnOnce(&Table<'_>) -> Option<T>,
 ) -> Result<T, Vec<Fault>> {
-    let lines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1).collect();
-    let source = Source { file: file.into(), text, lines, faults: RefCell::default() };
+    let source = Source::new(file, Positions::of(text));
     let mut root = match DeTable::parse(text) {
         Ok(root) => root,
         Err(error) => {
@@ -141,16 +124,22 @@ pub fn read_edited<T>(
     };
     let span = root.span();
     edit(root.get_mut(), &mut |span, message, hint| source.fault(span, message, Some(hint)));
-    let made = {
-        let table = Table { source: &source, table: root.get_ref(), span, used: RefCell::default() };
-        read(&table)
-    };
-    let mut faults = source.faults.into_inner();
-    faults.sort_by_key(|fault| (fault.line, fault.column));
-    match made {
-        Some(made) if faults.is_empty() => Ok(made),
-        _ if faults.is_empty() => Err(vec![Fault::of_file(file, "the file could not be read", None)]),
-        _ => Err(faults),
+    source.read(root.get_ref(), span, read)
+}
+
+/// The built-in rule files, each after its name.
+static PREPARED_FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prepared_files.bin"));
+
+/// Reads a built-in rule file as the build has parsed it: without cases, its regexes expanded. `file` is its name below `rules`.
+///
+/// # Errors
+/// Everything that `read` noted, or that the build knows no such file.
+pub fn read_builtin<T>(file: &str, read: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Vec<Fault>> {
+    let mut files = Reader(PREPARED_FILES);
+    let found = iter::from_fn(|| files.text().zip(files.text())).find(|(name, _)| *name == file.as_bytes());
+    match found.and_then(|(_, content)| prepared::read(&mut Reader(content))) {
+        Some(root) => Source::new(file, Positions::Packed).read(&root, prepared::START..prepared::START, read),
+        None => Err(vec![Fault::of_file(file, "the build has not prepared this file", None)]),
     }
 }
 
@@ -252,17 +241,24 @@ impl<'s> Table<'s> {
 
     /// A list of strings; empty if not there.
     pub fn strings(&self, key: &str) -> Vec<Located<String>> {
+        self.list(key, str::to_owned)
+    }
+
+    /// The same. Those of a built-in file stay where they are in the binary.
+    pub fn texts(&self, key: &str) -> Vec<Located<ByteString>> {
+        self.list(key, |text| self.source.keep(text))
+    }
+
+    fn list<T>(&self, key: &str, keep: impl Fn(&str) -> T) -> Vec<Located<T>> {
         let Some(value) = self.take(key) else { return Vec::new() };
         let DeValue::Array(items) = value.get_ref() else {
             self.wrong(value, key, "a list of strings");
             return Vec::new();
         };
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(items.len());
         for item in items.iter() {
             match item.get_ref() {
-                DeValue::String(text) => {
-                    out.push(Located { value: text.to_string(), place: self.source.place(item.span().start) })
-                }
+                DeValue::String(text) => out.push(Located { value: keep(text), place: self.source.place(item.span().start) }),
                 _ => self.wrong(item, key, "a list of strings"),
             }
         }

@@ -111,22 +111,11 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/languages.toml", include_str!("../../rules/inbound/languages.toml")),
 ];
 
-/// The files without the cases of their rules, which no call needs, in the order of their names. The build writes them.
-const WITHOUT_CASES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/without_cases.rs"));
-
 /// The cases of each rule, by its file and its name.
 static CASES: LazyLock<HashMap<(Arc<str>, RuleId), Cases>> = LazyLock::new(|| {
     let rules = FILES.iter().filter_map(|(name, text)| file::read(name, text, true).ok()).flat_map(|file| file.rules);
     rules.filter_map(|rule| Some(((rule.file, rule.id), rule.cases?))).collect()
 });
-
-/// Name and text of each file, in order, without cases.
-pub(super) fn without_cases() -> impl Iterator<Item = (&'static str, &'static str)> {
-    FILES.iter().map(|(name, text)| {
-        let without = WITHOUT_CASES.iter().find(|(other, _)| other == name);
-        (*name, without.map_or(*text, |(_, without)| *without))
-    })
-}
 
 /// The cases of a built-in rule.
 pub(super) fn cases(rule: &Rule) -> &'static Cases {
@@ -166,12 +155,13 @@ mod tests {
     #[test]
     fn cases_are_left_out_and_found_again() {
         let rules: Vec<Rule> = FILES.iter().flat_map(|(name, text)| file::read(name, text, true).unwrap().rules).collect();
-        let without: Vec<Rule> = without_cases().flat_map(|(name, text)| file::read(name, text, true).unwrap().rules).collect();
+        let without: Vec<Rule> = FILES.iter().flat_map(|(name, _)| file::read_builtin(name).unwrap().rules).collect();
         assert_eq!(rules.len(), without.len());
         for (rule, without) in rules.iter().zip(&without) {
             assert!(rule.cases.is_some() && without.cases.is_none(), "`{}`", rule.id);
             assert!(!without.cases().catches.is_empty() && !without.cases().spares.is_empty(), "`{}`", rule.id);
             assert_eq!((&rule.id, &rule.file, rule.line), (&without.id, &without.file, without.line));
+            assert_eq!(format!("{:?}", rule.find), format!("{:?}", without.find), "`{}`", rule.id);
             assert_eq!((&rule.cases().catches, &rule.cases().spares), (&without.cases().catches, &without.cases().spares));
         }
     }

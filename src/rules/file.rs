@@ -31,46 +31,53 @@ pub(super) fn read(name: &str, text: &str, builtin: bool) -> Result<RuleFile, Ve
     let edit = |root: &mut DeTable<'_>, note: &mut dyn FnMut(&Range<usize>, String, String)| {
         fragments::expand(root, text).into_iter().for_each(|fault| note(&fault.span, fault.message, fault.hint));
     };
-    document::read_edited(name, text, edit, |root| {
-        root.know("define");
-        if !root.has("format") {
-            root.missing("format", "write `format = 1`");
-        }
-        if root.integer("format", 0..=u64::MAX).is_some_and(|format| format != FORMAT) {
-            let hint = "write `format = 1`, or use a newer lychgate";
-            root.fault_of("format", format!("this version reads format {FORMAT} of rule files"), Some(hint));
-        }
-        if !root.has("direction") {
-            root.missing("direction", "write `direction = \"outbound\"` (what agents send) or `\"inbound\"` (what they get)");
-        }
-        let direction = root.choice("direction", &[("outbound", Direction::Outbound), ("inbound", Direction::Inbound)]);
-        let shared = Shared {
-            direction,
-            packs: packs(root),
-            only: Only::read(root),
-            enabled: root.boolean("enabled").unwrap_or(true),
-            file: name.into(),
-            builtin,
-        };
-        let (tables, programs) = (root.tables("rule"), root.tables("program"));
-        if tables.is_empty() && programs.is_empty() {
-            root.fault("no rules", Some("start each with `[[rule]]`"));
-        }
-        if !programs.is_empty() && shared.direction == Some(Direction::Inbound) {
-            root.fault_of(
-                "direction",
-                "`[[program]]` tables are about commands that agents send",
-                Some("write `direction = \"outbound\"`"),
-            );
-        }
-        let rules: Vec<Option<Rule>> = tables.iter().map(|table| rule(table, &shared)).collect();
-        let programs: Vec<Option<ProgramEntry>> = programs.iter().map(|table| ProgramEntry::read(table, &shared.file)).collect();
-        root.finish();
-        Some(RuleFile {
-            rules: rules.into_iter().collect::<Option<_>>()?,
-            programs: programs.into_iter().collect::<Option<_>>()?,
-        })
-    })
+    document::read_edited(name, text, edit, |root| rule_file(root, name, builtin))
+}
+
+/// Reads a built-in file without the cases of its rules, which no call needs.
+///
+/// # Errors
+/// Every fault of the file, which tests rule out.
+pub(super) fn read_builtin(name: &str) -> Result<RuleFile, Vec<Fault>> {
+    document::read_builtin(name, |root| rule_file(root, name, true))
+}
+
+fn rule_file(root: &Table<'_>, name: &str, builtin: bool) -> Option<RuleFile> {
+    root.know("define");
+    if !root.has("format") {
+        root.missing("format", "write `format = 1`");
+    }
+    if root.integer("format", 0..=u64::MAX).is_some_and(|format| format != FORMAT) {
+        let hint = "write `format = 1`, or use a newer lychgate";
+        root.fault_of("format", format!("this version reads format {FORMAT} of rule files"), Some(hint));
+    }
+    if !root.has("direction") {
+        root.missing("direction", "write `direction = \"outbound\"` (what agents send) or `\"inbound\"` (what they get)");
+    }
+    let direction = root.choice("direction", &[("outbound", Direction::Outbound), ("inbound", Direction::Inbound)]);
+    let shared = Shared {
+        direction,
+        packs: packs(root),
+        only: Only::read(root),
+        enabled: root.boolean("enabled").unwrap_or(true),
+        file: name.into(),
+        builtin,
+    };
+    let (tables, programs) = (root.tables("rule"), root.tables("program"));
+    if tables.is_empty() && programs.is_empty() {
+        root.fault("no rules", Some("start each with `[[rule]]`"));
+    }
+    if !programs.is_empty() && shared.direction == Some(Direction::Inbound) {
+        root.fault_of(
+            "direction",
+            "`[[program]]` tables are about commands that agents send",
+            Some("write `direction = \"outbound\"`"),
+        );
+    }
+    let rules: Vec<Option<Rule>> = tables.iter().map(|table| rule(table, &shared)).collect();
+    let programs: Vec<Option<ProgramEntry>> = programs.iter().map(|table| ProgramEntry::read(table, &shared.file)).collect();
+    root.finish();
+    Some(RuleFile { rules: rules.into_iter().collect::<Option<_>>()?, programs: programs.into_iter().collect::<Option<_>>()? })
 }
 
 /// What the rules of a file have in common.

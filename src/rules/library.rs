@@ -10,6 +10,7 @@ use crate::detect::command::Programs;
 use crate::document::{Fault, suggest};
 use crate::message::Direction;
 
+use super::file::RuleFile;
 use super::set::Compiled;
 use super::{Action, Find, Only, ProgramEntry, Rule, RuleId, RuleSet, Trial, builtin, file, try_cases};
 
@@ -21,8 +22,7 @@ const FILES: usize = 1000;
 /// The built-in rules, or their faults. Read once: each reload shares them.
 static BUILTIN: LazyLock<(Vec<Arc<Rule>>, Vec<Fault>)> = LazyLock::new(|| {
     let (mut rules, mut faults) = (Vec::new(), Vec::new());
-    let files = builtin::without_cases().map(|(name, text)| (name.to_owned(), Ok(text.to_owned())));
-    add_layer(&mut rules, &mut Vec::new(), &mut faults, true, files);
+    add_layer(&mut rules, &mut Vec::new(), &mut faults, builtin::FILES.iter().map(|(name, _)| file::read_builtin(name)));
     (rules, faults)
 });
 
@@ -90,8 +90,11 @@ impl Library {
         for folder in folders {
             match files(folder) {
                 Ok(files) => {
-                    let files = files.into_iter().map(|path| (path.display().to_string(), read(&path)));
-                    replaced.extend(add_layer(&mut rules, &mut own_programs, &mut faults, false, files));
+                    let files = files.iter().map(|path| {
+                        let text = read(path).map_err(|fault| vec![fault])?;
+                        file::read(&path.display().to_string(), &text, false)
+                    });
+                    replaced.extend(add_layer(&mut rules, &mut own_programs, &mut faults, files));
                 }
                 Err(fault) => faults.push(fault),
             }
@@ -235,12 +238,11 @@ fn add_layer(
     rules: &mut Vec<Arc<Rule>>,
     programs: &mut Vec<ProgramEntry>,
     faults: &mut Vec<Fault>,
-    builtin: bool,
-    files: impl Iterator<Item = (String, Result<String, Fault>)>,
+    files: impl Iterator<Item = Result<RuleFile, Vec<Fault>>>,
 ) -> Vec<Arc<Rule>> {
     let (mut layer, mut layer_programs): (Vec<Arc<Rule>>, Vec<ProgramEntry>) = Default::default();
-    for (name, text) in files {
-        match text.map_err(|fault| vec![fault]).and_then(|text| file::read(&name, &text, builtin)) {
+    for file in files {
+        match file {
             Ok(read) => {
                 layer.extend(read.rules.into_iter().map(Arc::new));
                 layer_programs.extend(read.programs);

@@ -22,9 +22,11 @@ pub const PROGRAM_FILES: [(&str, &str); 9] = [
 
 static BUILTIN: LazyLock<Vec<ProgramTable>> = LazyLock::new(|| {
     // Tests rule out faults in them.
-    let tables = PROGRAM_FILES.iter().filter_map(|(name, text)| {
-        document::read(name, text, |root| Some(root.tables("program").iter().filter_map(ProgramTable::read).collect::<Vec<_>>()))
-            .ok()
+    let tables = PROGRAM_FILES.iter().filter_map(|(name, _)| {
+        document::read_builtin(name, |root| {
+            Some(root.tables("program").iter().filter_map(ProgramTable::read).collect::<Vec<_>>())
+        })
+        .ok()
     });
     tables.flatten().collect()
 });

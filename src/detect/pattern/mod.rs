@@ -22,14 +22,16 @@ impl Kind for Pattern {
             good = false;
         }
         good &= long_enough(table, &keywords);
-        let any = table.strings("any");
+        let any = table.texts("any");
         if any.is_empty() {
             table.missing("any", "a list of regular expressions, best written in '''…'''");
             good = false;
         }
         table.finish();
-        let values = |list: &[Located<String>]| list.iter().map(|item| item.value.clone()).collect();
-        let made = Spec::new(values(&keywords), values(&any));
+        let made = Spec::new(
+            keywords.iter().map(|keyword| keyword.value.clone()).collect(),
+            any.iter().map(|source| source.value.clone()),
+        );
         for (at, message) in made.as_ref().err().into_iter().flatten() {
             let place = any.get(*at).map_or_else(|| table.place(), |source| source.place.clone());
             table.fault_at(&place, message.as_str(), None);

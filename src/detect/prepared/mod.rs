@@ -7,9 +7,10 @@
 //! The table begins with the number of regexes. It goes on with the hashes of all, in order, and with the place of the record
 //! of each, 0 if only its validity is known. The records follow.
 
-mod bytes;
+mod regexes;
 
-pub(super) use bytes::{Reader, Use, Writer, hash};
+pub(super) use crate::document::bytes::{Reader, Writer};
+pub(super) use regexes::{Use, hash};
 
 static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prepared.bin"));
 

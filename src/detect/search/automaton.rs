@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwapOption;
+use bytestring::ByteString;
 use regex_automata::hybrid::dfa::{Cache, Config, DFA};
 use regex_automata::nfa::thompson::pikevm::PikeVM;
 use regex_automata::nfa::thompson::{Compiler, NFA, WhichCaptures};
@@ -32,7 +33,7 @@ const CACHES_BYTES: usize = 8 << 20;
 /// Regexes that are searched for together.
 pub(super) struct Automaton {
     /// Each with its index among the regexes of its rule.
-    sources: Vec<(usize, Arc<str>)>,
+    sources: Vec<(usize, ByteString)>,
     compiled: ArcSwapOption<Compiled>,
     /// Whether it was needed since the last search for something to drop.
     used: AtomicBool,
@@ -93,7 +94,7 @@ thread_local! {
 }
 
 impl Automaton {
-    pub(super) fn new(sources: Vec<(usize, Arc<str>)>) -> Arc<Self> {
+    pub(super) fn new(sources: Vec<(usize, ByteString)>) -> Arc<Self> {
         Arc::new(Self { sources, compiled: ArcSwapOption::empty(), used: AtomicBool::new(false) })
     }
 
@@ -138,7 +139,7 @@ fn keep(new: &Arc<Automaton>) {
 impl Compiled {
     /// # Errors
     /// Which bound the regexes break.
-    pub(super) fn new(sources: &[(usize, Arc<str>)]) -> Result<Self, String> {
+    pub(super) fn new(sources: &[(usize, ByteString)]) -> Result<Self, String> {
         let nfa = program(sources.iter().map(|(_, source)| &**source), false)?;
         Ok(Self {
             id: IDS.fetch_add(1, Ordering::Relaxed),

@@ -104,9 +104,10 @@ impl Engine {
             rules: Vec::new(),
         };
         let keywords: Vec<WordList> = phrases.iter().map(|phrase| keywords(&phrase.spec.keywords)).collect();
+        let branches: Vec<Vec<(usize, Branch)>> = phrases.iter().map(|phrase| phrase.spec.branches()).collect();
         let mut wanted = Wanted::default();
-        for (phrase, keywords) in phrases.iter().zip(&keywords) {
-            made.add(phrase, keywords, &mut wanted);
+        for ((phrase, keywords), branches) in phrases.iter().zip(&keywords).zip(&branches) {
+            made.add(phrase, branches, keywords, &mut wanted);
         }
         wanted.uses.sort_unstable();
         for of_word in wanted.uses.chunk_by(|(a, _), (b, _)| a == b) {
@@ -123,14 +124,13 @@ impl Engine {
         made
     }
 
-    fn add<'w>(&mut self, phrase: &Phrase<'w>, keywords: &'w WordList, wanted: &mut Wanted<'w>) {
+    fn add<'w>(&mut self, phrase: &Phrase<'_>, branches: &'w [(usize, Branch)], keywords: &'w WordList, wanted: &mut Wanted<'w>) {
         let Phrase { number, class, spec } = *phrase;
         let rule = self.rules.len();
         let reach_of = |branch: &Branch| branch.longest.map_or(class.bounds().reach, |bytes| bytes.min(class.bounds().reach));
-        let reach = spec.branches.iter().map(|(_, branch)| reach_of(branch)).max().unwrap_or_default();
-        let longest =
-            spec.branches.iter().map(|(_, branch)| branch.longest).try_fold(0, |most, longest| Some(most.max(longest?)));
-        let drafts = drafts(spec, keywords, class, longest.unwrap_or(usize::MAX));
+        let reach = branches.iter().map(|(_, branch)| reach_of(branch)).max().unwrap_or_default();
+        let longest = branches.iter().map(|(_, branch)| branch.longest).try_fold(0, |most, longest| Some(most.max(longest?)));
+        let drafts = drafts(branches, keywords, class, longest.unwrap_or(usize::MAX));
         let near = (!keywords.is_empty()).then(|| Near::new(keywords.clone()));
         self.rules.push(Rule { number, class, reach, longest, near });
         for draft in drafts {
@@ -299,10 +299,10 @@ impl<'w> Wanted<'w> {
 }
 
 /// The units of a rule: its regexes by the words that they wait for.
-fn drafts<'w>(spec: &'w Spec, keywords: &'w WordList, class: Class, longest: usize) -> Vec<Draft<'w>> {
+fn drafts<'w>(branches: &'w [(usize, Branch)], keywords: &'w WordList, class: Class, longest: usize) -> Vec<Draft<'w>> {
     let dear = if keywords.is_empty() { f64::INFINITY } else { literals::cost_of_keywords(keywords) };
     let mut drafts: Vec<Draft<'_>> = Vec::new();
-    for (source, branch) in &spec.branches {
+    for (source, branch) in branches {
         let own = (branch.cost < dear).then_some(&branch.needles.words);
         let wait = Wait::new(branch, own, keywords, class, longest);
         // What shares words or regexes runs as one.

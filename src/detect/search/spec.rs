@@ -1,7 +1,8 @@
 //! What a rule of the kinds `pattern` and `signal` looks for: regexes, and keywords near them.
 
 use std::fmt;
-use std::sync::Arc;
+
+use bytestring::ByteString;
 
 use super::automaton::Compiled;
 use super::literals::{self, Branch};
@@ -15,9 +16,9 @@ pub struct Spec {
     /// One of these is near every match, in any case. May be empty.
     pub keywords: Vec<String>,
     /// The regexes: any of them is enough.
-    pub any: Vec<Arc<str>>,
-    /// Their branches, each with the index of its regex.
-    pub(super) branches: Vec<(usize, Branch)>,
+    pub any: Vec<ByteString>,
+    /// Indices of regexes that can only be searched for near keywords.
+    vague: Vec<usize>,
 }
 
 impl Spec {
@@ -25,22 +26,33 @@ impl Spec {
     ///
     /// # Errors
     /// What is wrong with which of them, by their indices.
-    pub(in crate::detect) fn new(keywords: Vec<String>, any: Vec<String>) -> Result<Self, Vec<(usize, String)>> {
-        let any: Vec<Arc<str>> = any.into_iter().map(Arc::from).collect();
-        let (mut branches, mut wrong) = (Vec::new(), Vec::new());
+    pub(in crate::detect) fn new(
+        keywords: Vec<String>,
+        any: impl IntoIterator<Item = impl Into<ByteString>>,
+    ) -> Result<Self, Vec<(usize, String)>> {
+        let any: Vec<ByteString> = any.into_iter().map(Into::into).collect();
+        let (mut vague, mut wrong) = (Vec::new(), Vec::new());
         for (at, source) in any.iter().enumerate() {
             match branches_of(source) {
-                Ok(found) => branches.extend(found.into_iter().map(|branch| (at, branch))),
+                Ok(branches) if branches.iter().any(|branch| branch.needles.words.is_empty()) => vague.push(at),
+                Ok(_) => {}
                 Err(message) => wrong.push((at, message)),
             }
         }
-        branches.shrink_to_fit();
-        if wrong.is_empty() { Ok(Self { keywords, any, branches }) } else { Err(wrong) }
+        if wrong.is_empty() { Ok(Self { keywords, any, vague }) } else { Err(wrong) }
+    }
+
+    /// The branches of the regexes, each with the index of its regex. Made anew each time: only a new engine needs them.
+    pub(super) fn branches(&self) -> Vec<(usize, Branch)> {
+        let of_regex = |(at, source): (usize, &ByteString)| {
+            branches_of(source).unwrap_or_default().into_iter().map(move |branch| (at, branch))
+        };
+        self.any.iter().enumerate().flat_map(of_regex).collect()
     }
 
     /// The regexes that can only be searched for near keywords.
     pub(in crate::detect) fn without_literals(&self) -> impl Iterator<Item = usize> {
-        self.branches.iter().filter(|(_, branch)| branch.needles.words.is_empty()).map(|(at, _)| *at)
+        self.vague.iter().copied()
     }
 
     /// Compiles the regexes, which otherwise waits for the first text that calls for them.
@@ -48,7 +60,7 @@ impl Spec {
     /// # Errors
     /// Which bound they break.
     pub fn compile(&self) -> Result<(), String> {
-        let sources: Vec<(usize, Arc<str>)> = self.any.iter().cloned().enumerate().collect();
+        let sources: Vec<(usize, ByteString)> = self.any.iter().cloned().enumerate().collect();
         Compiled::new(&sources).map(|_| ())
     }
 }
@@ -97,7 +109,7 @@ mod tests {
         let library = Library::builtin();
         let mut tried = 0;
         for rule in library.rules() {
-            let sources: &[Arc<str>] = match rule.find.as_ref() {
+            let sources: &[ByteString] = match rule.find.as_ref() {
                 Find::Pattern(spec) => &spec.any,
                 Find::Signal(signal::Spec::Phrase(phrase)) => &phrase.search.any,
                 _ => continue,

@@ -82,17 +82,18 @@ pub(super) struct Words {
     pairs: Vec<(Finder<'static>, usize)>,
 }
 
-/// A word that is looked for by some of its bytes.
+/// A word that is looked for by some of its bytes. Small: there are tens of thousands.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Up to eight bytes of the word, and which bits of them count.
+    /// Up to eight bytes of the word.
     key: u64,
-    mask: u64,
     word: u32,
     /// Where in the word its run of four bytes begins.
     gram: u16,
-    /// Where in the word the bytes of the key begin.
-    from: u16,
+    /// How far before the run the bytes of the key begin.
+    before: u8,
+    /// How many bits of the key do not count.
+    unused_bits: u8,
 }
 
 /// A word in a text, by places in the folded text with its padding.
@@ -232,13 +233,12 @@ impl Words {
     fn compare(&self, padded: &[u8], at: usize, gram: [u8; GRAM_BYTES], hit: &mut impl FnMut(Hit)) {
         for entry in self.entries(hash(gram)) {
             let Some(start) = at.checked_sub(usize::from(entry.gram)) else { continue };
-            let from = start + usize::from(entry.from);
-            let Some(bytes) = padded.get(from..).and_then(<[u8]>::first_chunk) else { continue };
-            if u64::from_le_bytes(*bytes) & entry.mask != entry.key {
+            let Some(bytes) = padded.get(at - usize::from(entry.before)..).and_then(<[u8]>::first_chunk) else { continue };
+            if u64::from_le_bytes(*bytes) << entry.unused_bits != entry.key {
                 continue;
             }
             let word = self.word(entry.word);
-            if entry.mask != u64::MAX || word.len() == 8 || padded.get(start..start + word.len()) == Some(word) {
+            if entry.unused_bits > 0 || word.len() == 8 || padded.get(start..start + word.len()) == Some(word) {
                 hit(Hit { word: entry.word as usize, start, end: start + word.len() });
             }
         }
@@ -277,10 +277,10 @@ impl Entry {
         let part = word.get(from..).unwrap_or_default();
         let mut key = [0; 8];
         key.iter_mut().zip(part).for_each(|(key, b)| *key = *b);
-        let mut mask = [0; 8];
-        mask.iter_mut().zip(part).for_each(|(mask, _)| *mask = u8::MAX);
-        let short = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
-        Self { key: u64::from_le_bytes(key), mask: u64::from_le_bytes(mask), word: index, gram: short(gram), from: short(from) }
+        let unused_bits = u8::try_from(8 * 8_usize.saturating_sub(part.len())).unwrap_or_default();
+        let before = u8::try_from(gram - from).unwrap_or_default();
+        let gram = u16::try_from(gram).unwrap_or(u16::MAX);
+        Self { key: u64::from_le_bytes(key) << unused_bits, word: index, gram, before, unused_bits }
     }
 }
 

@@ -13,7 +13,7 @@ use super::pattern::long_enough;
 use super::phrases::Phrases;
 use super::search;
 use super::{Detector, Kind};
-use crate::document::{Located, Table};
+use crate::document::Table;
 
 /// The kind `signal`.
 #[derive(Debug)]
@@ -119,14 +119,16 @@ fn phrase(table: &Table<'_>) -> Option<Phrase> {
         table.missing("weight", "points that it adds; or `against`, points that it takes off");
     }
     let weight = points(table, key).map(|points| if against { -points } else { points });
-    let any = table.strings("any");
+    let any = table.texts("any");
     if any.is_empty() {
         table.missing("any", "a list of regular expressions, best written in '''…'''");
     }
     let keywords = table.strings("keywords");
     let mut good = !any.is_empty() && long_enough(table, &keywords);
-    let values = |list: &[Located<String>]| list.iter().map(|item| item.value.clone()).collect();
-    let made = search::Spec::new(values(&keywords), values(&any));
+    let made = search::Spec::new(
+        keywords.iter().map(|keyword| keyword.value.clone()).collect(),
+        any.iter().map(|source| source.value.clone()),
+    );
     let wrong = made.as_ref().err().into_iter().flatten().map(|(at, message)| (*at, message.as_str(), None));
     // Regexes run only near what is part of every match; most show themselves what that is.
     let vague = made.as_ref().ok().filter(|_| keywords.is_empty()).into_iter().flat_map(search::Spec::without_literals);
