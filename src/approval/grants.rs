@@ -5,8 +5,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::Mutex;
 
 use crate::config::Scope;
 use crate::inspect::{EVERY_USE, FIRST_USE, FIRST_WRITE};
@@ -70,13 +71,9 @@ impl Grants {
         Ok(Self { held: Mutex::new(GrantTable { always, ..GrantTable::default() }), file, lasts })
     }
 
-    fn lock(&self) -> MutexGuard<'_, GrantTable> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The widest scope by which everything that is asked was granted before; `None` if something was not.
     pub(super) fn covers(&self, matter: &ApprovalRequest) -> Option<Scope> {
-        let mut held = self.lock();
+        let mut held = self.held.lock();
         let now = Instant::now();
         held.sessions.retain(|_, until| *until > now);
         held.rounds.retain(|_, (_, until)| *until > now);
@@ -107,7 +104,7 @@ impl Grants {
 
     /// Lets the same call pass once more.
     pub(super) fn next_round(&self, matter: &ApprovalRequest, until: Instant) {
-        let mut held = self.lock();
+        let mut held = self.held.lock();
         if held.rounds.len() < GRANTS {
             held.rounds.insert(matter.digest, (matter.rules.clone(), until));
         }
@@ -118,7 +115,7 @@ impl Grants {
     /// # Errors
     /// One for good cannot be written down; it then holds until the gate ends.
     pub(super) fn add(&self, matter: &ApprovalRequest, scope: Scope) -> io::Result<()> {
-        let mut held = self.lock();
+        let mut held = self.held.lock();
         for rule in &matter.rules {
             // Whoever lets a first one pass lets the later ones pass.
             let first = [FIRST_WRITE, FIRST_USE].contains(&rule.as_str());

@@ -17,10 +17,11 @@ mod tests;
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::config::{ApprovalConfig, Config, Limits, Scope};
@@ -320,7 +321,7 @@ impl Approvals {
 
     /// The open questions, without those whose time is over.
     fn entries(&self, now: Instant) -> MutexGuard<'_, HashMap<String, Entry>> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.retain(|id, entry| {
             let over = !entry.attended && entry.until <= now;
             if over {

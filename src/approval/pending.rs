@@ -1,6 +1,6 @@
 //! A question that a call waits for.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -66,7 +66,7 @@ impl PendingQuestion {
             State::Open if Instant::now() >= self.until => Settlement::Expired,
             State::Open => return Settlement::Open,
         };
-        let entry = self.approvals.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        let entry = self.approvals.open.lock().remove(&self.id);
         if let (Settlement::Expired, Some(entry)) = (&waited, entry) {
             self.approvals.told_over(&self.id, &entry, Instant::now());
         }
@@ -76,7 +76,7 @@ impl PendingQuestion {
 
 impl Drop for PendingQuestion {
     fn drop(&mut self) {
-        let mut open = self.approvals.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.approvals.open.lock();
         if let Some(entry) = open.get_mut(&self.id) {
             entry.attended = false;
         }

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::CallDigest;
 use crate::config::Limits;
@@ -67,7 +68,7 @@ impl RefusalLoop {
         let Some(envelope) = message.single().filter(|envelope| envelope.is_request()) else { return Ok(None) };
         let now = Instant::now();
         let found = {
-            let mut lately = self.lock();
+            let mut lately = self.recent.lock();
             if lately.loops.is_empty() {
                 return Ok(None);
             }
@@ -94,7 +95,7 @@ impl RefusalLoop {
 
     /// Whether a tool was refused too often by a rule: then nobody is asked about it again for a while.
     pub(crate) fn is_exhausted(&self, context: &Context, tool: &str, rule: &str) -> bool {
-        let mut lately = self.lock();
+        let mut lately = self.recent.lock();
         let times = lately.tools.get_mut(&of_tool(context, tool, rule));
         times.is_some_and(|times| self.count(times, Instant::now(), false) >= self.most)
     }
@@ -124,7 +125,7 @@ impl RefusalLoop {
     ) {
         let now = Instant::now();
         let times = {
-            let mut lately = self.lock();
+            let mut lately = self.recent.lock();
             let key = of_tool(context, tool, &reason.rule);
             make_room(&mut lately.tools, &key, |times| times.back().copied());
             let of_tool = self.count(lately.tools.entry(key).or_default(), now, true);
@@ -176,10 +177,6 @@ impl RefusalLoop {
             times.push_back(now);
         }
         times.len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RecentRefusals> {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -284,7 +281,7 @@ mod tests {
         for n in 0..MAX_ENTRIES + 10 {
             bed.refuse("a", &call("t", &n.to_string()), &n.to_string());
         }
-        let lately = bed.0.lock();
+        let lately = bed.0.recent.lock();
         assert_eq!((lately.tools.len(), lately.calls.len()), (MAX_ENTRIES, MAX_ENTRIES));
     }
 }

@@ -136,7 +136,7 @@ async fn what_is_over_is_told_once_and_forgotten() {
     approvals.sweep();
     approvals.sweep();
     assert_eq!((told("asked"), told("expired")), ("2".into(), "2".into()));
-    assert!(approvals.open.lock().unwrap().is_empty());
+    assert!(approvals.open.lock().is_empty());
     let desk = ApprovalApi::open(approvals.clone());
     assert_eq!((desk.list().as_str(), desk.decide("x", None, None)), ("[]", Err(DecisionError::Unknown)));
 }

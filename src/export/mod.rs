@@ -10,10 +10,11 @@ mod send;
 mod spans;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::config::OtlpConfig;
@@ -111,7 +112,7 @@ impl Exporter {
     /// Sends queued records, for at most 5 s. Later records are dropped. Blocks the thread.
     pub fn close(&self) {
         self.stop.send_replace(true);
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = self.ended.lock();
         if ended.recv_timeout(CLOSE + Duration::from_secs(1)).is_err() {
             tracing::debug!("the exporter had already stopped");
         }

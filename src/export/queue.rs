@@ -1,8 +1,8 @@
 //! What waits to be sent: bounded in records and bytes.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use prometheus::IntCounter;
 use tokio::sync::Notify;
 
@@ -34,7 +34,7 @@ impl<T> Queue<T> {
 
     /// Takes a record of so many bytes, or drops it where there is no room.
     pub(super) fn push(&self, record: T, bytes: usize) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         if waiting.records.len() >= self.queue_records || waiting.bytes.saturating_add(bytes) > self.queue_bytes {
             drop(waiting);
             self.dropped.inc();
@@ -52,7 +52,7 @@ impl<T> Queue<T> {
 
     /// The next records for one request, at least one; `None` if nothing waits.
     pub(super) fn take(&self) -> Option<Vec<T>> {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         let (mut out, mut bytes) = (Vec::new(), 0);
         while let Some((_, more)) = waiting.records.front() {
             if !out.is_empty() && (out.len() >= self.batch_records || bytes + more > self.batch_bytes) {
@@ -72,10 +72,6 @@ impl<T> Queue<T> {
 
     fn has_enough(&self, waiting: &Waiting<T>) -> bool {
         waiting.records.len() >= self.batch_records || waiting.bytes >= self.batch_bytes
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting<T>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

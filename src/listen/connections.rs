@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -67,17 +68,13 @@ impl ConnectionTable {
         Arc::new(Self { limits, total, total_name, unauthenticated, open: Mutex::default() })
     }
 
-    fn open(&self) -> MutexGuard<'_, OpenConnection> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Admits a connection from an address. Where callers need no credential, it counts as authenticated at once.
     ///
     /// # Errors
     /// The name of the limit that leaves no room for it.
     pub(super) fn admit(self: &Arc<Self>, from: IpAddr, needs_credential: bool) -> Result<Admission, &'static str> {
         let key = key(from);
-        let mut open = self.open();
+        let mut open = self.open.lock();
         if open.addresses.get(&key).is_some_and(|address| address.connections >= self.limits.per_address(key)) {
             return Err("connections_per_address");
         }
@@ -207,7 +204,7 @@ impl Connection {
     /// Counts it as authenticated from now on.
     pub(super) fn authenticated(&self) {
         let activity = &self.activity;
-        if !activity.authenticated.load(Ordering::Relaxed) && self.table.open().promote(self.from, self.id) {
+        if !activity.authenticated.load(Ordering::Relaxed) && self.table.open.lock().promote(self.from, self.id) {
             activity.authenticated.store(true, Ordering::Relaxed);
         }
     }
@@ -268,7 +265,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut open = self.table.open();
+        let mut open = self.table.open.lock();
         let was_unauthenticated = open.promote(self.from, self.id);
         // An evicted connection left the counts when it was evicted.
         if was_unauthenticated || self.activity.authenticated.load(Ordering::Relaxed) {

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// How long a wrong credential counts.
 pub(super) const WINDOW: Duration = Duration::from_secs(60);
@@ -37,13 +38,9 @@ impl FailedLogins {
         Self { limit, addresses: Mutex::default() }
     }
 
-    fn addresses(&self) -> MutexGuard<'_, HashMap<IpAddr, Address>> {
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether no more credentials from an address are checked now, apart from those that were right there.
     pub(super) fn locked(&self, from: IpAddr, shown: &Digest, now: Instant) -> bool {
-        let mut addresses = self.addresses();
+        let mut addresses = self.addresses.lock();
         let Some(address) = addresses.get_mut(&from) else { return false };
         address.expire(now);
         address.wrong.len() >= self.limit && !address.right.contains(shown)
@@ -51,7 +48,7 @@ impl FailedLogins {
 
     /// Counts a wrong credential; gives whether the address is locked by now.
     pub(super) fn note_failure(&self, from: IpAddr, shown: &Digest, now: Instant) -> bool {
-        let mut addresses = self.addresses();
+        let mut addresses = self.addresses.lock();
         let address = make_room(&mut addresses, from, now);
         address.expire(now);
         if address.wrong.len() >= self.limit {
@@ -68,7 +65,7 @@ impl FailedLogins {
 
     /// Remembers a valid credential.
     pub(super) fn right(&self, from: IpAddr, shown: &Digest, now: Instant) {
-        let mut addresses = self.addresses();
+        let mut addresses = self.addresses.lock();
         let address = make_room(&mut addresses, from, now);
         if address.right.len() < VALID {
             address.right.insert(*shown);
@@ -160,7 +157,7 @@ mod tests {
         for address in 0..=u32::try_from(ADDRESSES).unwrap() {
             guesses.note_failure(IpAddr::from(address.to_be_bytes()), &[1; 32], now + Duration::from_millis(u64::from(address)));
         }
-        let known = guesses.addresses();
+        let known = guesses.addresses.lock();
         assert!(known.len() == ADDRESSES && known.contains_key(&ONE));
     }
 }

@@ -4,13 +4,14 @@
 //! written to the stream.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use super::identity::Identity;
@@ -36,11 +37,7 @@ struct Channel {
     out: mpsc::Sender<Bytes>,
 }
 
-impl Channels {
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Channel>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Channels {}
 
 /// Ends the channel when its stream is dropped.
 struct ChannelGuard {
@@ -50,7 +47,7 @@ struct ChannelGuard {
 
 impl Drop for ChannelGuard {
     fn drop(&mut self) {
-        let Some(channel) = self.front.channels.open().remove(&self.id) else { return };
+        let Some(channel) = self.front.channels.0.lock().remove(&self.id) else { return };
         let front = self.front.clone();
         let Some(call) =
             channel.call(CallKind::Close, HeaderMap::new(), &channel.who).filter(|call| call.context.session.is_some())
@@ -67,13 +64,9 @@ impl Drop for ChannelGuard {
 }
 
 impl Channel {
-    fn session(&self) -> MutexGuard<'_, Option<SessionId>> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A call by whoever opened the stream, with what it may use `as_of` a request.
     fn call(&self, ask: CallKind, mut headers: HeaderMap, as_of: &Identity) -> Option<Box<Call>> {
-        let session = self.session().clone();
+        let session = self.session.lock().clone();
         if let Some(session) = &session {
             headers.insert(header::SESSION, HeaderValue::from_str(session.expose()).ok()?);
         }
@@ -98,7 +91,7 @@ pub(super) fn open(front: &Arc<Frontend>, request: &Request<Incoming>, who: Iden
     let (out, inbox) = mpsc::channel(limits.queued_messages);
     let (id, listener) = (uuid::Uuid::new_v4().simple().to_string(), who.clone());
     {
-        let mut channels = front.channels.open();
+        let mut channels = front.channels.0.lock();
         if channels.len() >= limits.sessions {
             drop(channels);
             front.gate.record(Event::Limit { name: "sessions" });
@@ -130,7 +123,7 @@ pub(super) async fn post(
     if request.method() != Method::POST {
         return status(StatusCode::METHOD_NOT_ALLOWED);
     }
-    let channel = front.channels.open().get(id).cloned();
+    let channel = front.channels.0.lock().get(id).cloned();
     let Some(channel) = channel.filter(|channel| channel.who.is_same(&who) && channel.upstream == *upstream) else {
         return status(StatusCode::NOT_FOUND);
     };
@@ -169,7 +162,7 @@ async fn carry(front: Arc<Frontend>, channel: Arc<Channel>, message: Message, se
         Err(error) => answer::failed(&error, Some(&context), Some(&message)),
     };
     if let Some(session) = answer::session(&reply) {
-        *channel.session() = Some(session);
+        *channel.session.lock() = Some(session);
     }
     let initialized = message.single().and_then(|envelope| envelope.method()) == Some("notifications/initialized");
     deliver(&channel, reply, &context, Some(&message)).await;

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode, header};
@@ -12,6 +12,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -110,7 +111,7 @@ async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(stream: TcpStream, d
     let service = service_fn(|request: Request<Incoming>| {
         let (page, found) = respond(&request, &door);
         if found.is_some() {
-            *answer.lock().unwrap_or_else(PoisonError::into_inner) = found;
+            *answer.lock() = found;
         }
         async { Ok::<_, Infallible>(page) }
     });
@@ -119,7 +120,7 @@ async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(stream: TcpStream, d
     // What goes wrong on a connection is the browser's to show.
     drop(timeout(CONNECTION, http.serve_connection(TokioIo::new(stream), service)).await);
     // Told only now: who waits for it may end the process, and the page has to get to the browser first.
-    let found = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let found = answer.lock().take();
     if let Some((sender, query)) = found {
         // Nobody waits any more: the time was over.
         drop(mpsc::Sender::send(&sender, query).await);
@@ -140,7 +141,7 @@ fn respond<F: Fn(&str) -> bool>(request: &Request<Incoming>, door: &CallbackStat
     if !(door.ours)(query) {
         return refused();
     }
-    match door.found.lock().unwrap_or_else(PoisonError::into_inner).take() {
+    match door.found.lock().take() {
         Some(sender) => {
             let told =
                 "The answer has arrived. This page can be closed; lychgate tells where it was started how the login ended.";

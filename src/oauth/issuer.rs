@@ -1,9 +1,10 @@
 //! Who vouches for agents: the keys of an issuer, fetched, kept within bounds, and fetched anew when they change.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::{Method, Request, StatusCode};
+use parking_lot::Mutex;
 use prometheus::IntCounter;
 use serde::Deserialize;
 
@@ -128,30 +129,26 @@ impl Issuer {
             let other = but.is_none_or(|but| !Arc::ptr_eq(but, keys));
             (other && since.elapsed() < FRESH).then(|| keys.clone())
         };
-        if let Some(keys) = fits(&self.lock()) {
+        if let Some(keys) = fits(&self.kept.lock()) {
             return Some(keys);
         }
         let _mine = self.fetching.lock().await;
-        let now = self.lock().clone();
+        let now = self.kept.lock().clone();
         if let Some(keys) = fits(&now) {
             return Some(keys);
         }
         if now.tried.is_none_or(|tried| tried.elapsed() >= self.pause) {
             let fetched = self.fetch().await;
-            let mut kept = self.lock();
+            let mut kept = self.kept.lock();
             kept.tried = Some(Instant::now());
             match fetched {
                 Ok(keys) => kept.keys = Some((Arc::new(keys), Instant::now())),
                 Err(why) => tracing::warn!(issuer = self.config.issuer, why, "cannot fetch the issuer's keys"),
             }
         }
-        let kept = self.lock();
+        let kept = self.kept.lock();
         let (keys, since) = kept.keys.as_ref()?;
         (since.elapsed() < self.config.keys_keep).then(|| keys.clone())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, CachedKeys> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn fetch(&self) -> Result<Keys, String> {

@@ -193,7 +193,7 @@ async fn a_verified_token_counts_no_longer_than_its_key() {
     let token = bench.token(&two, "ann");
     assert_eq!(bench.show(&token, "gate").await, Ok(()));
     let before = bench.fetches();
-    bench.issuer.lock().keys = None;
+    bench.issuer.kept.lock().keys = None;
     assert_eq!(
         bench.issuer.check("no JWT", &digest(&token), &["gate".to_owned()]).await.err(),
         Some(TokenRefused::Invalid(JwtError::NotJwt))
@@ -202,7 +202,7 @@ async fn a_verified_token_counts_no_longer_than_its_key() {
     // Nor does it count when there are no keys at all.
     assert_eq!(bench.show(&token, "gate").await, Ok(()));
     bench.publish(None);
-    bench.issuer.lock().keys = None;
+    bench.issuer.kept.lock().keys = None;
     assert_eq!(bench.show(&token, "gate").await, Err(TokenRefused::Unreachable));
 }
 

@@ -1,8 +1,9 @@
 //! A little server on loopback that answers as a test says and remembers what it was asked.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -59,7 +60,7 @@ impl Site {
                     }
                 };
                 let Some(request) = request else { continue };
-                kept.lock().unwrap().push(request.clone());
+                kept.lock().push(request.clone());
                 let Reply(status, headers, body) = answer(&base, &request);
                 let mut out = format!("HTTP/1.1 {status} Said\r\ncontent-length: {}\r\nconnection: close\r\n", body.len());
                 for (name, value) in headers {
@@ -75,11 +76,11 @@ impl Site {
 
     /// `GET /path` of each request, in order.
     pub(super) fn lines(&self) -> Vec<String> {
-        self.asked.lock().unwrap().iter().map(|asked| asked.line.clone()).collect()
+        self.asked.lock().iter().map(|asked| asked.line.clone()).collect()
     }
 
     pub(super) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 }
 

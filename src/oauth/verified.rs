@@ -6,8 +6,9 @@
 //! is verified anew, so that a key that was withdrawn counts no longer than without this cache.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use prometheus::IntCounter;
 
 use super::assertion::{Keys, SignedClaims};
@@ -46,12 +47,12 @@ impl VerifiedTokens {
 
     /// Whether a token with this digest was verified. With other keys by now, perhaps: see [`Self::get`].
     pub(super) fn contains(&self, digest: &TokenDigest) -> bool {
-        self.cache().entries.contains_key(digest)
+        self.cache.lock().entries.contains_key(digest)
     }
 
     /// The claims of a token that these keys have verified. Entries of other keys are removed.
     pub(super) fn get(&self, digest: &TokenDigest, keys: &Arc<Keys>) -> Option<SignedClaims> {
-        let mut cache = self.cache();
+        let mut cache = self.cache.lock();
         let last_use = cache.next_use(keys);
         let entry = cache.entries.get_mut(digest)?;
         entry.last_use = last_use;
@@ -64,7 +65,7 @@ impl VerifiedTokens {
         if self.limit == 0 {
             return;
         }
-        let mut cache = self.cache();
+        let mut cache = self.cache.lock();
         let last_use = cache.next_use(keys);
         if cache.entries.len() >= self.limit && !cache.entries.contains_key(&digest) {
             cache.entries.retain(|_, entry| entry.expires_unix > now_unix);
@@ -78,11 +79,11 @@ impl VerifiedTokens {
     }
 
     pub(super) fn remove(&self, digest: &TokenDigest) {
-        self.cache().entries.remove(digest);
+        self.cache.lock().entries.remove(digest);
     }
 
     pub(super) fn clear(&self) {
-        *self.cache() = Cache::default();
+        *self.cache.lock() = Cache::default();
     }
 
     #[cfg(test)]
@@ -92,12 +93,7 @@ impl VerifiedTokens {
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.cache().entries.len()
-    }
-
-    /// Each change is complete before the lock is released, so a panic elsewhere leaves nothing half done.
-    fn cache(&self) -> MutexGuard<'_, Cache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock().entries.len()
     }
 }
 

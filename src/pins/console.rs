@@ -1,6 +1,6 @@
 //! Pins as the console shows and approves them.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::{Lock, PinStore, VisibleChanges, visible};
 use crate::document::Fault;
@@ -22,7 +22,7 @@ impl PinStore {
             let approved = file.edit(|lock| approve(lock.of_mut(upstream), key, sha256))?;
             return Ok((approved, VisibleChanges::new()));
         }
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.changing.lock();
         let before = self.now.load_full();
         let mut after = Lock::clone(&before);
         let approved = approve(after.of_mut(upstream), key, sha256);

@@ -5,9 +5,10 @@ mod file;
 mod lock;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 
 use crate::config::{ChangeAction, ChangeClass};
 use crate::detect::shadow::Names;
@@ -113,7 +114,7 @@ impl PinStore {
     /// Keeps what a list that has passed says.
     pub(crate) fn keep(&self, upstream: &str, listed: &Listed) -> PinOutcome {
         let upstream = self.pinned_as(upstream);
-        let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changing = self.changing.lock();
         let (mut kept, before) = (PinOutcome::default(), self.now.load_full());
         let fresh = listed.seen.iter().any(|seen| !seen.waits);
         let mut after = Lock::clone(&before);
@@ -152,7 +153,7 @@ impl PinStore {
     /// What is wrong in it: the pins in force stay.
     pub(crate) fn reload(&self) -> Result<Option<VisibleChanges>, Vec<Fault>> {
         let Some(file) = &self.file else { return Ok(None) };
-        let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changing = self.changing.lock();
         let stamp = file.stamp();
         // A file that has vanished takes nothing with it: the pins in force are written with the next change.
         if stamp == changing.stamp || stamp.is_none() {

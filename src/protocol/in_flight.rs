@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::{AgentName, CallError};
 
@@ -44,7 +45,7 @@ impl InFlight {
 
     /// A reservation of no bytes yet, for a message to or from an agent.
     pub fn reservation(self: &Arc<Self>, agent: &AgentName) -> Reservation {
-        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut agents = self.agents.lock();
         let of_agent = match agents.get(agent) {
             Some(of_agent) => of_agent.clone(),
             None => {
@@ -179,7 +180,7 @@ mod tests {
         for number in 0..3 * AGENTS {
             drop(in_flight.reservation(&AgentName(format!("{number}").into())));
         }
-        assert!(in_flight.agents.lock().unwrap().len() <= AGENTS);
+        assert!(in_flight.agents.lock().len() <= AGENTS);
         assert_eq!(hit(in_flight.reservation(&AgentName("held".into())).announce(200)), BYTES_IN_FLIGHT_PER_AGENT);
     }
 

@@ -1,9 +1,10 @@
 //! How many calls of tools, how fast and how large: by agent, upstream, tool and session.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::result_paging;
@@ -118,7 +119,7 @@ impl Budgets {
             return Ok(());
         }
         // Locked to the end, so that two calls never take the last place.
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(place) = place {
             held.push(state.place(&place)?);
         }
@@ -140,10 +141,6 @@ impl Budgets {
             session.spend(glob, now, self.session_idle);
         }
         Ok(())
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,10 +2,11 @@
 //! time, in bytes and in requests at once. `deploy/guide/classifier.md` describes the protocol.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use crate::config::ClassifierConfig;
 use crate::inspect::{Classified, ClassifierFailure, Inspection, Policy, Unclassified};
@@ -50,7 +51,7 @@ impl Classifiers {
     }
 
     fn service(&self, config: &Arc<ClassifierConfig>) -> Result<Arc<Service>, ()> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|(of, _)| of.strong_count() > 0);
         if let Some((_, service)) = known.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(config))) {
             return service.clone();

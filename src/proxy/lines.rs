@@ -1,13 +1,14 @@
 //! The session of an agent with a server on standard input and output: each line is a call, or something that the server sends,
 //! and is checked as on other transports.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use http::HeaderMap;
 use http::header::{ACCEPT, HeaderValue};
+use parking_lot::Mutex;
 
 use super::open_calls::{AnsweredCalls, OpenCalls};
 use super::route::{OpenCall, Route};
@@ -221,12 +222,12 @@ impl LineSession {
         let initialized = context.asked.iter().any(|asked| &*asked.method == "initialize");
         let result = message.single().filter(|_| initialized).and_then(|envelope| message.body(envelope));
         if let Some(version) = result.and_then(|result| result.get("protocolVersion")?.str()) {
-            *self.revision.lock().unwrap_or_else(PoisonError::into_inner) = Some(version.as_ref().into());
+            *self.revision.lock() = Some(version.as_ref().into());
         }
     }
 
     fn agreed_on(&self) -> Option<Arc<str>> {
-        self.revision.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.revision.lock().clone()
     }
 
     fn unread_of_agent(&self, error: ParseError) -> Bytes {

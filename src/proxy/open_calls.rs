@@ -1,7 +1,9 @@
 //! The calls to a server whose answers come on one stream with all else that it sends, until they are answered.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::list_changed::Listening;
 use super::route::OpenCall;
@@ -38,13 +40,9 @@ pub(super) struct AnsweredCalls {
 }
 
 impl OpenCalls {
-    fn open(&self) -> MutexGuard<'_, VecDeque<OpenRequest>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes the requests of a call before it is sent. One that takes back another gives its places back.
     pub(super) fn add(&self, call: &Arc<OpenCall>) {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         if let Some(id) = call.sent().and_then(cancelled) {
             for taken_back in open.iter_mut().filter(|open| same_id(&open.id, id)) {
                 taken_back.cancelled = true;
@@ -59,17 +57,17 @@ impl OpenCalls {
 
     /// Forgets a call that was not sent.
     pub(super) fn remove(&self, call: &Arc<OpenCall>) {
-        self.open().retain(|open| !Arc::ptr_eq(&open.call, call));
+        self.open.lock().retain(|open| !Arc::ptr_eq(&open.call, call));
     }
 
     /// Forgets all of them: nobody will answer them any more.
     pub(super) fn clear(&self) {
-        self.open().clear();
+        self.open.lock().clear();
     }
 
     /// The requests that a message answers, which are open no more.
     pub(super) fn take_answered(&self, message: &Message) -> AnsweredCalls {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let mut answered = AnsweredCalls { call: None, is_stray: false };
         for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
             let Some(id) = message.id(envelope) else { continue };
@@ -85,7 +83,7 @@ impl OpenCalls {
 
     /// The only request that waits for an answer, with its id; it is open no more.
     pub(super) fn single(&self) -> Option<(Arc<str>, Arc<OpenCall>)> {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let mut waits = (0..).zip(open.iter()).filter(|(_, open)| !open.cancelled).map(|(at, _)| at);
         let at = waits.next().filter(|_| waits.next().is_none())?;
         open.remove(at).map(|open| (open.id, open.call))
@@ -93,7 +91,7 @@ impl OpenCalls {
 
     /// Learns from a message what a subscription was granted.
     pub(super) fn observe(&self, message: &Message) {
-        for open in self.open().iter() {
+        for open in self.open.lock().iter() {
             if let Some(Listening::To(subscription)) = &open.call.listens {
                 subscription.observe(message);
             }
@@ -102,7 +100,7 @@ impl OpenCalls {
 
     /// What subscriptions are told of a list that has changed.
     pub(super) fn notifications(&self, kind: Kind) -> Vec<String> {
-        let open = self.open();
+        let open = self.open.lock();
         let subscriptions = open.iter().filter(|open| !open.cancelled).filter_map(|open| match &open.call.listens {
             Some(Listening::To(subscription)) => Some(subscription),
             _ => None,

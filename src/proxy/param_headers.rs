@@ -2,7 +2,9 @@
 //! (2026-07-28, `server/tools`, `x-mcp-header`).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::message::{Message, Value};
 use crate::protocol::Context;
@@ -18,7 +20,7 @@ pub(super) struct ParamHeaders(Mutex<HashMap<String, Arc<[Mirror]>>>);
 impl ParamHeaders {
     /// Those of a tool, if its definition was seen.
     pub(super) fn get(&self, tool: &str) -> Option<Arc<[Mirror]>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(tool).cloned()
+        self.0.lock().get(tool).cloned()
     }
 
     /// Learns from a message, if it is a list of tools that was asked for.
@@ -29,7 +31,7 @@ impl ParamHeaders {
                 continue;
             }
             let Some(tools) = message.body(envelope).and_then(|result| result.get("tools")) else { continue };
-            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.0.lock();
             for tool in tools.elements() {
                 let Some(name) = tool.get("name").and_then(|name| name.str()) else { continue };
                 if known.len() < TOOLS || known.contains_key(&*name) {

@@ -1,8 +1,9 @@
 //! What a person has released from quarantine: given to its agent once, as the answer to the same call or as a resource.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use http::StatusCode;
+use parking_lot::Mutex;
 
 use super::Gate;
 use super::judge::limits_hit;
@@ -41,7 +42,7 @@ impl PendingReleases {
 
     fn try_look(&self, quarantine: &Quarantine, recorder: &Recorder) -> Result<(), StoreError> {
         let (over, open): (Vec<_>, Vec<_>) = quarantine.releases()?.into_iter().partition(Release::is_over);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = open.into_iter().map(Arc::new).collect();
+        *self.0.lock() = open.into_iter().map(Arc::new).collect();
         for note in quarantine.notes()? {
             let (agent, upstream) = (note.agent.as_deref(), note.upstream.as_deref());
             let (by, reason) = (Some(note.by.who.as_str()), note.by.reason.as_deref());
@@ -64,7 +65,7 @@ impl PendingReleases {
 
     /// Whether a message asks for something that was released. Costs nothing while nothing is.
     pub(super) fn of_call(&self, message: &Message, context: &Context) -> Option<ReleaseRequest> {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.0.lock();
         if waiting.is_empty() {
             return None;
         }
@@ -80,7 +81,7 @@ impl PendingReleases {
     pub(super) fn of_resource(&self, message: &Message, context: &Context) -> Option<ReleaseRequest> {
         let (_, uri) = requested_part(message)?;
         let id = uri.strip_prefix(AT)?;
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.0.lock();
         let here = |release: &&Arc<Release>| release.audit.to_string() == id && is_of(release, context) && !release.is_over();
         Some(ReleaseRequest::Resource(waiting.iter().find(here).cloned()))
     }
@@ -128,7 +129,7 @@ impl PendingReleases {
         recorder: &Recorder,
     ) -> Option<(Vec<u8>, bytes::Bytes)> {
         let taken = recorder.quarantine()?.take(release);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|waiting| waiting.id != release.id);
+        self.0.lock().retain(|waiting| waiting.id != release.id);
         let kept = taken.map_err(|error| tracing::error!(%error, "cannot deliver the released message")).ok().flatten()?;
         let id = message.id(message.single()?)?;
         let answer = match wanted {

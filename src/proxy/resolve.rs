@@ -5,9 +5,10 @@ use std::future::Future;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -73,12 +74,12 @@ impl Resolver {
                 });
                 let Ok((name, addresses)) = looked_up.await else { return };
                 let addresses = addresses.ok().filter(|addresses| addresses.len() <= ADDRESSES).unwrap_or_default();
-                found.lock().unwrap_or_else(PoisonError::into_inner).insert(name, addresses);
+                found.lock().insert(name, addresses);
             });
         }
         let in_time = tokio::time::timeout(within, async { while looking.join_next().await.is_some() {} }).await;
         drop(looking);
-        let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+        let found = std::mem::take(&mut *found.lock());
         let mut hit = Vec::new();
         if in_time.is_err() && found.len() < asked {
             hit.push("resolve_ms");

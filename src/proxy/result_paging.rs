@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use crate::config::StoredResultLimits;
 use crate::inspect::{AT, Paging, Portions, Rest, address, between_markers, footer};
@@ -53,7 +54,7 @@ impl StoredResults {
         }
         let rests: Vec<(Rest, Vec<usize>)> =
             rests.into_iter().map(|rest| (ends(&rest), rest)).map(|(ends, rest)| (rest, ends)).collect();
-        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.kept.lock();
         if all.len() >= HOLDERS && !all.contains_key(&context.holder()) {
             all.retain(|_, kept| kept.back().is_some_and(|newest| newest.since.elapsed() < self.limits.age));
             let quiet = || all.iter().min_by_key(|(_, kept)| kept.back().map(|newest| newest.since));
@@ -106,7 +107,7 @@ impl StoredResults {
         let (id, number) = uri.strip_prefix(AT)?.split_once('/')?;
         // The first page is what the answer showed.
         let index = number.parse::<usize>().ok().filter(|page| page.to_string() == number)?.checked_sub(2)?;
-        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.kept.lock();
         let kept = all.get_mut(&context.holder())?;
         self.forget_old(kept);
         let of_session = |kept: &&StoredResult| kept.upstream == context.upstream && kept.session == context.session;

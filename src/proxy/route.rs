@@ -1,7 +1,9 @@
 //! What is resolved for a call once: where it goes, what it is judged by, whose session it belongs to.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::list_changed::Listening;
 use super::session::{Permit, Session};
@@ -69,11 +71,11 @@ impl OpenCall {
     /// The last texts that the agent received on the stream of the reply.
     pub(super) fn tail(&self) -> MutexGuard<'_, Heard> {
         let tail = self.route.upstream.open.as_ref().map_or(&self.tail, |open| &open.tail);
-        tail.lock().unwrap_or_else(PoisonError::into_inner)
+        tail.lock()
     }
 
     /// Gives the places of the call back: its answer is not wanted any more.
     pub(super) fn release(&self) {
-        drop(std::mem::take(&mut *self.permit.lock().unwrap_or_else(PoisonError::into_inner)));
+        drop(std::mem::take(&mut *self.permit.lock()));
     }
 }

@@ -2,10 +2,11 @@
 //! record once.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::agent_memory::AgentMemory;
@@ -40,7 +41,7 @@ impl AgentRecord {
     }
 
     pub(super) fn memory(&self) -> MutexGuard<'_, AgentMemory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock()
     }
 }
 
@@ -112,7 +113,7 @@ impl Session {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Takes a call's places: one of its agent's, one of its upstream's. Streams that only listen need none: they are bounded

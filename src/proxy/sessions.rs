@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::agent_memory::AgentMemory;
 use super::session::{AgentRecord, Session};
@@ -43,10 +45,6 @@ impl Sessions {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The session of a call. The id in the context becomes the one that is kept with the session, whose digest is computed once.
     ///
     /// # Errors
@@ -55,7 +53,7 @@ impl Sessions {
         let now = Instant::now();
         let Some(id) = context.session.take() else { return Ok(self.outside(context, now)) };
         let key = (context.upstream.clone(), id);
-        let session = self.table().opened.get(&key).cloned().filter(|session| session.is_of(context));
+        let session = self.table.lock().opened.get(&key).cloned().filter(|session| session.is_of(context));
         let session = session.ok_or(CallError::UnknownSession)?;
         {
             let mut state = session.state();
@@ -71,7 +69,7 @@ impl Sessions {
     /// The record of what an agent sends to an upstream outside of sessions.
     fn outside(&self, context: &Context, now: Instant) -> Arc<Session> {
         let key = (context.upstream.clone(), context.holder());
-        let mut table = self.table();
+        let mut table = self.table.lock();
         if let Some(session) = table.others.get(&key) {
             session.state().used = now;
             return session.clone();
@@ -117,7 +115,7 @@ impl Sessions {
             return;
         }
         let now = Instant::now();
-        let mut table = self.table();
+        let mut table = self.table.lock();
         let key = (context.upstream.clone(), id.clone());
         // A server that hands out an id which another agent holds does not make it this agent's.
         if table.opened.contains_key(&key) {
@@ -139,20 +137,20 @@ impl Sessions {
     /// Forgets a session that was closed.
     pub(super) fn forget(&self, context: &Context) {
         if let Some(session) = &context.session {
-            self.table().opened.remove(&(context.upstream.clone(), session.clone()));
+            self.table.lock().opened.remove(&(context.upstream.clone(), session.clone()));
         }
     }
 
     /// Forgets all sessions of an upstream.
     pub(super) fn forget_upstream(&self, upstream: &UpstreamName) {
-        let mut table = self.table();
+        let mut table = self.table.lock();
         table.opened.retain(|(of, _), _| of != upstream);
         table.others.retain(|(of, _), _| of != upstream);
     }
 
     /// The sessions that are busy or were used recently.
     pub(super) fn live(&self) -> Vec<Arc<Session>> {
-        let (table, now) = (self.table(), Instant::now());
+        let (table, now) = (self.table.lock(), Instant::now());
         let all = table.opened.values().chain(table.others.values());
         all.filter(|session| session.is_busy() || now.duration_since(session.state().used) < self.idle).cloned().collect()
     }

@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 
 use super::list_changed::DeclaredLists;
@@ -179,12 +180,8 @@ impl Upstreams {
     /// Those that are there, and those that still end.
     fn all(&self) -> Vec<Arc<UpstreamState>> {
         let mut all: Vec<_> = self.table.load().values().cloned().collect();
-        all.extend(self.retiring().iter().filter_map(Weak::upgrade));
+        all.extend(self.retiring.lock().iter().filter_map(Weak::upgrade));
         all
-    }
-
-    fn retiring(&self) -> MutexGuard<'_, Vec<Weak<UpstreamState>>> {
-        self.retiring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends all of them.
@@ -242,7 +239,7 @@ impl Gate {
         self.upstreams.table.store(Arc::new(new));
         self.upstreams.changed.send_replace(());
         for (name, state) in retired {
-            let mut retiring = self.upstreams.retiring();
+            let mut retiring = self.upstreams.retiring.lock();
             retiring.retain(|state| state.strong_count() > 0);
             retiring.push(Arc::downgrade(&state));
             drop(retiring);

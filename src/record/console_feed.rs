@@ -1,9 +1,9 @@
 //! What people watch: lines as they are told, and what happened lately. Both cost next to nothing while nobody looks.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::audit::Body;
@@ -43,7 +43,7 @@ pub struct Reload {
 impl Recorder {
     /// How the last reload ended; `None` if there was none.
     pub fn last_reload(&self) -> Option<Reload> {
-        self.console_feed.reload.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.console_feed.reload.lock().clone()
     }
 
     /// The last audit lines, for whoever watches.
@@ -144,7 +144,7 @@ impl ConsoleFeed {
     /// Notes how a reload ended.
     pub(super) fn reloaded(&self, applied: bool, told: impl Iterator<Item = String>) {
         let reload = Reload { at: recent_stats::now(), applied, told: told.take(MAX_REASONS).collect() };
-        *self.reload.lock().unwrap_or_else(PoisonError::into_inner) = Some(reload);
+        *self.reload.lock() = Some(reload);
     }
 
     /// Counts a judged message.

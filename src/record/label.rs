@@ -4,8 +4,9 @@
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, RwLock};
 use prometheus::core::{Collector, MetricVec, MetricVecBuilder};
 use prometheus::{Counter, Error, Gauge, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
@@ -80,7 +81,7 @@ impl LabelValues {
         if matches!(value, "" | OTHER) {
             return true;
         }
-        let seen = self.values.read().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.values.read();
         if let Some(known) = seen.get(label.name).and_then(|of| of.get(scope))
             && (known.contains(value) || known.len() >= most)
         {
@@ -91,7 +92,7 @@ impl LabelValues {
         if is_given && Redactor::shared().is_none_or(|redactor| redactor.text(value, NAME_BYTES) != value) {
             return false;
         }
-        let mut seen = self.values.write().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.values.write();
         let known = seen.entry(label.name).or_default().entry(scope.into()).or_default();
         known.len() < most && (known.insert(value.into()) || known.contains(value))
     }
@@ -166,7 +167,7 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
     }
 
     fn has_room(&self, shown: &[&str]) -> bool {
-        let (hash, mut given) = (self.hasher.hash_one(shown), self.given.lock().unwrap_or_else(PoisonError::into_inner));
+        let (hash, mut given) = (self.hasher.hash_one(shown), self.given.lock());
         given.contains(&hash) || (given.len() < GIVEN_SERIES && given.insert(hash))
     }
 

@@ -52,14 +52,16 @@ fn is_ours(target: &str) -> bool {
 mod tests {
     use super::*;
     use std::io;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
 
     #[derive(Clone, Default)]
     struct Buffer(Arc<Mutex<Vec<u8>>>);
 
     impl io::Write for Buffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
+            self.0.lock().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -79,7 +81,7 @@ mod tests {
             tracing::debug!(target: "lychgatex", "not ours");
             tracing::info!(target: "hyper", "theirs");
         });
-        String::from_utf8(kept.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(kept.0.lock().clone()).unwrap()
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Logins at servers, and how they are counted.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use prometheus::Error;
 
 use super::label::{Counters, Gauges, Maker};
@@ -62,7 +62,7 @@ impl Logins {
         if RENEWALS.contains(&login.outcome) {
             self.renewals.with(&[login.upstream, login.outcome]).inc();
         }
-        let mut ends = self.ends_unix.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = self.ends_unix.lock();
         match login.expires_unix {
             Some(unix) => drop(ends.insert(login.upstream.to_owned(), unix)),
             None => drop((ends.remove(login.upstream), self.expires.forget(&upstream))),
@@ -72,7 +72,7 @@ impl Logins {
     /// Sets how long tokens last from now.
     pub(super) fn refresh(&self) {
         let now = process::seconds_since_1970() as i64;
-        for (upstream, end) in &*self.ends_unix.lock().unwrap_or_else(PoisonError::into_inner) {
+        for (upstream, end) in &*self.ends_unix.lock() {
             let left = i64::try_from(*end).unwrap_or(i64::MAX).saturating_sub(now);
             self.expires.with(&[upstream]).set(left);
         }

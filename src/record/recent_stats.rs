@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::protocol::UpstreamName;
@@ -128,7 +128,7 @@ impl RecentStats {
 
     /// Counts what happened before, the oldest first.
     pub(super) fn restore(&self, earlier: impl Iterator<Item = (u64, Counts)>) {
-        let mut felt = self.lock();
+        let mut felt = self.stats.lock();
         for (at, counts) in earlier {
             felt.bucket(at).counts.add(counts);
         }
@@ -139,10 +139,6 @@ impl RecentStats {
         self.on.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Stats> {
-        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A body was judged, in so long.
     pub(super) fn count_duration(&self, took: Duration) {
         if !self.is_on() {
@@ -150,7 +146,7 @@ impl RecentStats {
         }
         let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
         let within = BOUNDS_US.iter().position(|bound| micros <= *bound).unwrap_or(BOUNDS_US.len() - 1);
-        if let Some(count) = self.lock().bucket(now()).judged_within.get_mut(within) {
+        if let Some(count) = self.stats.lock().bucket(now()).judged_within.get_mut(within) {
             *count = count.saturating_add(1);
         }
     }
@@ -160,7 +156,7 @@ impl RecentStats {
         if !self.is_on() {
             return;
         }
-        let (at, mut felt) = (now(), self.lock());
+        let (at, mut felt) = (now(), self.stats.lock());
         let counts = &mut felt.bucket(at).counts;
         *(if beat.outbound { &mut counts.outbound } else { &mut counts.inbound }) += 1;
         match beat.done {
@@ -203,7 +199,7 @@ impl RecentStats {
     /// A call failed.
     pub(super) fn count_failed(&self, upstream: &UpstreamName) {
         if self.is_on() {
-            let mut felt = self.lock();
+            let mut felt = self.stats.lock();
             felt.bucket(now()).counts.failed += 1;
             felt.times(upstream).failed += 1;
         }
@@ -211,7 +207,7 @@ impl RecentStats {
 
     /// The last hour, the oldest first; times without traffic are left out.
     pub(super) fn last_hour(&self) -> Vec<StatsBucket> {
-        let mut felt = self.lock();
+        let mut felt = self.stats.lock();
         felt.bucket(now());
         felt.buckets
             .iter()
@@ -222,12 +218,12 @@ impl RecentStats {
 
     /// How often each rule has matched.
     pub(super) fn rule_hits(&self) -> BTreeMap<Box<str>, RuleHits> {
-        self.lock().rules.clone()
+        self.stats.lock().rules.clone()
     }
 
     /// How an upstream has done.
     pub(super) fn upstream_stats(&self, upstream: &UpstreamName) -> UpstreamStats {
-        self.lock().upstreams.get(upstream).map(UpstreamTimes::snapshot).unwrap_or_default()
+        self.stats.lock().upstreams.get(upstream).map(UpstreamTimes::snapshot).unwrap_or_default()
     }
 }
 

@@ -1,8 +1,9 @@
 //! What becomes of what is kept, and how it is counted.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use prometheus::{Error, IntCounter};
 
 use super::label::{Counters, Maker};
@@ -61,7 +62,7 @@ impl StoreCounters {
 
     /// Whether it is time to look again for what is too old.
     fn is_due(&self) -> bool {
-        let mut looked = self.last_retention.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looked = self.last_retention.lock();
         let due = looked.is_none_or(|at| at.elapsed() >= RETENTION_INTERVAL);
         if due {
             *looked = Some(Instant::now());

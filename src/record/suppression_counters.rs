@@ -1,8 +1,9 @@
 //! What policies suppress, and how it is counted.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use prometheus::Error;
 
 use super::label::{Counters, Gauges, Maker};
@@ -28,7 +29,7 @@ impl SuppressionCounters {
     /// These are in force, or were.
     pub(super) fn announce(&self, all: &[Arc<Suppression>]) {
         all.iter().flat_map(|one| &one.rules).for_each(|rule| drop(self.findings.with(&[rule])));
-        *self.ends.lock().unwrap_or_else(PoisonError::into_inner) = all.iter().map(|one| one.until.ends).collect();
+        *self.ends.lock() = all.iter().map(|one| one.until.ends).collect();
     }
 
     /// A match of this rule has no consequence.
@@ -39,7 +40,7 @@ impl SuppressionCounters {
     /// Counts which are over by now.
     pub(super) fn refresh(&self) {
         let now = SystemTime::now();
-        let ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let ends = self.ends.lock();
         let expired = ends.iter().filter(|ends| **ends <= now).count();
         for (state, count) in [("active", ends.len() - expired), ("expired", expired)] {
             self.states.with(&[state]).set(i64::try_from(count).unwrap_or(i64::MAX));

@@ -1,9 +1,10 @@
 //! The last audit lines, for whoever watches: bounded, and no reader holds up what is told.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::entry::event::{Event as _, Judged};
@@ -68,7 +69,7 @@ impl AuditTail {
     /// Puts earlier lines before those to come, if none has come yet.
     pub fn seed<'l>(&self, lines: impl Iterator<Item = &'l str>) {
         let next = {
-            let mut kept = self.0.lock();
+            let mut kept = self.0.kept.lock();
             if kept.next > 0 {
                 return;
             }
@@ -89,7 +90,7 @@ impl AuditTail {
             return;
         }
         let next = {
-            let mut kept = self.0.lock();
+            let mut kept = self.0.kept.lock();
             lines.lines().filter(|line| !line.is_empty()).for_each(|line| kept.add(line));
             kept.next
         };
@@ -100,23 +101,18 @@ impl AuditTail {
     pub fn judged(&self, audit: &str) -> Option<Arc<str>> {
         let of_it = format!(r#""{}":"{audit}""#, member::audit::NAME);
         let judged = format!(r#""{}":"{}""#, member::event::NAME, Judged::EVENT);
-        self.0.lock().lines.iter().find(|line| line.contains(&judged) && line.contains(&of_it)).cloned()
+        self.0.kept.lock().lines.iter().find(|line| line.contains(&judged) && line.contains(&of_it)).cloned()
     }
 
     /// Watches, from so many lines back.
     pub fn watch(&self, back: usize) -> TailReader {
         let told = self.0.told.subscribe();
-        let next = self.0.lock().next.saturating_sub(back as u64);
+        let next = self.0.kept.lock().next.saturating_sub(back as u64);
         TailReader { shared: self.0.clone(), told, next }
     }
 }
 
-impl TailState {
-    /// A line is added whole or not at all, so a panic elsewhere does not spoil the lines.
-    fn lock(&self) -> MutexGuard<'_, TailLine> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl TailState {}
 
 impl TailLine {
     fn add(&mut self, line: &str) {
@@ -148,7 +144,7 @@ impl TailReader {
     /// The lines at hand, if there are any that were not read.
     pub fn now(&mut self) -> Option<TailBatch> {
         self.told.mark_unchanged();
-        let kept = self.shared.lock();
+        let kept = self.shared.kept.lock();
         // Before the first line ever there is nothing to miss.
         let first = kept.first().max(self.next);
         let missed = first - self.next;
@@ -215,7 +211,7 @@ mod tests {
         live.keep();
         let long = "x".repeat(BYTES / 4);
         (0..9).for_each(|_| live.push(&format!("{long}\n")));
-        let kept = live.0.lock();
+        let kept = live.0.kept.lock();
         assert_eq!((kept.lines.len(), kept.bytes <= BYTES, kept.next), (4, true, 9));
     }
 

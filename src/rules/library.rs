@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::Mutex;
 
 use crate::config::PolicyConfig;
 use crate::detect::Surface;
@@ -169,7 +171,7 @@ impl Library {
     fn compile(&self, direction: Direction, rules: Vec<Arc<Rule>>) -> Result<RuleSet, Vec<Fault>> {
         let own = self.own_programs.iter().filter(|_| direction == Direction::Outbound).map(|entry| &entry.table);
         let digest = RuleSet::digest_of(direction, &rules, own);
-        let mut compiled = self.compiled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut compiled = self.compiled.lock();
         if let Some(known) = compiled.get(&digest) {
             return Ok(RuleSet::from(known.clone()));
         }

@@ -1,7 +1,9 @@
 //! The keys of one store as they were last found.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::{Key, Keys, SealError, Sources};
 
@@ -31,7 +33,7 @@ impl Keychain {
     /// # Errors
     /// The first key is there and cannot be had.
     pub fn to_open(&self, sealed: &[u8]) -> Result<Arc<Keys>, SealError> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some((keys, at)) = &*known
             && (keys.fit(sealed) || at.elapsed() < LOOK_AGAIN)
         {
@@ -52,7 +54,7 @@ impl Keychain {
         turn: impl FnOnce() -> Result<G, E>,
         spares: impl FnOnce(&Keys) -> Result<(), E>,
     ) -> Result<Arc<Keys>, E> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some((keys, _)) = &*known
             && keys.first().is_some()
         {

@@ -1,10 +1,11 @@
 //! One two-way stream shared by many calls: hands each message that comes in to its call.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::end::ChannelEnd;
@@ -94,7 +95,7 @@ impl Channel {
     /// # Errors
     /// Why the channel has ended.
     pub(super) fn register(self: &Arc<Self>, message: &Message) -> Result<Option<InFlightCall>, CallError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(end) = &state.ended {
             return Err(end.error());
         }
@@ -127,7 +128,7 @@ impl Channel {
 
     /// Takes a call off the channel; gives the ids (as written) of its requests that have no answer.
     pub(super) fn give_up(&self, number: u64) -> Vec<Box<str>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.used = Instant::now();
         let call = state.calls.remove(&number);
         call.map(|call| call.open.into_iter().map(|id| id.raw).collect()).unwrap_or_default()
@@ -136,7 +137,7 @@ impl Channel {
     /// Ends a request that its agent cancelled (2025-11-25, Cancellation); its call, if nothing else of it is open.
     pub(super) fn cancel(&self, id: Value<'_>) {
         let Some(key) = key(id) else { return };
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some((number, call)) = state.calls.iter_mut().find(|(_, call)| call.holds(&key)) else { return };
         call.open.retain(|id| id.key != key);
         if call.open.is_empty() {
@@ -148,7 +149,7 @@ impl Channel {
 
     /// Whether a request with this id is in flight.
     pub(super) fn holds(&self, id: Value<'_>) -> bool {
-        key(id).is_some_and(|key| self.state().calls.values().any(|call| call.holds(&key)))
+        key(id).is_some_and(|key| self.state.lock().calls.values().any(|call| call.holds(&key)))
     }
 
     /// Attaches the one reader of what belongs to no call.
@@ -156,7 +157,7 @@ impl Channel {
     /// # Errors
     /// `NotOffered` where there is one already; why the channel has ended.
     pub(super) fn listen(self: &Arc<Self>) -> Result<Listener, CallError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(end) = &state.ended {
             return Err(end.error());
         }
@@ -175,12 +176,12 @@ impl Channel {
 
     /// Notes that the channel was used just now.
     pub(super) fn touch(&self) {
-        self.state().used = Instant::now();
+        self.state.lock().used = Instant::now();
     }
 
     /// How long nobody has used the channel: not at all while a call or a listener is open.
     pub(super) fn unused(&self) -> Duration {
-        let state = self.state();
+        let state = self.state.lock();
         let listened = state.listener.as_ref().is_some_and(|listener| !listener.is_closed());
         if listened || !state.calls.is_empty() { Duration::ZERO } else { state.used.elapsed() }
     }
@@ -198,7 +199,7 @@ impl Channel {
 
     /// Ends the channel: every open call fails, and later ones do at once. The first reason stays.
     pub(super) fn end(&self, end: ChannelEnd) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         for call in std::mem::take(&mut state.calls).into_values() {
             // A call that is being given up need not hear why.
             drop(call.to.send(Err(end.error())));
@@ -210,7 +211,7 @@ impl Channel {
 
     /// Why it has ended, if it has.
     pub(super) fn ended(&self) -> Option<ChannelEnd> {
-        self.state().ended.clone()
+        self.state.lock().ended.clone()
     }
 
     /// Takes one message from the server and hands it on. Waits while readers are behind.
@@ -228,7 +229,7 @@ impl Channel {
             }
         };
         let room = Arc::new(self.make_room(length).await);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if message.is_batch() && state.owners(&message) > 1 {
             for envelope in message.envelopes() {
                 let item = message.bytes().slice(message.span(envelope));
@@ -246,7 +247,7 @@ impl Channel {
     fn unreadable(&self, error: &ParseError, json: bool) {
         // Servers print banners where they should not. But what begins as JSON may have been the answer that a
         // call waits for, and with one call open it is known whose.
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if json
             && state.calls.len() == 1
             && let Some((_, call)) = state.calls.pop_first()
@@ -262,7 +263,7 @@ impl Channel {
                 return room;
             }
             // What nobody may ever read must not hold back what somebody waits for.
-            if !self.drop_oldest(&mut self.state()) {
+            if !self.drop_oldest(&mut self.state.lock()) {
                 break;
             }
         }
@@ -317,10 +318,6 @@ impl Channel {
             return;
         };
         state.hand_over(call, incoming);
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

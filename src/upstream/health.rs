@@ -4,8 +4,9 @@
 //! the server is down. An answer that cannot be read does not decide by itself, since a server may fail at one call and serve
 //! all others: the next look asks the server, and what it answers then counts.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::probe::ProbeResult;
 use crate::protocol::{CallError, ProcessFaultKind, Reply};
@@ -66,7 +67,7 @@ impl HealthTracker {
             Ok(reply) if reply.status.is_success() => self.served(),
             Ok(_) => self.doubt(),
             Err(CallError::AuthRequired | CallError::LoginOwed { .. } | CallError::NoToken(_)) => {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 (state.served, state.doubtful) = (false, false);
                 state.found = Some((Instant::now(), Health::AuthRequired));
             }
@@ -81,25 +82,25 @@ impl HealthTracker {
 
     /// Notes an answer in MCP.
     fn served(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         (state.served, state.doubtful) = (true, false);
         state.found = Some((Instant::now(), Health::Up));
     }
 
     /// Notes a failure that leaves no doubt.
     pub(super) fn down(&self, reason: String) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.doubtful = false;
         state.found = Some((Instant::now(), Health::Down(reason)));
     }
 
     fn doubt(&self) {
-        self.state().doubtful = true;
+        self.state.lock().doubtful = true;
     }
 
     /// What was found last, however long ago.
     pub(super) fn last(&self) -> Option<Health> {
-        self.state().found.as_ref().map(|(_, health)| health.clone())
+        self.state.lock().found.as_ref().map(|(_, health)| health.clone())
     }
 
     /// What was found recently, else what `ask` finds now.
@@ -113,7 +114,7 @@ impl HealthTracker {
         }
         let asked = Instant::now();
         let finding = ask.await;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some((at, health)) = &state.found
             && *at > asked
             && !state.doubtful
@@ -135,14 +136,10 @@ impl HealthTracker {
     }
 
     fn recent(&self) -> Option<Health> {
-        let state = self.state();
+        let state = self.state.lock();
         let (at, health) = state.found.as_ref().filter(|_| !state.doubtful)?;
         let counts = if health.reason().is_some() { FAILURE_COUNTS } else { ANSWER_COUNTS };
         (at.elapsed() < counts).then(|| health.clone())
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,8 +2,10 @@
 //! are kept: most servers say on standard error why they do not start.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use crate::config::{StdioTransport, names_a_secret};
 use crate::message::ParseError;
@@ -73,9 +75,9 @@ impl Output {
             return tracing::warn!(%upstream, bytes, %error, "dropped an unreadable message of the server");
         }
         let begins = printable(line, &self.secrets, BEGINNING_BYTES);
-        self.of_upstream.lines().output.stdout = Some(begins.clone());
+        self.of_upstream.0.lock().output.stdout = Some(begins.clone());
         let is_first = {
-            let mut own = self.own.lines();
+            let mut own = self.own.0.lock();
             own.output.stdout.get_or_insert_with(|| begins.clone());
             own.not_a_message.replace(Instant::now()).is_none()
         };
@@ -97,18 +99,18 @@ impl Output {
 
     /// Whether it has printed text where messages belong since then.
     pub(super) fn prints_text_since(&self, since: Instant) -> bool {
-        self.own.lines().not_a_message.is_some_and(|last| last >= since)
+        self.own.0.lock().not_a_message.is_some_and(|last| last >= since)
     }
 }
 
 impl OutputTail {
     pub(super) fn kept(&self) -> ProcessOutput {
-        let lines = self.lines();
+        let lines = self.0.lock();
         ProcessOutput { stderr: lines.stderr.iter().cloned().collect(), ..lines.output.clone() }
     }
 
     fn push(&self, line: String) {
-        let mut lines = self.lines();
+        let mut lines = self.0.lock();
         lines.bytes += line.len();
         lines.stderr.push_back(line);
         while lines.stderr.len() > LINES || lines.bytes > BYTES {
@@ -119,7 +121,7 @@ impl OutputTail {
 
     /// Whether a line belongs to a private key in PEM: masking looks at single lines.
     fn is_in_key(&self, line: &[u8]) -> bool {
-        let mut lines = self.lines();
+        let mut lines = self.0.lock();
         let holds = |sign: &[u8]| memchr::memmem::find(line, sign).is_some();
         let before = lines.in_key;
         if holds(b"-----BEGIN ") && holds(b"PRIVATE KEY") {
@@ -129,10 +131,6 @@ impl OutputTail {
             lines.in_key = false;
         }
         before || lines.in_key
-    }
-
-    fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::error::Error;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ use hyper::rt::{Read, Write};
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::{Connection as _, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tower_service::Service;
 
@@ -163,7 +164,7 @@ async fn ended(connection: impl Future<Output = hyper::Result<()>>) {
 }
 
 fn lock(idle: &Mutex<IdleConnections>) -> MutexGuard<'_, IdleConnections> {
-    idle.lock().unwrap_or_else(PoisonError::into_inner)
+    idle.lock()
 }
 
 impl IdleConnections {

@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, StatusCode};
+use parking_lot::Mutex;
 
 use super::body::MaxSilence;
 use super::channel::Channel;
@@ -157,7 +158,7 @@ impl<L: ServerLink> Sessions<L> {
             }
             (CallKind::Close, Some(session)) => {
                 let link = self.find(context, session)?;
-                self.lock().remove(session);
+                self.held.lock().remove(session);
                 link.close();
                 Ok(empty(StatusCode::NO_CONTENT, HeaderMap::new()))
             }
@@ -181,7 +182,7 @@ impl<L: ServerLink> Sessions<L> {
         }
         let id = uuid::Uuid::new_v4().to_string();
         let Some(session) = SessionId::new(&id) else { return Err(CallError::UnknownSession) };
-        let mut held = self.lock();
+        let mut held = self.held.lock();
         held.retain(|_, held| held.is_open() || held.link.channel().unused() < REMEMBERED);
         if held.len() >= self.most {
             held.retain(|_, held| held.is_open());
@@ -200,7 +201,7 @@ impl<L: ServerLink> Sessions<L> {
     /// Closes that one of an agent's sessions which was not used for longest, if for `abandoned` at least. Says whether
     /// there was one.
     pub(super) fn retire(&self, holder: &Holder, abandoned: Duration) -> bool {
-        let mut held = self.lock();
+        let mut held = self.held.lock();
         let own = held.iter().filter(|(_, held)| held.holder == *holder && held.is_open());
         let unused = own.map(|(session, held)| (held.link.channel().unused(), session.clone()));
         let oldest = unused.filter(|(unused, _)| *unused >= abandoned).max_by_key(|(unused, _)| *unused);
@@ -212,7 +213,7 @@ impl<L: ServerLink> Sessions<L> {
     }
 
     fn find(&self, context: &Context, session: &SessionId) -> Result<Arc<L>, CallError> {
-        let mut held = self.lock();
+        let mut held = self.held.lock();
         let found = held.get(session).filter(|held| context.is_of(&held.holder)).ok_or(CallError::UnknownSession)?;
         match found.link.channel().ended() {
             None => Ok(found.link.clone()),
@@ -225,9 +226,5 @@ impl<L: ServerLink> Sessions<L> {
                 Err(CallError::UnknownSession)
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, SessionSlot<L>>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,11 @@
 //! Servers that are child processes (all revisions, Transports, stdio). Two agents never share a child.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, StatusCode};
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 
 use super::channel::Channel;
@@ -89,7 +90,7 @@ impl Stdio {
             Era::Modern => self.modern(call).await,
         };
         if outcome.is_ok() {
-            self.past.crashes().remove(&call.context.holder());
+            self.past.crashes.lock().remove(&call.context.holder());
         }
         if let Err(error @ CallError::Silent(_)) = &outcome {
             // A process cannot be asked in passing.
@@ -134,7 +135,7 @@ impl Stdio {
     async fn notify(&self, holder: &Holder, message: &Message) -> Result<Reply, CallError> {
         let request = message.single().and_then(|envelope| message.body(envelope)).and_then(|body| body.get("requestId"));
         let child = {
-            let pools = self.pools();
+            let pools = self.pools.lock();
             let pool = pools.get(holder).map(Vec::as_slice).unwrap_or_default();
             let concerned = pool.iter().find(|child| request.is_some_and(|id| child.channel().holds(id)));
             concerned.or_else(|| pool.iter().find(|child| alive(child.channel()))).cloned()
@@ -148,7 +149,7 @@ impl Stdio {
     /// Finds the agent's first child on which the call's ids are free, or starts one. The pool stays locked
     /// meanwhile, so that two calls at once do not start two.
     fn seat(&self, holder: &Holder, message: &Message) -> Result<(Arc<Child>, InFlightCall), CallError> {
-        let mut pools = self.pools();
+        let mut pools = self.pools.lock();
         if pools.len() >= HOLDERS {
             pools.retain(|_, pool| pool.iter().any(|child| alive(child.channel())));
         }
@@ -178,7 +179,7 @@ impl Stdio {
 
     /// Waits out the pause that crashes have earned; one that is longer than the agent would wait fails at once.
     async fn pause(&self, holder: &Holder) -> Result<(), CallError> {
-        let (pause, last) = match self.past.crashes().get(holder) {
+        let (pause, last) = match self.past.crashes.lock().get(holder) {
             Some(crashes) => (crashes.next.saturating_duration_since(Instant::now()), crashes.last.clone()),
             None => return Ok(()),
         };
@@ -214,10 +215,6 @@ impl Stdio {
             CallError::NotStarted(error)
         })
     }
-
-    fn pools(&self) -> MutexGuard<'_, HashMap<Holder, Vec<Arc<Child>>>> {
-        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 fn alive(channel: &Channel) -> bool {
@@ -227,7 +224,7 @@ fn alive(channel: &Channel) -> bool {
 impl SpawnHistory {
     fn crashed(&self, holder: &Holder, fault: Arc<ProcessFault>) {
         self.pulse.down(fault.described());
-        let mut all = self.crashes();
+        let mut all = self.crashes.lock();
         if all.len() >= HOLDERS {
             all.retain(|_, crashes| crashes.next > Instant::now());
         }
@@ -236,10 +233,6 @@ impl SpawnHistory {
         let pause = FIRST_PAUSE.saturating_mul(1 << crashes.count.min(16)).min(LONGEST_PAUSE);
         crashes.count = crashes.count.saturating_add(1);
         crashes.next = Instant::now() + pause;
-    }
-
-    fn crashes(&self) -> MutexGuard<'_, HashMap<Holder, CrashBackoff>> {
-        self.crashes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Checks of upstreams: reachability, logins, validity of certificates, clocks.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt, stream};
 use http::Uri;
+use parking_lot::Mutex;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring;
@@ -198,7 +199,7 @@ async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
         let Ok((connector, shown)) = connector(http.ca.as_deref()) else { return result };
         let Ok(server) = ServerName::try_from(host.clone()) else { return result };
         let stream = tokio::time::timeout(STEP, connector.connect(server, stream)).await;
-        let span = shown.lock().unwrap_or_else(PoisonError::into_inner).as_deref().and_then(dates::validity);
+        let span = shown.lock().as_deref().and_then(dates::validity);
         lasts_for(&format!("the certificate of `{name}`"), span, "its operator must renew it", &mut result);
         match stream {
             Ok(Ok(stream)) => head(stream, &url, &host).await,
@@ -273,7 +274,7 @@ impl ServerCertVerifier for RecordingVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(end_entity.to_vec());
+        *self.shown.lock() = Some(end_entity.to_vec());
         self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
 

@@ -5,8 +5,9 @@ mod release;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
+
+use parking_lot::RwLock;
 
 use crate::detect::secret::{Prints, forms};
 
@@ -166,7 +167,7 @@ struct Recent<T> {
 
 impl fmt::Debug for Traces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Traces({})", self.kept.read().unwrap_or_else(PoisonError::into_inner).marks.len())
+        write!(f, "Traces({})", self.kept.read().marks.len())
     }
 }
 
@@ -183,7 +184,7 @@ impl Traces {
 
     /// Looks at what there is.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Kept) -> T) -> T {
-        look(&self.kept.read().unwrap_or_else(PoisonError::into_inner))
+        look(&self.kept.read())
     }
 
     /// Adds what a message that came from or goes to the server of this number leaves behind. Gives the limits that were
@@ -193,7 +194,7 @@ impl Traces {
         if learnt.cut {
             hit.push("flow_message_bytes");
         }
-        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.write();
         let kept = &mut *kept;
         for value in &learnt.quarantined {
             kept.quarantine(value, server, now);
@@ -242,7 +243,7 @@ impl Traces {
         if !any {
             return;
         }
-        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.write();
         let count = kept.order.iter().take_while(|(since, ..)| old(*since)).count();
         kept.forget(count);
         let count = kept.quarantined.iter().take_while(|(since, ..)| old(*since)).count();

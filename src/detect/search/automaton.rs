@@ -10,10 +10,11 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use arc_swap::ArcSwapOption;
 use bytestring::ByteString;
+use parking_lot::Mutex;
 use regex_automata::hybrid::dfa::{Cache, Config, DFA};
 use regex_automata::nfa::thompson::pikevm::PikeVM;
 use regex_automata::nfa::thompson::{Compiler, NFA, WhichCaptures};
@@ -114,7 +115,7 @@ impl Automaton {
 
 /// Notes that a compiled form is kept, and drops others, those that were not used for longest first, where they are too large.
 fn keep(new: &Arc<Automaton>) {
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = KEPT.lock();
     let mut total = 0_usize;
     let size = |automaton: &Automaton| automaton.compiled.load().as_ref().map_or(0, |compiled| compiled.memory());
     kept.retain(|automaton| automaton.upgrade().is_some_and(|automaton| !Arc::ptr_eq(&automaton, new)));

@@ -11,7 +11,9 @@ mod schema;
 mod work;
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::RwLock;
 
 use crate::detect::flow::Sides;
 use crate::message::{Message, Value};
@@ -63,12 +65,12 @@ pub struct Definition {
 impl Tools {
     /// The definition of a tool, if a list had it.
     pub fn of(&self, tool: &str) -> Option<Arc<Definition>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).tools.get(tool).cloned()
+        self.0.read().tools.get(tool).cloned()
     }
 
     /// Whether the server has said that its list changed, and no newer one has passed.
     pub(super) fn is_stale(&self) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).stale
+        self.0.read().stale
     }
 
     /// Learns from a message, if it is a list of tools that was asked for. Later pages add, and what is listed again
@@ -77,14 +79,14 @@ impl Tools {
         let mut full = false;
         for envelope in message.envelopes() {
             if envelope.method() == Some("notifications/tools/list_changed") {
-                self.0.write().unwrap_or_else(PoisonError::into_inner).stale = true;
+                self.0.write().stale = true;
             }
             let asked = message.id(envelope).and_then(|id| context.open_request(id));
             if asked.is_none_or(|asked| &*asked.method != "tools/list") {
                 continue;
             }
             let Some(tools) = message.body(envelope).and_then(|result| result.get("tools")) else { continue };
-            let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.0.write();
             known.stale = false;
             for tool in tools.elements() {
                 full |= !known.learn(tool);

@@ -18,7 +18,7 @@ fn admit(table: &Arc<ConnectionTable>, from: IpAddr) -> (Connection, Option<&'st
 }
 
 fn counts(table: &ConnectionTable) -> (usize, usize) {
-    let open = table.open();
+    let open = table.open.lock();
     assert_eq!(open.addresses.values().map(|address| address.connections).sum::<usize>(), open.total);
     (open.total, open.unauthenticated)
 }

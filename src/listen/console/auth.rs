@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
 
 use crate::listen::failed_logins::{FailedLogins, SecretError};
@@ -70,18 +71,13 @@ impl ConsoleAuth {
         Self { token, guesses: FailedLogins::new(guesses), inside: Mutex::default() }
     }
 
-    /// Nothing is left half done by a panic elsewhere.
-    fn inside(&self) -> MutexGuard<'_, SessionTable> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Looks at what somebody shows.
     fn admits(&self, from: IpAddr, shown: Credential<'_>, now: Instant) -> Result<(), SecretError> {
         let code = match shown {
             Credential::Token(token) => return self.token.check(from, token, now),
             Credential::Code(code) => digest(code),
         };
-        let mut inside = self.inside();
+        let mut inside = self.inside.lock();
         inside.codes.retain(|(_, since)| now.duration_since(*since) < CODE);
         let place = inside.codes.iter().position(|(known, _)| bool::from(known.ct_eq(&code)));
         let right = place.map(|place| inside.codes.swap_remove(place)).is_some();
@@ -91,7 +87,7 @@ impl ConsoleAuth {
 
     /// A code that opens one session, soon, for who has shown the token.
     pub(super) fn code(&self, now: Instant) -> String {
-        let (code, mut inside) = (secret(), self.inside());
+        let (code, mut inside) = (secret(), self.inside.lock());
         inside.codes.retain(|(_, since)| now.duration_since(*since) < CODE);
         if inside.codes.len() >= CODES {
             inside.codes.remove(0);
@@ -107,7 +103,7 @@ impl ConsoleAuth {
     pub(super) fn open(&self, from: IpAddr, shown: Credential<'_>, now: Instant) -> Result<OpenedSession, SecretError> {
         self.admits(from, shown, now)?;
         let (cookie, proof) = (secret(), secret());
-        let mut inside = self.inside();
+        let mut inside = self.inside.lock();
         inside.sessions.retain(|_, session| session.lasts(now));
         if inside.sessions.len() >= SESSIONS {
             let oldest = inside.sessions.iter().min_by_key(|(_, session)| session.used).map(|(key, _)| *key);
@@ -119,7 +115,7 @@ impl ConsoleAuth {
 
     /// The session of a request that shows this. What the page does by itself, without its user, does not keep it open.
     pub(super) fn inner(&self, cookies: &[&str], proof: &str, by_itself: bool, now: Instant) -> Option<SessionKey> {
-        let (mut inside, proof) = (self.inside(), digest(proof));
+        let (mut inside, proof) = (self.inside.lock(), digest(proof));
         cookies.iter().map(|cookie| digest(cookie)).find_map(|key| {
             let session = inside.sessions.get_mut(&key)?;
             if !session.lasts(now) || !bool::from(session.proof.ct_eq(&proof)) {
@@ -134,12 +130,12 @@ impl ConsoleAuth {
 
     /// Whether a session lasts.
     pub(super) fn lasts(&self, inner: SessionKey, now: Instant) -> bool {
-        self.inside().sessions.get(&inner.0).is_some_and(|session| session.lasts(now))
+        self.inside.lock().sessions.get(&inner.0).is_some_and(|session| session.lasts(now))
     }
 
     /// Ends a session.
     pub(super) fn close(&self, inner: SessionKey) {
-        self.inside().sessions.remove(&inner.0);
+        self.inside.lock().sessions.remove(&inner.0);
     }
 }
 

@@ -1,9 +1,10 @@
 //! What is held in memory of one principal's login.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::{BoxFuture, Shared as SharedFuture};
+use parking_lot::{Mutex, MutexGuard};
 
 use tokio::sync::watch;
 
@@ -61,13 +62,13 @@ impl RenewalGuard {
 
 impl Drop for RenewalGuard {
     fn drop(&mut self) {
-        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.running.lock() = None;
         self.1.send_modify(|renewing| *renewing -= 1);
     }
 }
 
 impl LoginSlot {
     pub(super) fn state(&self) -> MutexGuard<'_, LoginState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

@@ -11,11 +11,12 @@ mod scopes;
 mod shared;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared as SharedFuture};
+use parking_lot::Mutex;
 
 use self::login_slot::{LoginSlot, Outcome, RenewalGuard};
 use super::assertion::SigningKey;
@@ -271,7 +272,7 @@ impl Authorizer {
         used: Option<Bearer>,
         refusal: Option<Refusal>,
     ) -> SharedFuture<BoxFuture<'static, Outcome>> {
-        let mut running = held.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = held.running.lock();
         if let Some(running) = &*running {
             return running.clone();
         }
@@ -320,7 +321,7 @@ impl Authorizer {
     }
 
     fn slot(&self, who: &Principal) -> Arc<LoginSlot> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         if held.len() >= HELD {
             held.retain(|_, held| Arc::strong_count(held) > 1);
         }

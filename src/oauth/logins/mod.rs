@@ -5,9 +5,10 @@
 //! gone on, and it is bound to that person's browser, so that nobody can end a login that somebody else began.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
@@ -100,7 +101,7 @@ impl Logins {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, RequiredLogin>> {
-        let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owed = self.owed.lock();
         let lasts = self.config.login;
         owed.retain(|_, login| login.since.elapsed() < lasts);
         owed
@@ -144,7 +145,7 @@ impl Logins {
     }
 
     fn may_open(&self, upstream: String, principal: Principal) -> bool {
-        let mut browsers = self.browsers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut browsers = self.browsers.lock();
         browsers.retain(|_, times| {
             times.retain(|time| time.elapsed() < Duration::from_secs(3600));
             !times.is_empty()

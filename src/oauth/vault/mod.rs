@@ -16,9 +16,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 pub use account::Account;
@@ -320,7 +321,7 @@ impl Inner {
     }
 
     fn turn(&self, name: &str) -> Arc<tokio::sync::Mutex<()>> {
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turns = self.turns.lock();
         if let Some(turn) = turns.get(name).and_then(Weak::upgrade) {
             return turn;
         }

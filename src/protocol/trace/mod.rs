@@ -5,8 +5,10 @@ mod span;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
 
 pub use parent::{Parent, TraceHeaders};
 pub use span::{Attribute, Span, SpanEvent, SpanExporter, SpanKind};
@@ -98,7 +100,7 @@ impl Trace {
     /// Adds to what the call's span tells.
     pub fn add_attributes(&self, attributes: impl IntoIterator<Item = Attribute>) {
         if let Some(recorded) = self.recorded.upgrade()
-            && let Some(span) = recorded.span.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
+            && let Some(span) = recorded.span.lock().as_mut()
         {
             span.add(attributes);
         }
@@ -128,7 +130,7 @@ impl Trace {
 
 impl Drop for OpenSpan {
     fn drop(&mut self) {
-        if let Some(mut span) = self.span.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(mut span) = self.span.get_mut().take() {
             span.ended = SystemTime::now().max(span.begun);
             span.error = self.error.take();
             self.to.export(span);
@@ -151,7 +153,7 @@ mod tests {
 
     impl SpanExporter for Kept {
         fn export(&self, span: Span) {
-            self.0.lock().unwrap().push(span);
+            self.0.lock().push(span);
         }
     }
 
@@ -167,12 +169,12 @@ mod tests {
         trace.fails("first");
         trace.fails("second");
         drop(trace);
-        assert_eq!(kept.0.lock().unwrap().len(), 2);
+        assert_eq!(kept.0.lock().len(), 2);
         outlived.add_attributes([("late", "but in time".into())]);
         drop(other);
         assert!(!outlived.is_recorded());
         outlived.fails("too late");
-        let spans = kept.0.lock().unwrap();
+        let spans = kept.0.lock();
         let [first, second, root] = spans.as_slice() else { panic!("{spans:?}") };
         assert!(spans.iter().all(|span| span.trace == id && span.ended >= span.begun));
         assert_eq!((root.id, root.parent, root.error.as_deref()), (span, None, Some("first")));

@@ -73,7 +73,7 @@ fn sessions_are_bounded() {
     for number in 0..10 {
         full.admit(&mut context(&format!("agent-{number}"), None)).unwrap();
     }
-    let table = full.table();
+    let table = full.table.lock();
     assert_eq!(table.others.len(), 2);
     assert!(table.agents.len() <= 4, "{}", table.agents.len());
 }

@@ -1,9 +1,11 @@
 //! What waits for the thread that writes. Handing something in costs a lock: the writer looks by itself while lines come, and
 //! is woken only from a longer sleep, or for what somebody waits for.
 
+use std::sync::Arc;
 use std::sync::mpsc::TrySendError;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::writer::Job;
 
@@ -72,7 +74,7 @@ impl JobSender {
     /// # Errors
     /// There is no room, or nobody who would do it.
     pub(super) fn push(&self, job: Job) -> Result<(), TrySendError<Job>> {
-        let mut state = self.shared.state();
+        let mut state = self.shared.state.lock();
         if state.writer == Activity::Gone {
             return Err(TrySendError::Disconnected(job));
         }
@@ -99,7 +101,7 @@ impl JobSender {
 
 impl Drop for JobSender {
     fn drop(&mut self) {
-        self.shared.state().is_closed = true;
+        self.shared.state.lock().is_closed = true;
         self.shared.wake.notify_one();
     }
 }
@@ -108,7 +110,7 @@ impl Queue {
     /// Waits for jobs and moves them to `jobs`, which may stay empty: then it is time to look at other things. `false` once
     /// there are none and none will come.
     pub(super) fn take(&mut self, jobs: &mut Vec<Job>) -> bool {
-        let mut state = self.shared.state();
+        let mut state = self.shared.state.lock();
         if state.jobs.is_empty() {
             let sleeps = self.looks >= LOOKS;
             let (activity, most) = if sleeps { (Activity::Sleeps, IDLE) } else { (Activity::Gathers, GATHER) };
@@ -134,7 +136,7 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        let mut state = self.shared.state();
+        let mut state = self.shared.state.lock();
         state.writer = Activity::Gone;
         // Whoever waits for one of them learns that nobody does it.
         state.jobs = Vec::new();
@@ -142,11 +144,6 @@ impl Drop for Queue {
 }
 
 impl Shared {
-    /// A job is added or taken whole, so a panic elsewhere leaves nothing half done.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until it is time to look at the queue.
     fn wait<'s>(
         &self,
@@ -156,8 +153,7 @@ impl Shared {
         woken: impl Fn(&State) -> bool,
     ) -> MutexGuard<'s, State> {
         state.writer = activity;
-        let waited = self.wake.wait_timeout_while(state, most, |state| !woken(state) && !state.is_closed);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        self.wake.wait_while_for(&mut state, |state| !woken(state) && !state.is_closed, most);
         state.writer = Activity::Writes;
         state
     }
@@ -209,9 +205,9 @@ mod tests {
     fn only_a_sleeping_writer_is_woken_by_lines_and_any_by_what_is_waited_for() {
         let (intake, _queue) = queue(9);
         let after = |before: Activity, job: Job| {
-            intake.shared.state().writer = before;
+            intake.shared.state.lock().writer = before;
             intake.push(job).unwrap();
-            intake.shared.state().writer
+            intake.shared.state.lock().writer
         };
         let flush = || Job::Flush(sync_channel(1).0);
         assert!(after(Activity::Sleeps, line("a")) == Activity::Writes);

@@ -8,10 +8,10 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
@@ -128,7 +128,7 @@ impl Quarantine {
         if bytes > self.bytes {
             return Err(StoreError::TooLong { bytes, limit: self.bytes });
         }
-        let mut lately = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lately = self.keeping.lock();
         lately.count(&kept.upstream)?;
         let gone = self.make_room(1, bytes)?;
         let about = self.seal(ABOUT, &kept.audit.to_string(), about)?;
@@ -215,7 +215,7 @@ impl Quarantine {
     /// # Errors
     /// The folder cannot be read, or a file not be removed.
     pub fn forget_old(&self) -> Result<usize, StoreError> {
-        let _keeping = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
+        let _keeping = self.keeping.lock();
         self.make_room(0, 0)
     }
 

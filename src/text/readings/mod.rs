@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 pub use fold::alike as looks_like;
 
@@ -204,7 +205,7 @@ struct DecodedPart {
 /// Paths are few: combinations of some fifteen names, at most [`DEPTH`] of them.
 fn interned(path: &str) -> &'static str {
     static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     if let Some(there) = known.get(path) {
         return there;
     }

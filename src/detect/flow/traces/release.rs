@@ -1,7 +1,5 @@
 //! What was withheld and is released counts no longer as quarantined.
 
-use std::sync::PoisonError;
-
 use super::{SERVERS, Servers, Traces};
 use crate::detect::flow::Learnt;
 use crate::detect::flow::hash::Hashes;
@@ -10,7 +8,7 @@ impl Traces {
     /// What was withheld of this server's is given to the agent after all: those pieces of `learnt` are quarantined
     /// no longer.
     pub fn release(&self, learnt: &Learnt, server: usize) {
-        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.write();
         let kept = &mut *kept;
         let mut over = Hashes::default();
         for value in &learnt.quarantined {

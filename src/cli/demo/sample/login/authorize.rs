@@ -40,7 +40,7 @@ impl Login {
     pub(super) fn show_page(&self, query: &Pairs) -> Answer {
         // Who cannot be told from others is not sent anywhere.
         let id = query.get("client_id").unwrap_or_default().to_owned();
-        let Some(client) = self.state().clients.get(&id).cloned() else {
+        let Some(client) = self.state.lock().clients.get(&id).cloned() else {
             return saying(StatusCode::BAD_REQUEST, "Unknown client", "No client with this id is registered here.");
         };
         let Some(uri) = query.get("redirect_uri").filter(|uri| client.sends_to(uri)) else {
@@ -60,7 +60,7 @@ impl Login {
             fault: None,
         };
         let shown = form.page(StatusCode::OK);
-        self.state().pages.put(ticket, page, PATIENCE);
+        self.state.lock().pages.put(ticket, page, PATIENCE);
         shown
     }
 
@@ -81,7 +81,7 @@ impl Login {
 
     /// Takes name and password, and sends the person back with a code.
     pub(super) fn take_page(&self, form: &Pairs) -> Answer {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let ticket = form.get("ticket").unwrap_or_default();
         let Some(mut page) = state.pages.take(ticket) else {
             return saying(StatusCode::GONE, "Too late", "This page was used, or is too old. Begin again.");

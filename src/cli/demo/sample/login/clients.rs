@@ -91,7 +91,7 @@ impl Login {
             object.insert("client_secret".to_owned(), secret.as_str().into());
             object.insert("client_secret_expires_at".to_owned(), 0.into());
         }
-        self.state().clients.put(id, Client { name, redirects, grants, secret }, LONG);
+        self.state.lock().clients.put(id, Client { name, redirects, grants, secret }, LONG);
         reply(StatusCode::CREATED, &registered)
     }
 
@@ -107,7 +107,7 @@ impl Login {
                 (secret.map(|_| Way::Post), id, secret.map(str::to_owned))
             }
         };
-        let known = self.state().clients.get(&id).cloned().ok_or_else(refused)?;
+        let known = self.state.lock().clients.get(&id).cloned().ok_or_else(refused)?;
         let fits = match (&known.secret, way) {
             (None, None) => true,
             (Some((wanted, known)), Some(way)) => (*wanted == way || *wanted == Way::Either) && Some(known) == secret.as_ref(),

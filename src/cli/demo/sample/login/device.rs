@@ -57,14 +57,14 @@ impl Login {
         });
         let given = Given { family: random(), client: id, scopes };
         let device = Device { user_code, client_name: client.name, given, answer: None, asked: None, guesses: 0 };
-        self.state().devices.put(code, device, PATIENCE);
+        self.state.lock().devices.put(code, device, PATIENCE);
         reply(StatusCode::OK, &started)
     }
 
     /// The page for a code.
     pub(super) fn show_device(&self, query: &Pairs) -> Answer {
         let code = query.get("user_code").unwrap_or_default();
-        match self.state().devices.find(|device| device.user_code == code) {
+        match self.state.lock().devices.find(|device| device.user_code == code) {
             Some(device) => device.form(None).page(StatusCode::OK),
             None => {
                 let client = "A client on another device";
@@ -78,7 +78,7 @@ impl Login {
     pub(super) fn take_device(&self, form: &Pairs) -> Answer {
         let typed = form.get("user_code").unwrap_or_default().trim().to_ascii_uppercase();
         let known = self.is_person(form);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let device = state.devices.find(|device| device.user_code == typed && device.answer.is_none());
         let Some(device) = device.filter(|device| device.guesses < GUESSES) else {
             return saying(StatusCode::GONE, "Unknown code", "There is no such code, or it was used, or is too old.");

@@ -15,7 +15,6 @@ mod ttl_map;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,6 +22,7 @@ use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE}
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use oauth2::url::form_urlencoded;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use clients::Client;
@@ -151,7 +151,7 @@ impl Login {
         let Some(token) = shown.and_then(|value| value.strip_prefix("Bearer ")) else {
             return Err(self.challenge(StatusCode::UNAUTHORIZED, None, SCOPE));
         };
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(given) = state.access.get(token) else {
             return Err(self.challenge(StatusCode::UNAUTHORIZED, Some("invalid_token"), SCOPE));
         };
@@ -172,10 +172,6 @@ impl Login {
             answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
         }
         Box::new(answer)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

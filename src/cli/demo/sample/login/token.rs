@@ -26,7 +26,7 @@ impl Login {
         if resource != Some(&self.settings.resource) && (grant != device::GRANT || resource.is_some()) {
             return error("invalid_target");
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let given = match grant {
             "authorization_code" => redeem(&mut state, &id, form),
             "refresh_token" => refresh(&mut state, &id, form),
@@ -67,7 +67,7 @@ impl Login {
             Err(refusal) => return *refusal,
         };
         let Some(token) = form.get("token") else { return error("invalid_request") };
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let of_refresh = state.refresh.get(token).map(|refresh| refresh.given.clone());
         let given = of_refresh.or_else(|| state.access.get(token).cloned());
         if let Some(given) = given.filter(|given| given.client == id) {
