@@ -25,6 +25,7 @@ use tokio::time::sleep;
 
 use super::Body;
 use super::connections::{Connection, OpenRequest};
+use super::repoll::repoll;
 use crate::config::Limits;
 
 /// Time between HTTP/2 pings to a peer, and time for it to answer one.
@@ -125,10 +126,10 @@ impl Server {
         });
         let stream = TokioIo::new(stream);
         match version {
-            Version::Http1 => self.until_ended(self.http1.serve_connection(stream, service), connection, draining).await,
+            Version::Http1 => repoll(self.until_ended(self.http1.serve_connection(stream, service), connection, draining)).await,
             // Boxed: few connections speak it, and all would make room for it.
             Version::Http2 => {
-                Box::pin(self.until_ended(self.http2.serve_connection(stream, service), connection, draining)).await
+                Box::pin(repoll(self.until_ended(self.http2.serve_connection(stream, service), connection, draining))).await
             }
         }
     }

@@ -18,6 +18,7 @@ mod logins;
 mod mcp_page;
 mod plain_http;
 pub mod prove;
+mod repoll;
 mod resource;
 mod sse;
 pub mod stdio;
