@@ -103,14 +103,14 @@ mod tests {
     fn one_that_never_rests_gives_others_a_turn() {
         let task = Arc::new(Task::default());
         let waker = Waker::from(task.clone());
-        let mut polls = 0;
+        let polls = AtomicUsize::new(0);
         let mut future = pin!(repoll(poll_fn(|context| {
-            polls += 1;
+            polls.fetch_add(1, Ordering::SeqCst);
             context.waker().wake_by_ref();
             Poll::<()>::Pending
         })));
         assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        assert_eq!((task.0.load(Ordering::SeqCst), polls), (1, POLLS));
+        assert_eq!((task.0.load(Ordering::SeqCst), polls.load(Ordering::SeqCst)), (1, POLLS));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Searches for many words at once in a text that contains hardly any of them.
 //!
 //! Of each word, the rarest run of four bytes is looked for, by one bit for each hash of four bytes: 32 kB that stay in the
-//! nearest cache, and no step that waits for the one before. Where a bit is set, the words with that run are compared, eight
-//! bytes at a time. An automaton over the same words takes megabytes and misses the cache at nearly every byte. (The idea is
+//! nearest cache, and no step that waits for the one before. Where a bit is set, the same is asked of the run with the byte that
+//! follows it, and the words with those five bytes are compared, eight bytes at a time. An automaton over the same words takes megabytes and misses the cache at nearly every byte. (The idea is
 //! Wu and Manber's, 1994, with their blocks of letters but without shifts, which many words make short.)
 
 use memchr::memmem::Finder;
@@ -20,19 +20,20 @@ const LONG_SPREAD: u32 = 0x93cd_3a2d;
 const LEAST_BUCKET_BITS: u32 = 8;
 const MOST_BUCKET_BITS: u32 = 16;
 const BUCKETS_PER_ENTRY: usize = 4;
+/// Bits of a hash of a word of three or four bytes.
+const SHORT_HASH_BITS: u32 = 14;
 /// Positions that are searched before their words are compared.
 const BLOCK: usize = 256;
-/// Length of words that have no run of four bytes.
-const SHORT_BYTES: usize = 3;
+/// Length of words that take a pass of their own.
 const PAIR_BYTES: usize = 2;
+/// A run of four bytes and the byte that follows.
+const LONG_GRAM_BYTES: usize = GRAM_BYTES + 1;
 /// What a bit of rarity counts in the choice of a run: as much as so many other words with the same run.
 const BIT: i32 = 32;
 /// How far a run with bytes beyond ASCII is preferred: texts without them pass it by.
 const BEYOND_ASCII: i32 = 16 * BIT;
 /// How far a run that other words have already is preferred: it costs a comparison, but no further place in texts.
 const SHARED: i32 = 2 * BIT;
-/// How far another run is preferred to one at the end of a word, which any byte can follow.
-const ENDS: i32 = 4 * BIT;
 
 /// One bit for each hash.
 type Bits = [u64; (1 << HASH_BITS) / 64];
@@ -49,17 +50,42 @@ impl Filter {
         Self { first: Box::new([0; (1 << HASH_BITS) / 64]), second: Box::new([0; (1 << HASH_BITS) / 64]) }
     }
 
-    fn add(&mut self, gram: [u8; GRAM_BYTES], next: Option<u8>) {
+    fn add(&mut self, gram: [u8; GRAM_BYTES], next: u8) {
         set(&mut self.first, hash(gram));
-        match next {
-            Some(next) => set(&mut self.second, long_hash(gram, next)),
-            None => (0..=u8::MAX).for_each(|next| set(&mut self.second, long_hash(gram, next))),
-        }
+        set(&mut self.second, long_hash(gram, next));
     }
 }
 
-/// One bit for each hash of the shorter words.
-type ShortBits = [u64; 64];
+/// Words of `N` bytes, which are three or four: too short for a run and the byte that follows.
+struct Short<const N: usize> {
+    /// Sorted, with their indices.
+    words: Vec<([u8; N], u32)>,
+    /// One bit for each hash.
+    bits: Box<[u64; (1 << SHORT_HASH_BITS) / 64]>,
+}
+
+impl<const N: usize> Short<N> {
+    fn new() -> Self {
+        Self { words: Vec::new(), bits: Box::new([0; (1 << SHORT_HASH_BITS) / 64]) }
+    }
+
+    fn add(&mut self, word: [u8; N], index: u32) {
+        let bit = short_hash(&word);
+        self.bits.get_mut(bit / 64).into_iter().for_each(|bits| *bits |= 1 << (bit % 64));
+        self.words.push((word, index));
+    }
+
+    /// Calls `hit` for the words that these bytes are.
+    #[inline]
+    fn compare(&self, bytes: [u8; N], at: usize, hit: &mut impl FnMut(Hit)) {
+        let bit = short_hash(&bytes);
+        if self.bits.get(bit / 64).is_some_and(|bits| bits >> (bit % 64) & 1 == 1) {
+            let first = self.words.partition_point(|(word, _)| *word < bytes);
+            let same = self.words.iter().skip(first).take_while(|(word, _)| *word == bytes);
+            same.for_each(|(_, word)| hit(Hit { word: *word as usize, start: at, end: at + N }));
+        }
+    }
+}
 
 /// The words. A blank in them is any white space, as much as there is.
 pub(super) struct Words {
@@ -70,14 +96,13 @@ pub(super) struct Words {
     /// Runs without bytes beyond ASCII, for texts without them.
     ascii: Filter,
     all: Filter,
-    /// By their hashes.
+    /// By the hashes of five bytes of theirs.
     entries: Vec<Entry>,
     /// Where the entries of each bucket begin, and where the last end.
     buckets: Vec<u32>,
     bucket_bits: u32,
-    /// Words of three bytes, sorted.
-    short: Vec<([u8; SHORT_BYTES], u32)>,
-    short_bits: Box<ShortBits>,
+    threes: Short<3>,
+    fours: Short<4>,
     /// Words of two bytes, each of which takes a pass of its own. Shorter ones are not found.
     pairs: Vec<(Finder<'static>, usize)>,
 }
@@ -115,11 +140,11 @@ impl Words {
             entries: Vec::new(),
             buckets: Vec::new(),
             bucket_bits: MOST_BUCKET_BITS,
-            short: Vec::new(),
-            short_bits: Box::new([0; 64]),
+            threes: Short::new(),
+            fours: Short::new(),
             pairs: Vec::new(),
         };
-        let mut crowds = vec![0_u16; 1 << HASH_BITS];
+        let (mut crowds, mut long_crowds) = (vec![0_u16; 1 << HASH_BITS], vec![0_u16; 1 << HASH_BITS]);
         for word in words {
             made.bytes.extend_from_slice(word);
             made.starts.push(u32::try_from(made.bytes.len()).unwrap_or(u32::MAX));
@@ -134,30 +159,37 @@ impl Words {
                 continue;
             }
             let index = u32::try_from(index).unwrap_or(u32::MAX);
-            if let Ok(short) = <[u8; SHORT_BYTES]>::try_from(word) {
-                made.add_short(short, index);
+            if let Ok(three) = <[u8; 3]>::try_from(word) {
+                made.add_three(three, index);
                 continue;
             }
-            let scored = |(at, gram): (usize, [u8; GRAM_BYTES])| {
-                let crowd = crowds.get(hash(gram)).copied().unwrap_or_default();
+            if let Ok(four) = <[u8; 4]>::try_from(word) {
+                made.add_four(four, index);
+                continue;
+            }
+            let scored = |(at, [a, b, c, d, next]): (usize, [u8; LONG_GRAM_BYTES])| {
+                let gram = [a, b, c, d];
+                let is_known = crowds.get(hash(gram)).is_some_and(|crowd| *crowd > 0);
+                let crowd = long_crowds.get(long_hash(gram, next)).copied().unwrap_or_default();
                 let beyond = if gram.is_ascii() { 0 } else { BEYOND_ASCII };
-                let shared = if crowd > 0 { SHARED } else { 0 };
-                let ends = if at + GRAM_BYTES == word.len() { ENDS } else { 0 };
-                (grams::rarity(gram) * BIT + beyond + shared - i32::from(crowd) - ends, at, gram)
+                let shared = if is_known { SHARED } else { 0 };
+                (grams::rarity(gram) * BIT + beyond + shared - i32::from(crowd), at, gram, next)
             };
-            let best = grams_of(word).enumerate().map(scored).max_by_key(|(score, ..)| *score);
-            let Some((_, at, gram)) = best else { continue };
-            let next = word.get(at + GRAM_BYTES).copied();
-            crowds.get_mut(hash(gram)).into_iter().for_each(|crowd| *crowd = crowd.saturating_add(1));
+            let best = runs_of(word).enumerate().map(scored).max_by_key(|(score, ..)| *score);
+            let Some((_, at, gram, next)) = best else { continue };
+            for (crowds, hash) in [(&mut crowds, hash(gram)), (&mut long_crowds, long_hash(gram, next))] {
+                crowds.get_mut(hash).into_iter().for_each(|crowd| *crowd = crowd.saturating_add(1));
+            }
             made.all.add(gram, next);
-            if gram.is_ascii() {
+            if gram.is_ascii() && next.is_ascii() {
                 made.ascii.add(gram, next);
             }
             made.entries.push(Entry::new(word, index, at));
         }
         made.bytes.shrink_to_fit();
         made.starts.shrink_to_fit();
-        made.short.sort_unstable();
+        made.threes.words.sort_unstable();
+        made.fours.words.sort_unstable();
         made.order();
         made
     }
@@ -168,7 +200,8 @@ impl Words {
         self.bucket_bits = bits.clamp(LEAST_BUCKET_BITS, MOST_BUCKET_BITS);
         let bucket = |entry: &Entry| {
             let word = self.starts.get(entry.word as usize).map_or(0, |start| *start as usize) + usize::from(entry.gram);
-            self.bytes.get(word..).and_then(<[u8]>::first_chunk).map_or(0, |gram| self.bucket_of(hash(*gram)))
+            let run = self.bytes.get(word..).and_then(<[u8]>::first_chunk);
+            run.map_or(0, |[a, b, c, d, next]| self.bucket_of(long_hash([*a, *b, *c, *d], *next)))
         };
         let mut ends = vec![0_u32; (1 << self.bucket_bits) + 1];
         for entry in &self.entries {
@@ -190,10 +223,8 @@ impl Words {
     }
 
     /// A word of three bytes is found by every run of four that begins with it.
-    fn add_short(&mut self, word: [u8; SHORT_BYTES], index: u32) {
-        self.short.push((word, index));
-        let bit = short_hash(word);
-        self.short_bits.get_mut(bit / 64).into_iter().for_each(|bits| *bits |= 1 << (bit % 64));
+    fn add_three(&mut self, word: [u8; 3], index: u32) {
+        self.threes.add(word, index);
         let [a, b, c] = word;
         for next in 0..=u8::MAX {
             let hash = hash([a, b, c, next]);
@@ -201,6 +232,14 @@ impl Words {
             if word.is_ascii() && (next.is_ascii() || next == u8::MAX) {
                 set(&mut self.ascii.first, hash);
             }
+        }
+    }
+
+    fn add_four(&mut self, word: [u8; 4], index: u32) {
+        self.fours.add(word, index);
+        set(&mut self.all.first, hash(word));
+        if word.is_ascii() {
+            set(&mut self.ascii.first, hash(word));
         }
     }
 
@@ -217,10 +256,12 @@ impl Words {
                 let at = start + usize::from(*at);
                 let Some([a, b, c, d, next]) = padded.get(at..).and_then(<[u8]>::first_chunk) else { continue };
                 let gram = [*a, *b, *c, *d];
-                if may_hold(second, long_hash(gram, *next)) {
-                    self.compare(padded, at, gram, &mut hit);
+                let long_hash = long_hash(gram, *next);
+                if may_hold(second, long_hash) {
+                    self.compare(padded, at, long_hash, &mut hit);
                 }
-                self.compare_short(at, [*a, *b, *c], &mut hit);
+                self.fours.compare(gram, at, &mut hit);
+                self.threes.compare([*a, *b, *c], at, &mut hit);
             }
             start = end;
         }
@@ -229,9 +270,9 @@ impl Words {
         }
     }
 
-    /// Calls `hit` for the words whose run of four bytes is at `at`.
-    fn compare(&self, padded: &[u8], at: usize, gram: [u8; GRAM_BYTES], hit: &mut impl FnMut(Hit)) {
-        for entry in self.entries(hash(gram)) {
+    /// Calls `hit` for the words whose run, with the byte that follows it, is at `at` and has this hash.
+    fn compare(&self, padded: &[u8], at: usize, long_hash: usize, hit: &mut impl FnMut(Hit)) {
+        for entry in self.entries(long_hash) {
             let Some(start) = at.checked_sub(usize::from(entry.gram)) else { continue };
             let Some(bytes) = padded.get(at - usize::from(entry.before)..).and_then(<[u8]>::first_chunk) else { continue };
             if u64::from_le_bytes(*bytes) << entry.unused_bits != entry.key {
@@ -241,16 +282,6 @@ impl Words {
             if entry.unused_bits > 0 || word.len() == 8 || padded.get(start..start + word.len()) == Some(word) {
                 hit(Hit { word: entry.word as usize, start, end: start + word.len() });
             }
-        }
-    }
-
-    /// Calls `hit` for the words of three bytes at `at`.
-    fn compare_short(&self, at: usize, bytes: [u8; SHORT_BYTES], hit: &mut impl FnMut(Hit)) {
-        let bit = short_hash(bytes);
-        if self.short_bits.get(bit / 64).is_some_and(|bits| bits >> (bit % 64) & 1 == 1) {
-            let first = self.short.partition_point(|(word, _)| *word < bytes);
-            let same = self.short.iter().skip(first).take_while(|(word, _)| *word == bytes);
-            same.for_each(|(_, word)| hit(Hit { word: *word as usize, start: at, end: at + SHORT_BYTES }));
         }
     }
 
@@ -290,6 +321,12 @@ impl std::fmt::Debug for Words {
     }
 }
 
+/// Every four bytes with the byte that follows.
+#[inline]
+fn runs_of(bytes: &[u8]) -> impl Iterator<Item = [u8; LONG_GRAM_BYTES]> {
+    bytes.windows(LONG_GRAM_BYTES).map(|run| run.first_chunk().copied().unwrap_or_default())
+}
+
 /// Every four bytes.
 #[inline]
 fn grams_of(bytes: &[u8]) -> impl Iterator<Item = [u8; GRAM_BYTES]> {
@@ -306,8 +343,10 @@ fn long_hash(gram: [u8; GRAM_BYTES], next: u8) -> usize {
     ((u32::from_le_bytes(gram).wrapping_mul(SPREAD) ^ u32::from(next)).wrapping_mul(LONG_SPREAD) >> (32 - HASH_BITS)) as usize
 }
 
-fn short_hash([a, b, c]: [u8; SHORT_BYTES]) -> usize {
-    (u32::from_le_bytes([a, b, c, 0]).wrapping_mul(SPREAD) >> 20) as usize
+#[inline]
+fn short_hash<const N: usize>(word: &[u8; N]) -> usize {
+    let bytes = word.iter().rev().fold(0, |bytes, b| bytes << 8 | u32::from(*b));
+    (bytes.wrapping_mul(SPREAD) >> (32 - SHORT_HASH_BITS)) as usize
 }
 
 /// Notes where runs begin whose bit is set; gives how many.
