@@ -9,6 +9,7 @@ mod look;
 mod parse;
 mod regex;
 mod scan;
+mod short_words;
 mod spec;
 mod windows;
 mod word_list;

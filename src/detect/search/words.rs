@@ -9,19 +9,18 @@ use memchr::memmem::Finder;
 
 use super::folded::{Folded, PAD};
 use super::grams::{self, GRAM_BYTES};
+use super::short_words::ShortWords;
 
 /// Bits of a hash.
 const HASH_BITS: u32 = 18;
 /// 2^32 divided by the golden ratio.
-const SPREAD: u32 = 0x9e37_79b9;
+pub(super) const SPREAD: u32 = 0x9e37_79b9;
 /// 2^32 divided by the square root of three: unrelated to the first.
 const LONG_SPREAD: u32 = 0x93cd_3a2d;
 /// Entries are found by so many of the bits of their hash: by as many as give four buckets to an entry, within these limits.
 const LEAST_BUCKET_BITS: u32 = 8;
 const MOST_BUCKET_BITS: u32 = 16;
 const BUCKETS_PER_ENTRY: usize = 4;
-/// Bits of a hash of a word of three or four bytes.
-const SHORT_HASH_BITS: u32 = 14;
 /// Positions that are searched before their words are compared.
 const BLOCK: usize = 256;
 /// Length of words that take a pass of their own.
@@ -56,37 +55,6 @@ impl Filter {
     }
 }
 
-/// Words of `N` bytes, which are three or four: too short for a run and the byte that follows.
-struct Short<const N: usize> {
-    /// Sorted, with their indices.
-    words: Vec<([u8; N], u32)>,
-    /// One bit for each hash.
-    bits: Box<[u64; (1 << SHORT_HASH_BITS) / 64]>,
-}
-
-impl<const N: usize> Short<N> {
-    fn new() -> Self {
-        Self { words: Vec::new(), bits: Box::new([0; (1 << SHORT_HASH_BITS) / 64]) }
-    }
-
-    fn add(&mut self, word: [u8; N], index: u32) {
-        let bit = short_hash(&word);
-        self.bits.get_mut(bit / 64).into_iter().for_each(|bits| *bits |= 1 << (bit % 64));
-        self.words.push((word, index));
-    }
-
-    /// Calls `hit` for the words that these bytes are.
-    #[inline]
-    fn compare(&self, bytes: [u8; N], at: usize, hit: &mut impl FnMut(Hit)) {
-        let bit = short_hash(&bytes);
-        if self.bits.get(bit / 64).is_some_and(|bits| bits >> (bit % 64) & 1 == 1) {
-            let first = self.words.partition_point(|(word, _)| *word < bytes);
-            let same = self.words.iter().skip(first).take_while(|(word, _)| *word == bytes);
-            same.for_each(|(_, word)| hit(Hit { word: *word as usize, start: at, end: at + N }));
-        }
-    }
-}
-
 /// The words. A blank in them is any white space, as much as there is.
 pub(super) struct Words {
     /// The words one after the other, in the order of their indices.
@@ -101,8 +69,8 @@ pub(super) struct Words {
     /// Where the entries of each bucket begin, and where the last end.
     buckets: Vec<u32>,
     bucket_bits: u32,
-    threes: Short<3>,
-    fours: Short<4>,
+    threes: ShortWords<3>,
+    fours: ShortWords<4>,
     /// Words of two bytes, each of which takes a pass of its own. Shorter ones are not found.
     pairs: Vec<(Finder<'static>, usize)>,
 }
@@ -140,8 +108,8 @@ impl Words {
             entries: Vec::new(),
             buckets: Vec::new(),
             bucket_bits: MOST_BUCKET_BITS,
-            threes: Short::new(),
-            fours: Short::new(),
+            threes: ShortWords::new(),
+            fours: ShortWords::new(),
             pairs: Vec::new(),
         };
         let (mut crowds, mut long_crowds) = (vec![0_u16; 1 << HASH_BITS], vec![0_u16; 1 << HASH_BITS]);
@@ -188,8 +156,8 @@ impl Words {
         }
         made.bytes.shrink_to_fit();
         made.starts.shrink_to_fit();
-        made.threes.words.sort_unstable();
-        made.fours.words.sort_unstable();
+        made.threes.sort();
+        made.fours.sort();
         made.order();
         made
     }
@@ -341,12 +309,6 @@ fn hash(gram: [u8; GRAM_BYTES]) -> usize {
 #[inline]
 fn long_hash(gram: [u8; GRAM_BYTES], next: u8) -> usize {
     ((u32::from_le_bytes(gram).wrapping_mul(SPREAD) ^ u32::from(next)).wrapping_mul(LONG_SPREAD) >> (32 - HASH_BITS)) as usize
-}
-
-#[inline]
-fn short_hash<const N: usize>(word: &[u8; N]) -> usize {
-    let bytes = word.iter().rev().fold(0, |bytes, b| bytes << 8 | u32::from(*b));
-    (bytes.wrapping_mul(SPREAD) >> (32 - SHORT_HASH_BITS)) as usize
 }
 
 /// Notes where runs begin whose bit is set; gives how many.
