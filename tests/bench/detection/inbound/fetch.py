@@ -1,7 +1,7 @@
 """Fetches the packages of sources.toml into a folder, each checked against its digest, and unpacks them there.
 
 Nothing of a package is installed or run. `fetch.py FOLDER --digests` prints what the registries serve, unchecked."""
-import hashlib, os, pathlib, shutil, subprocess, sys, tempfile, tomllib, zipfile
+import hashlib, os, pathlib, re, shutil, subprocess, sys, tempfile, tomllib, zipfile
 
 HERE = pathlib.Path(__file__).parent
 
@@ -18,11 +18,16 @@ def key(source):
     return source["name"], source["version"]
 
 
+def normalized(name):
+    """The name of a Python project for comparison (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def of_pypi(wanted, into):
     named = [f"{source['name']}=={source['version']}" for source in wanted]
     subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:", "--dest", into, *named], check=True)
-    # A wheel's name has `_` for whatever else stood between its words.
-    return {key(source): next(into.glob(f"{source['name'].replace('-', '_')}-{source['version']}-*.whl")) for source in wanted}
+    wheels = {normalized(wheel.name.split("-")[0]): wheel for wheel in into.glob("*.whl")}
+    return {key(source): wheels[normalized(source["name"])] for source in wanted}
 
 
 def of_npm(wanted, into):
@@ -43,10 +48,18 @@ def of_crates(wanted, into):
     return {key(source): next(home.glob(f"registry/cache/*/{source['name']}-{source['version']}.crate")) for source in wanted}
 
 
+def of_debian(wanted, into):
+    named = [f"{source['name']}={source['version']}" for source in wanted]
+    subprocess.run(["apt-get", "download", "-qq", *named], check=True, cwd=into)
+    return {key(source): next(into.glob(f"{source['name']}_*.deb")) for source in wanted}
+
+
 def unpack(package, into):
     if package.suffix == ".whl":
         with zipfile.ZipFile(package) as archive:
             archive.extractall(into)
+    elif package.suffix == ".deb":
+        subprocess.run(["dpkg-deb", "--extract", package, into], check=True)
     else:
         into.mkdir()
         subprocess.run(["tar", "--extract", "--gzip", "--file", package, "--directory", into], check=True)
@@ -55,7 +68,7 @@ def unpack(package, into):
 def fetch(work, digests=False, listed=None):
     """Those of sources.toml, or others that are `listed` in the same way."""
     (work / "sources").mkdir(parents=True, exist_ok=True)
-    for registry, get in (("pypi", of_pypi), ("npm", of_npm), ("crates", of_crates)):
+    for registry, get in (("pypi", of_pypi), ("npm", of_npm), ("crates", of_crates), ("debian", of_debian)):
         wanted = [source for source in listed or sources() if source["registry"] == registry and not folder_of(work, source).exists()]
         if not wanted:
             continue
