@@ -78,6 +78,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/definitions.toml", include_str!("../../rules/inbound/definitions.toml")),
     ("rules/inbound/signals/bidden.toml", include_str!("../../rules/inbound/signals/bidden.toml")),
     ("rules/inbound/signals/concealment.toml", include_str!("../../rules/inbound/signals/concealment.toml")),
+    ("rules/inbound/signals/wording.toml", include_str!("../../rules/inbound/signals/wording.toml")),
     ("rules/inbound/signals/guidance.toml", include_str!("../../rules/inbound/signals/guidance.toml")),
     ("rules/inbound/signals/orders-in-passing.toml", include_str!("../../rules/inbound/signals/orders-in-passing.toml")),
     ("rules/inbound/signals/quoted-by-texts.toml", include_str!("../../rules/inbound/signals/quoted-by-texts.toml")),

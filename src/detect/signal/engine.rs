@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::window::{Event, sort, windows};
+use super::wording::Model;
 use super::{Spec, Sum, ordered};
 use crate::detect::search::{Class, Engine, Phrase, Scan};
 use crate::detect::{Match, Place};
@@ -27,6 +28,16 @@ pub(in crate::detect) struct Signals {
     /// Phrases that count with the command after them.
     ordering: Vec<usize>,
     sums: Vec<SumRule>,
+    /// The model of wording, if a rule uses it.
+    wording: Option<Wording>,
+}
+
+/// The model of wording and the rules that use it.
+#[derive(Debug)]
+struct Wording {
+    model: Model,
+    /// Minimum score and number of each rule, which counts as a phrase.
+    phrases: Vec<(i32, usize)>,
 }
 
 /// A rule that adds up signals.
@@ -51,7 +62,7 @@ impl SumRule {
 impl Signals {
     /// Adds the phrases to those that are searched for.
     pub(in crate::detect) fn new<'s>(rules: &[(usize, &'s Spec)], phrases: &mut Vec<Phrase<'s>>) -> Self {
-        let (mut weights, mut sums, mut ordering) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut weights, mut sums, mut ordering, mut shares) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut intents: Vec<&'s str> = Vec::new();
         let mut number = |intent: &'s str| {
             let at = intents.iter().position(|known| *known == intent).unwrap_or(intents.len());
@@ -67,6 +78,10 @@ impl Signals {
                     let except = sum.except.iter().map(|intent| number(intent)).collect();
                     sums.push(SumRule { rule: *rule, sum: sum.clone(), intents, except });
                 }
+                Spec::Wording(wording) => {
+                    shares.push((wording.per_100k, weights.len()));
+                    weights.push((*rule, number(&wording.intent), wording.weight));
+                }
                 Spec::Phrase(phrase) => {
                     let intent = number(&phrase.intent);
                     // Texts are full of commands to run: only those beside other signals are looked at.
@@ -80,7 +95,12 @@ impl Signals {
                 }
             }
         }
-        Self { weights, ordering, sums }
+        let model = Model::shipped().filter(|_| !shares.is_empty());
+        let wording = model.map(|model| {
+            let phrases = shares.into_iter().map(|(share, phrase)| (model.threshold(share), phrase)).collect();
+            Wording { model, phrases }
+        });
+        Self { weights, ordering, sums, wording }
     }
 
     /// The rule of a phrase.
@@ -93,12 +113,26 @@ impl Signals {
         let text = searched.text;
         let mut events = Vec::new();
         self.find(searched, Class::Anchor, 0..text.len(), place, &mut events);
+        if let Some(wording) = &self.wording {
+            self.judge_wording(wording, text, &mut events);
+        }
         let regions = if place.trial { std::iter::once(0..text.len()).collect() } else { around(text, &events) };
         for region in regions {
             self.find(searched, Class::Other, region, place, &mut events);
         }
         sort(&mut events);
         events
+    }
+
+    fn judge_wording(&self, wording: &Wording, text: &str, events: &mut Vec<Event>) {
+        let Some(least) = wording.phrases.iter().map(|(least, _)| *least).min() else { return };
+        for (span, score) in wording.model.windows(text, least) {
+            for (_, phrase) in wording.phrases.iter().filter(|(least, _)| score >= *least) {
+                let Some((_, intent, weight)) = self.weights.get(*phrase) else { continue };
+                let number = u32::try_from(*phrase).unwrap_or(u32::MAX);
+                events.push(Event::new(span.clone(), number, (*intent, *weight), false));
+            }
+        }
     }
 
     fn find(&self, searched: &Searched<'_>, class: Class, region: Range<usize>, place: &Place<'_>, events: &mut Vec<Event>) {
@@ -130,7 +164,8 @@ pub(in crate::detect) struct Searched<'s> {
 
 /// The parts of a text around signals, whole characters.
 fn around(text: &str, events: &[Event]) -> Vec<Range<usize>> {
-    let mut spans: Vec<Range<usize>> = events.iter().map(Event::span).collect();
+    let anchors = events.iter().filter(|event| event.weight >= ANCHOR);
+    let mut spans: Vec<Range<usize>> = anchors.map(Event::span).collect();
     spans.sort_by_key(|span| span.start);
     let mut regions: Vec<Range<usize>> = Vec::new();
     for span in spans {

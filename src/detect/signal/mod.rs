@@ -3,6 +3,7 @@
 mod engine;
 mod ordered;
 mod window;
+mod wording;
 
 pub(super) use engine::{Searched, Signals};
 pub use ordered::OrderedCommands;
@@ -23,6 +24,8 @@ pub struct Signal;
 pub enum Spec {
     /// A phrase, and how much it weighs.
     Phrase(Phrase),
+    /// Sentences that the model of wording scores high.
+    Wording(Wording),
     /// Signals that stand close together and come to so much.
     Sum(Sum),
 }
@@ -36,6 +39,17 @@ pub struct Phrase {
     /// It counts only if the command after it is one that rules about commands refuse.
     pub orders_command: bool,
     pub(super) search: search::Spec,
+}
+
+/// A signal from the model of wording.
+#[derive(Debug)]
+pub struct Wording {
+    /// Intent of the signal, as for a phrase.
+    pub intent: String,
+    /// Points.
+    pub weight: i32,
+    /// The signal applies to scores that at most this many of 100,000 ordinary documents reach.
+    pub per_100k: u32,
 }
 
 /// What a rule that sums up asks for.
@@ -57,6 +71,8 @@ pub struct Sum {
     pub except: Vec<String>,
 }
 
+/// Description of `intent` in errors.
+const INTENT: &str = "what a writer of it is after: `override`, `secrecy`, …; or `sum`, to add signals up";
 /// Most points that a rule may give or ask for.
 const POINTS: u64 = 1000;
 
@@ -68,7 +84,7 @@ impl Spec {
     pub fn compile(&self) -> Result<(), String> {
         match self {
             Self::Phrase(phrase) => phrase.search.compile(),
-            Self::Sum(_) => Ok(()),
+            Self::Wording(_) | Self::Sum(_) => Ok(()),
         }
     }
 }
@@ -79,6 +95,7 @@ impl fmt::Debug for Spec {
         match self {
             Self::Phrase(Phrase { intent, weight, orders_command: false, search }) => write!(f, "{intent} {weight} {search:?}"),
             Self::Phrase(Phrase { intent, weight, search, .. }) => write!(f, "{intent} {weight} command {search:?}"),
+            Self::Wording(wording) => write!(f, "{wording:?}"),
             Self::Sum(sum) => write!(f, "{sum:?}"),
         }
     }
@@ -88,7 +105,13 @@ impl Kind for Signal {
     type Spec = Spec;
 
     fn read(table: &Table<'_>) -> Option<Spec> {
-        let spec = if table.has("sum") { sum(table).map(Spec::Sum) } else { phrase(table).map(Spec::Phrase) };
+        let spec = if table.has("sum") {
+            sum(table).map(Spec::Sum)
+        } else if table.has("per_100k") {
+            wording(table).map(Spec::Wording)
+        } else {
+            phrase(table).map(Spec::Phrase)
+        };
         table.finish();
         spec
     }
@@ -111,8 +134,14 @@ fn sum(table: &Table<'_>) -> Option<Sum> {
     Some(Sum { points: points?, disguise: disguise?, odd: odd?, encoded: encoded?, hidden: hidden?, intents, except })
 }
 
+fn wording(table: &Table<'_>) -> Option<Wording> {
+    let intent = table.required("intent", INTENT);
+    let share = table.integer("per_100k", wording::SHARES).and_then(|share| u32::try_from(share).ok());
+    Some(Wording { intent: intent?.value, weight: points(table, "weight")?, per_100k: share? })
+}
+
 fn phrase(table: &Table<'_>) -> Option<Phrase> {
-    let intent = table.required("intent", "what a writer of it is after: `override`, `secrecy`, …; or `sum`, to add signals up");
+    let intent = table.required("intent", INTENT);
     let against = table.has("against");
     let key = if against { "against" } else { "weight" };
     if !table.has(key) {
