@@ -95,18 +95,10 @@ pub(super) struct Word {
 impl Word {
     /// The word that starts with the letter at this place.
     pub(super) fn read(text: &str, start: usize) -> Self {
-        let mut hasher = WordHasher::NEW;
-        let mut end = start;
-        while let Some(byte) = text.as_bytes().get(end) {
-            if let Some(lower) = ascii_lower(*byte) {
-                hasher.push_ascii(lower);
-                end += 1;
-                continue;
-            }
-            if byte.is_ascii() {
-                break;
-            }
-            let Some(letter) = char_at(text, end).filter(|letter| kind(*letter) == Kind::Letter) else { break };
+        let rest = text.as_bytes().get(start..).unwrap_or_default();
+        let mut hasher = WordHasher::of_ascii(rest.iter().map_while(|byte| ascii_lower(*byte)));
+        let mut end = start + hasher.chars;
+        while let Some(letter) = char_at(text, end).filter(|letter| kind(*letter) == Kind::Letter) {
             hasher.push(letter);
             end += letter.len_utf8();
         }
@@ -115,7 +107,7 @@ impl Word {
 
     /// A character of a script without spaces as a word.
     pub(super) fn of(letter: char, start: usize) -> Self {
-        let mut hasher = WordHasher::NEW;
+        let mut hasher = WordHasher::of_ascii([]);
         hasher.push(letter);
         hasher.finish(start..start + letter.len_utf8())
     }
@@ -127,33 +119,37 @@ struct WordHasher {
     stem: Hash,
     chars: usize,
     lower_chars: usize,
-    /// The greatest ASCII character; of a number it is a digit.
+    /// The greatest character, at most 255. Of a number it is an ASCII digit.
     greatest: u8,
 }
 
 impl WordHasher {
-    const NEW: Self = Self { whole: Hash::EMPTY, stem: Hash::EMPTY, chars: 0, lower_chars: 0, greatest: 0 };
-
-    fn push_ascii(&mut self, lower: u8) {
-        self.greatest = self.greatest.max(lower);
-        self.chars += 1;
-        self.whole = self.whole.add(lower);
-        self.end_char();
+    /// A word that starts with these letters and digits. Most words have no others; the state stays in registers here.
+    fn of_ascii(lower: impl IntoIterator<Item = u8>) -> Self {
+        let mut whole = Hash::EMPTY;
+        let mut stem = Hash::EMPTY;
+        let mut chars = 0;
+        let mut greatest = 0;
+        for byte in lower {
+            whole = whole.add(byte);
+            greatest = byte.max(greatest);
+            chars += 1;
+            if chars <= STEM_CHARS {
+                stem = whole;
+            }
+        }
+        Self { whole, stem, chars, lower_chars: chars, greatest }
     }
 
     fn push(&mut self, letter: char) {
-        self.greatest = u8::MAX;
+        self.greatest = self.greatest.max(u8::try_from(letter).unwrap_or(u8::MAX));
         self.chars += 1;
         for lower in letter.to_lowercase() {
             lower.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| self.whole = self.whole.add(byte));
-            self.end_char();
-        }
-    }
-
-    fn end_char(&mut self) {
-        self.lower_chars += 1;
-        if self.lower_chars <= STEM_CHARS {
-            self.stem = self.whole;
+            self.lower_chars += 1;
+            if self.lower_chars <= STEM_CHARS {
+                self.stem = self.whole;
+            }
         }
     }
 

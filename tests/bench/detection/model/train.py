@@ -183,14 +183,19 @@ def quantize(weights, bias):
 def levels(texts, read_texts, table, offset):
     """For each share, the score that this share of the texts reaches with a window of prose."""
     scores, last = read_texts.best(table)
+    alone = (read_texts.features @ table.astype(np.float32)) * length(read_texts.words)
     highest = np.full(len(texts), -np.inf)
     for first in np.argsort(-scores, kind="stable"):
         number = read_texts.text[first]
-        if highest[number] == -np.inf:
-            window = texts[number].encode()[read_texts.start[first] : read_texts.end[last[first]]].decode()
+        # Where a window is not prose, its sentences may be.
+        for score, end in ((scores[first], last[first]), (alone[first], first)):
+            if score <= highest[number]:
+                break
+            window = texts[number].encode()[read_texts.start[first] : read_texts.end[end]].decode()
             if features.is_prose(window):
-                highest[number] = scores[first] * 16 + offset
-    highest = np.sort(highest)[::-1]
+                highest[number] = score
+                break
+    highest = np.sort(highest * 16 + offset)[::-1]
     return {share: int(np.ceil(highest[max(int(len(highest) * share / 100_000) - 1, 0)])) for share in SHARES}
 
 
