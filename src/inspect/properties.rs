@@ -5,7 +5,9 @@ use std::fs;
 
 use super::tests::{content, inbound};
 use super::*;
+use crate::detect::Surface;
 use crate::message::Direction;
+use crate::protocol::AuditId;
 use crate::rules::{Action, Library};
 
 /// A stream of numbers, the same in each run.
@@ -92,6 +94,22 @@ fn judging_twice_changes_nothing_more() {
         };
         let (_, twice) = inbound(result);
         assert_eq!(once, twice, "{text}");
+    }
+}
+
+/// A gate in front of another one reads its notices.
+#[test]
+fn notices_of_another_gate_pass() {
+    let library = Library::builtin();
+    let rules = library.rules().iter().filter(|rule| rule.direction == Direction::Inbound);
+    for rule in rules {
+        let withheld = rewrite::Withheld { passages: 1, rules: [rule.id.as_str()].into() };
+        for notice in
+            [withheld.notice(Surface::Content, AuditId::make()), withheld.block_notice(Surface::Content, AuditId::make())]
+        {
+            let (inspection, _) = inbound(&content(&format!("{notice}{}", rewrite::MARK)));
+            assert!(matches!(inspection.verdict, Verdict::Pass), "{notice}: {:?}", inspection.findings);
+        }
     }
 }
 
