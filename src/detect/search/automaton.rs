@@ -24,8 +24,9 @@ use super::parse;
 use super::regex::{self, REGEX_BYTES};
 use crate::text::quick::QuickMap;
 
-/// Compiled regexes that are kept, in bytes, over all rules.
-const KEPT_BYTES: usize = 4 << 20;
+/// Compiled regexes that are kept, in bytes, over all rules. The pages of `deploy/guide`, one after another, need more than 4 MB: with
+/// that limit each page dropped what the next one needed, and five times the time went into compilation.
+const KEPT_BYTES: usize = 16 << 20;
 /// States of one lazy automaton on one thread, in bytes, and of all of them on one thread. Manual pages need about 6 MB: in 4 MB,
 /// states were dropped and made again all the time, which cost six times as much as the searches.
 const CACHE_BYTES: usize = 192 << 10;
