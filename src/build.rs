@@ -43,15 +43,17 @@ mod document {
     pub(crate) mod prepared;
 }
 
-/// The part that expands the named fragments of rule files.
+/// The part that expands the named fragments of rule files, and that says by a digest what a rule looks for.
 mod rules {
+    pub(crate) mod content;
     pub(crate) mod fragments;
 }
 
 use detect::prepared::{Use, Writer, hash};
 use detect::search;
 use detect::secret::begin::Begin;
-use rules::fragments;
+use document::prepared::Texts;
+use rules::{content, fragments};
 
 /// Keys of regexes that are searched for by their literals.
 const BY_LITERALS: [&str; 2] = ["any", "raw"];
@@ -67,13 +69,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         "src/detect/search",
         "src/detect/secret",
         "src/document",
+        "src/rules/content.rs",
         "src/rules/fragments.rs",
     ] {
         println!("cargo::rerun-if-changed={input}");
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
     let mut prepared = Prepared::new();
-    let mut files = Writer::default();
+    let (mut files, mut texts) = (Writer::default(), Texts::default());
     for file in rule_files(Path::new("rules"))? {
         let text = fs::read_to_string(&file)?;
         let mut rules = DeTable::parse(&text)?;
@@ -83,16 +86,29 @@ fn main() -> Result<(), Box<dyn Error>> {
             add("find", rule.get_ref().get("find"), &mut prepared);
             add("unless", rule.get_ref().get("unless"), &mut prepared);
         }
+        add_digests(rules.get_mut());
         leave_out(rules.get_mut());
         let mut content = Writer::default();
-        document::prepared::write(rules.get_ref(), &places(&text), &mut content)
+        document::prepared::write(rules.get_ref(), &places(&text), &mut texts, &mut content)
             .map_err(|kind| format!("{}: {kind}", file.display()))?;
         files.text(file.display().to_string().as_bytes());
         files.text(&content.0);
     }
     fs::write(out.join("prepared.bin"), table(&prepared))?;
     fs::write(out.join("prepared_files.bin"), files.0)?;
+    fs::write(out.join("prepared_texts.txt"), texts.all)?;
     Ok(())
+}
+
+/// Adds to each rule the digest of what it looks for.
+fn add_digests(file: &mut DeTable<'_>) {
+    let Some(DeValue::Array(rules)) = file.get_mut("rule").map(Spanned::get_mut) else { return };
+    for rule in rules.iter_mut() {
+        if let DeValue::Table(rule) = rule.get_mut() {
+            let digest = DeValue::String(content::digest(rule).into());
+            rule.insert(Spanned::new(0..0, "digest".into()), Spanned::new(0..0, digest));
+        }
+    }
 }
 
 /// Leaves out the fragments, which are expanded, and all cases.

@@ -129,6 +129,8 @@ pub fn read_edited<T>(
 
 /// The built-in rule files, each after its name.
 static PREPARED_FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prepared_files.bin"));
+/// Their texts.
+pub(crate) static PREPARED_TEXTS: &str = include_str!(concat!(env!("OUT_DIR"), "/prepared_texts.txt"));
 
 /// Reads a built-in rule file as the build has parsed it: without cases, its regexes expanded. `file` is its name below `rules`.
 ///
@@ -137,7 +139,7 @@ static PREPARED_FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prepare
 pub fn read_builtin<T>(file: &str, read: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Vec<Fault>> {
     let mut files = Reader(PREPARED_FILES);
     let found = iter::from_fn(|| files.text().zip(files.text())).find(|(name, _)| *name == file.as_bytes());
-    match found.and_then(|(_, content)| prepared::read(&mut Reader(content))) {
+    match found.and_then(|(_, content)| prepared::read(&mut Reader(content), PREPARED_TEXTS)) {
         Some(root) => Source::new(file, Positions::Packed).read(&root, prepared::START..prepared::START, read),
         None => Err(vec![Fault::of_file(file, "the build has not prepared this file", None)]),
     }
@@ -195,7 +197,10 @@ impl<'s> Table<'s> {
 
     /// Says that the key is known, where its value cannot be read.
     pub fn know(&self, key: &str) {
-        self.used.borrow_mut().insert(key.to_owned());
+        // The keys of a built-in file are known: tests read them all as those of any other file.
+        if !self.source.is_built_in() {
+            self.used.borrow_mut().insert(key.to_owned());
+        }
     }
 
     /// The keys, in no particular order.
@@ -207,8 +212,19 @@ impl<'s> Table<'s> {
     }
 
     fn take(&self, key: &str) -> Option<&'s Spanned<DeValue<'s>>> {
-        self.used.borrow_mut().insert(key.to_owned());
+        self.know(key);
         self.table.get(key)
+    }
+
+    /// A text that the build has added to a table of a built-in file; `None` in any other file.
+    pub(crate) fn added(&self, key: &str) -> Option<ByteString> {
+        let text = self.table.get(key).filter(|_| self.source.is_built_in())?.get_ref().as_str()?;
+        Some(self.source.keep(text))
+    }
+
+    /// The table as it was parsed.
+    pub(crate) fn parsed(&self) -> &DeTable<'s> {
+        self.table
     }
 
     fn wrong(&self, value: &Spanned<DeValue<'_>>, key: &str, wanted: &str) {
@@ -346,6 +362,9 @@ impl<'s> Table<'s> {
 
     /// Notes every key that nothing asked for, with the nearest known name.
     pub fn finish(&self) {
+        if self.source.is_built_in() {
+            return;
+        }
         let used = self.used.borrow();
         let known: Vec<&str> = used.iter().map(String::as_str).collect();
         for key in self.table.keys() {

@@ -1,10 +1,11 @@
-//! Files that the build has parsed, in bytes that the gateway reads without a parser of TOML: a start reads a megabyte of
+//! Files that the build has parsed, in bytes that the gateway reads without a parser of TOML: a start reads two megabytes of
 //! rules.
 //!
 //! A table is the number of its keys, then for each its name, its place and its value. A value is its kind, its place and its
-//! content. A place is a line and a column, in one number.
+//! content. A place is a line and a column, in one number. A text is where it begins in [`Texts`], and its length.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -25,22 +26,61 @@ const BOOLEAN: u8 = 2;
 const ARRAY: u8 = 3;
 const TABLE: u8 = 4;
 
+/// The texts of all files, one after the other. They are one string, which the compiler checks: a start would take
+/// milliseconds to find that they are UTF-8.
+#[derive(Default)]
+#[allow(dead_code, reason = "the build writes what the gateway reads")]
+pub(crate) struct Texts {
+    pub(crate) all: String,
+    known: HashMap<String, usize>,
+}
+
+#[allow(dead_code, reason = "the build writes what the gateway reads")]
+impl Texts {
+    /// Adds a reference to a text.
+    pub(crate) fn write(&mut self, text: &str, to: &mut Writer) {
+        let start = *self.known.entry(text.to_owned()).or_insert_with(|| {
+            self.all.push_str(text);
+            self.all.len() - text.len()
+        });
+        to.number(start);
+        to.number(text.len());
+    }
+}
+
+/// Reads a reference to one of these texts.
+pub(crate) fn read_text<'t>(from: &mut Reader<'_>, texts: &'t str) -> Option<&'t str> {
+    let start = from.number()? as usize;
+    let length = from.number()? as usize;
+    texts.get(start..start.checked_add(length)?)
+}
+
 /// Writes a table. `place` gives the line and column of a byte of the file.
 ///
 /// # Errors
 /// A kind of value that is not written.
 #[allow(dead_code, reason = "the build writes what the gateway reads")]
-pub(crate) fn write(table: &DeTable<'_>, place: &dyn Fn(usize) -> (usize, usize), to: &mut Writer) -> Result<(), String> {
+pub(crate) fn write(
+    table: &DeTable<'_>,
+    place: &dyn Fn(usize) -> (usize, usize),
+    texts: &mut Texts,
+    to: &mut Writer,
+) -> Result<(), String> {
     to.number(table.len());
     for (name, value) in table {
-        to.text(name.get_ref().as_bytes());
+        texts.write(name.get_ref(), to);
         to.number(packed(place(name.span().start)));
-        write_value(value, place, to)?;
+        write_value(value, place, texts, to)?;
     }
     Ok(())
 }
 
-fn write_value(value: &Spanned<DeValue<'_>>, place: &dyn Fn(usize) -> (usize, usize), to: &mut Writer) -> Result<(), String> {
+fn write_value(
+    value: &Spanned<DeValue<'_>>,
+    place: &dyn Fn(usize) -> (usize, usize),
+    texts: &mut Texts,
+    to: &mut Writer,
+) -> Result<(), String> {
     let at = packed(place(value.span().start));
     let mut begin = |kind: u8| {
         to.0.push(kind);
@@ -49,11 +89,11 @@ fn write_value(value: &Spanned<DeValue<'_>>, place: &dyn Fn(usize) -> (usize, us
     match value.get_ref() {
         DeValue::String(text) => {
             begin(STRING);
-            to.text(text.as_bytes());
+            texts.write(text, to);
         }
         DeValue::Integer(number) if number.radix() == 10 => {
             begin(INTEGER);
-            to.text(number.as_str().as_bytes());
+            texts.write(number.as_str(), to);
         }
         DeValue::Boolean(flag) => {
             begin(BOOLEAN);
@@ -62,11 +102,11 @@ fn write_value(value: &Spanned<DeValue<'_>>, place: &dyn Fn(usize) -> (usize, us
         DeValue::Array(values) => {
             begin(ARRAY);
             to.number(values.len());
-            values.iter().try_for_each(|value| write_value(value, place, to))?;
+            values.iter().try_for_each(|value| write_value(value, place, texts, to))?;
         }
         DeValue::Table(table) => {
             begin(TABLE);
-            write(table, place, to)?;
+            write(table, place, texts, to)?;
         }
         other => return Err(format!("{other:?} is of a kind that is not prepared: see src/document/prepared.rs")),
     }
@@ -74,38 +114,34 @@ fn write_value(value: &Spanned<DeValue<'_>>, place: &dyn Fn(usize) -> (usize, us
 }
 
 /// Reads a table. Spans begin at packed places: see [`unpacked`].
-pub(crate) fn read<'t>(from: &mut Reader<'t>) -> Option<DeTable<'t>> {
+pub(crate) fn read<'t>(from: &mut Reader<'_>, texts: &'t str) -> Option<DeTable<'t>> {
     let mut table = DeTable::new();
     for _ in 0..from.number()? {
-        let name = read_text(from)?;
+        let name = read_text(from, texts)?;
         let at = from.number()? as usize;
-        table.insert(Spanned::new(at..at, name), read_value(from)?);
+        table.insert(Spanned::new(at..at, Cow::Borrowed(name)), read_value(from, texts)?);
     }
     Some(table)
 }
 
-fn read_value<'t>(from: &mut Reader<'t>) -> Option<Spanned<DeValue<'t>>> {
+fn read_value<'t>(from: &mut Reader<'_>, texts: &'t str) -> Option<Spanned<DeValue<'t>>> {
     let kind = *from.bytes(1)?.first()?;
     let at = from.number()? as usize;
     let value = match kind {
-        STRING => DeValue::String(read_text(from)?),
-        INTEGER => DeValue::parse(std::str::from_utf8(from.text()?).ok()?).ok()?.into_inner(),
+        STRING => DeValue::String(Cow::Borrowed(read_text(from, texts)?)),
+        INTEGER => DeValue::parse(read_text(from, texts)?).ok()?.into_inner(),
         BOOLEAN => DeValue::Boolean(from.flag()?),
         ARRAY => {
             let mut values = DeArray::new();
             for _ in 0..from.number()? {
-                values.push(read_value(from)?);
+                values.push(read_value(from, texts)?);
             }
             DeValue::Array(values)
         }
-        TABLE => DeValue::Table(read(from)?),
+        TABLE => DeValue::Table(read(from, texts)?),
         _ => return None,
     };
     Some(Spanned::new(at..at, value))
-}
-
-fn read_text<'t>(from: &mut Reader<'t>) -> Option<Cow<'t, str>> {
-    std::str::from_utf8(from.text()?).ok().map(Cow::Borrowed)
 }
 
 fn packed((line, column): (usize, usize)) -> usize {

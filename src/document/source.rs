@@ -7,7 +7,7 @@ use std::rc::Rc;
 use bytestring::ByteString;
 use toml::de::DeTable;
 
-use super::{Fault, PREPARED_FILES, Place, Table, prepared};
+use super::{Fault, PREPARED_TEXTS, Place, Table, prepared};
 
 /// How the spans of a parsed file say where its parts are.
 pub(super) enum Positions<'t> {
@@ -48,14 +48,17 @@ impl<'t> Source<'t> {
         Place { file: self.file.clone(), line, column }
     }
 
+    /// Whether the file is part of the binary, as the build has parsed it.
+    pub(super) fn is_built_in(&self) -> bool {
+        matches!(self.positions, Positions::Packed)
+    }
+
     /// A text of the file, to be used when that is gone. One of a built-in file is not copied.
     pub(super) fn keep(&self, text: &str) -> ByteString {
-        let offset = (text.as_ptr() as usize).wrapping_sub(PREPARED_FILES.as_ptr() as usize);
-        let built_in = PREPARED_FILES.get(offset..offset.saturating_add(text.len()));
-        match built_in.map(str::from_utf8) {
-            Some(Ok(same)) if same == text => ByteString::from_static(same),
-            _ => ByteString::from(text),
-        }
+        // Its address says where among the texts of the binary it is, if it is one of them.
+        let offset = (text.as_ptr() as usize).wrapping_sub(PREPARED_TEXTS.as_ptr() as usize);
+        let built_in = PREPARED_TEXTS.get(offset..offset.saturating_add(text.len()));
+        built_in.map_or_else(|| ByteString::from(text), ByteString::from_static)
     }
 
     /// Notes a fault.

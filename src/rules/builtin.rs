@@ -162,6 +162,7 @@ mod tests {
             assert!(rule.cases.is_some() && without.cases.is_none(), "`{}`", rule.id);
             assert!(!without.cases().catches.is_empty() && !without.cases().spares.is_empty(), "`{}`", rule.id);
             assert_eq!((&rule.id, &rule.file, rule.line), (&without.id, &without.file, without.line));
+            assert_eq!(rule.digest, without.digest, "`{}`", rule.id);
             assert_eq!(format!("{:?}", rule.find), format!("{:?}", without.find), "`{}`", rule.id);
             assert_eq!((&rule.cases().catches, &rule.cases().spares), (&without.cases().catches, &without.cases().spares));
         }

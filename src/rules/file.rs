@@ -9,7 +9,7 @@ use crate::detect::pattern::Regex;
 use crate::document::{self, Fault, Located, Table};
 use crate::message::Direction;
 
-use super::{Action, Case, Cases, Find, Only, ProgramEntry, Rule, RuleId, Severity, fragments};
+use super::{Action, Case, Cases, Find, Only, ProgramEntry, Rule, RuleId, Severity, content, fragments};
 
 /// The newest format of rule files that this version reads.
 const FORMAT: u64 = 1;
@@ -120,6 +120,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     let was = table.strings("was").into_iter().filter(|id| slug(table, "was", id)).map(|id| RuleId::new(&id.value)).collect();
     let packs = shared.packs.iter().cloned().chain(packs(table)).collect();
     let place = table.place();
+    let digest = table.added("digest").unwrap_or_else(|| content::digest(table.parsed()).into());
     table.finish();
     Some(Rule {
         id: RuleId::new(&id?.value),
@@ -131,6 +132,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
         only: only?,
         unless: unless?,
         spares_quotes,
+        digest,
         cases,
         references,
         was,

@@ -1,6 +1,7 @@
 //! Rule files: read, compiled, tried against their own cases.
 
 mod builtin;
+mod content;
 mod file;
 mod fragments;
 mod kinds;
@@ -12,6 +13,8 @@ mod trial;
 
 use std::fmt;
 use std::sync::Arc;
+
+use bytestring::ByteString;
 
 use crate::detect::pattern::Regex;
 use crate::message::Direction;
@@ -45,6 +48,8 @@ pub struct Rule {
     pub unless: Vec<Regex>,
     /// What a text about attacks quotes is left alone.
     pub spares_quotes: bool,
+    /// SHA-256 over what it looks for, in hex.
+    digest: ByteString,
     /// Its cases; those of a built-in rule are read when something asks for them.
     cases: Option<Cases>,
     /// Where to read on.

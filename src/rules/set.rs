@@ -148,8 +148,8 @@ impl RuleSet {
         let mut hash = Sha256::new();
         hash.update(direction.name());
         for rule in rules {
-            let Rule { id, severity, action, find, only, unless, spares_quotes, .. } = rule.as_ref();
-            hash.update(format!("{:?}", (id, severity, action, find, only, unless, spares_quotes)));
+            let Rule { id, severity, action, only, digest, .. } = rule.as_ref();
+            hash.update(format!("{:?}", (id, severity, action, only, digest)));
         }
         programs.for_each(|table| hash.update(format!("{table:?}")));
         hex(&hash.finalize())
