@@ -1,7 +1,8 @@
-//! Prepares the built-in rules for a fast start: `src/detect/prepared` reads what is written here of their regexes, and
-//! `src/rules/builtin.rs` their files as they are parsed here, without cases.
+//! Prepares the built-in rules for a fast start: `src/detect/prepared` reads what is written here of their regexes and
+//! keywords, `src/detect/search/vocabulary.rs` the words that are searched for, and `src/rules/builtin.rs` their files as they
+//! are parsed here, without cases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -22,12 +23,18 @@ mod detect {
     pub(crate) mod search {
         mod folded;
         mod grams;
+        mod keywords;
         mod literals;
         mod parse;
+        mod short_words;
         mod word_list;
+        mod words;
 
-        pub(crate) use literals::write_branches;
+        pub(crate) use keywords::Keywords;
+        pub(crate) use literals::{Branch, branches_of, write_branches};
         pub(crate) use parse::parse;
+        pub(crate) use word_list::Vocabulary;
+        pub(crate) use words::Words;
     }
 
     pub(crate) mod secret {
@@ -50,7 +57,7 @@ mod rules {
 }
 
 use detect::prepared::{Use, Writer, hash};
-use detect::search;
+use detect::search::{self, Branch, Keywords, Vocabulary, Words};
 use detect::secret::begin::Begin;
 use document::prepared::Texts;
 use rules::{content, fragments};
@@ -58,8 +65,17 @@ use rules::{content, fragments};
 /// Keys of regexes that are searched for by their literals.
 const BY_LITERALS: [&str; 2] = ["any", "raw"];
 
-/// What is prepared of each regex, by its hash. Nothing, if only its validity is known.
+/// What is prepared of each text, by its hash. Nothing, if only its validity is known.
 type Prepared = BTreeMap<u64, Vec<u8>>;
+
+/// The regexes of all rules and their keywords, as they are read.
+#[derive(Default)]
+struct Searched {
+    regexes: BTreeMap<String, Vec<Branch>>,
+    keywords: BTreeMap<String, Keywords>,
+    /// The words of rules that look in the same places, by these places: in order, and each with its number.
+    words: BTreeMap<String, (Vec<Vec<u8>>, HashMap<Vec<u8>, u32>)>,
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     for input in [
@@ -75,7 +91,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo::rerun-if-changed={input}");
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
-    let mut prepared = Prepared::new();
+    let (mut prepared, mut searched) = (Prepared::new(), Searched::default());
     let (mut files, mut texts) = (Writer::default(), Texts::default());
     for file in rule_files(Path::new("rules"))? {
         let text = fs::read_to_string(&file)?;
@@ -83,8 +99,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         // A mistake is reported when the file is loaded.
         fragments::expand(rules.get_mut(), &text);
         for rule in rules.get_ref().get("rule").and_then(|rules| rules.get_ref().as_array()).into_iter().flatten() {
-            add("find", rule.get_ref().get("find"), &mut prepared);
-            add("unless", rule.get_ref().get("unless"), &mut prepared);
+            let mut add = |key: &str| add(key, rule.get_ref().get(key), &mut prepared, &mut searched);
+            add("find");
+            add("unless");
+            searched.add_words(rules.get_ref(), rule.get_ref());
         }
         add_digests(rules.get_mut());
         leave_out(rules.get_mut());
@@ -94,6 +112,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         files.text(file.display().to_string().as_bytes());
         files.text(&content.0);
     }
+    fs::write(out.join("prepared_words.bin"), searched.write(&mut prepared))?;
     fs::write(out.join("prepared.bin"), table(&prepared))?;
     fs::write(out.join("prepared_files.bin"), files.0)?;
     fs::write(out.join("prepared_texts.txt"), texts.all)?;
@@ -149,27 +168,84 @@ fn rule_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
 }
 
 /// Adds each string below `key` that is a regex.
-fn add(key: &str, value: Option<&Spanned<DeValue<'_>>>, prepared: &mut Prepared) {
+fn add(key: &str, value: Option<&Spanned<DeValue<'_>>>, prepared: &mut Prepared, searched: &mut Searched) {
     match value.map(Spanned::get_ref) {
-        Some(DeValue::String(source)) => add_regex(source, BY_LITERALS.contains(&key), prepared),
-        Some(DeValue::Array(values)) => values.iter().for_each(|value| add(key, Some(value), prepared)),
+        Some(DeValue::String(source)) => add_regex(source, BY_LITERALS.contains(&key), prepared, searched),
+        Some(DeValue::Array(values)) => values.iter().for_each(|value| add(key, Some(value), prepared, searched)),
         Some(DeValue::Table(shapes)) if key == "shapes" => shapes.values().for_each(|shape| add_shape(shape.get_ref(), prepared)),
-        Some(DeValue::Table(table)) => table.iter().for_each(|(key, value)| add(key.get_ref(), Some(value), prepared)),
+        Some(DeValue::Table(table)) => {
+            table.iter().for_each(|(key, value)| add(key.get_ref(), Some(value), prepared, searched));
+        }
         _ => {}
     }
 }
 
-fn add_regex(source: &str, by_literals: bool, prepared: &mut Prepared) {
+fn add_regex(source: &str, by_literals: bool, prepared: &mut Prepared, searched: &mut Searched) {
     if search::parse(source).is_err() {
         return;
     }
-    let known = prepared.entry(hash(Use::Search, source)).or_default();
-    if by_literals && known.is_empty() {
-        let mut record = Writer::default();
-        if search::write_branches(source, &mut record).is_ok() {
-            *known = record.0;
+    prepared.entry(hash(Use::Search, source)).or_default();
+    if by_literals
+        && !searched.regexes.contains_key(source)
+        && let Ok(branches) = search::branches_of(source)
+    {
+        searched.regexes.insert(source.to_owned(), branches);
+    }
+}
+
+impl Searched {
+    /// Adds the words that are searched for by a rule with phrases, to those of the rules that look in the same places.
+    fn add_words(&mut self, file: &DeTable<'_>, rule: &DeValue<'_>) {
+        let text = |table: &DeTable<'_>, key: &str| table.get(key).and_then(|value| value.get_ref().as_str()).map(str::to_owned);
+        let find = |kind: &str| rule.get("find")?.get_ref().get(kind);
+        let Some(phrase) = find("pattern").or_else(|| find("signal")).map(Spanned::get_ref) else { return };
+        // Signals add up wherever they are, so that they are looked for everywhere.
+        let only = rule.get("only").or_else(|| file.get("only")).filter(|_| find("pattern").is_some());
+        let places = only.and_then(|only| only.get_ref().get("surfaces")).map_or_else(Vec::new, |places| strings(places.get_ref()));
+        let key = format!("{:?} {places:?}", text(file, "direction"));
+        let (words, numbers) = self.words.entry(key).or_default();
+        let mut add = |word: &[u8]| {
+            numbers.entry(word.to_owned()).or_insert_with(|| {
+                words.push(word.to_owned());
+                u32::try_from(words.len() - 1).unwrap_or(u32::MAX)
+            });
+        };
+        let keywords = phrase.get("keywords").map_or_else(Vec::new, |keywords| strings(keywords.get_ref()));
+        let keywords = self.keywords.entry(keywords.join("\n")).or_insert_with(|| Keywords::new(&keywords));
+        keywords.each_word(&mut add);
+        for source in phrase.get("any").map_or_else(Vec::new, |any| strings(any.get_ref())) {
+            self.regexes.get(source).into_iter().flatten().for_each(|branch| branch.each_word(&mut add));
         }
     }
+
+    /// Writes the regexes and keywords to the table, and gives the vocabularies.
+    fn write(&self, prepared: &mut Prepared) -> Vec<u8> {
+        let number_of = |numbers| move |word: &[u8]| HashMap::get(numbers, word).copied();
+        let numbers: Vec<_> = self.words.values().map(|(_, numbers)| number_of(numbers)).collect();
+        let vocabularies: Vec<Vocabulary<'_>> = numbers.iter().map(|number_of| number_of as _).enumerate().collect();
+        for (source, branches) in &self.regexes {
+            let mut record = Writer::default();
+            search::write_branches(branches, &vocabularies, &mut record);
+            prepared.insert(hash(Use::Search, source), record.0);
+        }
+        for (source, keywords) in &self.keywords {
+            let mut record = Writer::default();
+            keywords.write(&vocabularies, &mut record);
+            prepared.insert(hash(Use::Keywords, source), record.0);
+        }
+        let mut all = Writer::default();
+        for (words, _) in self.words.values() {
+            let mut record = Writer::default();
+            Words::new(&words.iter().map(Vec::as_slice).collect::<Vec<_>>()).write(&mut record);
+            all.text(&record.0);
+        }
+        all.0
+    }
+}
+
+/// The strings of a list.
+fn strings<'v>(list: &'v DeValue<'_>) -> Vec<&'v str> {
+    list.as_array().into_iter().flatten().filter_map(|value| value.get_ref().as_str()).collect()
 }
 
 /// Adds the shape of a secret: `NAME = 'REGEX'` or `NAME = { shape = 'REGEX', … }`.

@@ -1,18 +1,26 @@
-//! How regexes are named in the table of those that are prepared.
+//! How regexes and keywords are named in the table of what is prepared.
 
-/// What a regex is used for, which decides what is prepared of it.
+/// What a text is used for, which decides what is prepared of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Use {
-    /// It is searched for in texts.
+    /// A regex that is searched for in texts.
     Search,
-    /// It is the shape of a secret that is searched for by what it begins with.
+    /// The shape of a secret that is searched for by what it begins with.
     Shape,
-    /// It is the shape of a secret that is searched for by words before it.
+    /// The shape of a secret that is searched for by words before it.
     Value,
+    /// The keywords of a rule, one on each line.
+    Keywords,
 }
 
-/// Names a regex and its use: FNV-1a, 64 bits.
+/// 2^64 divided by the golden ratio.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Names a text and its use. The shipped rules have more than a megabyte of regexes: eight bytes are taken at a time.
 pub(crate) fn hash(used: Use, source: &str) -> u64 {
-    let bytes = [used as u8].into_iter().chain(source.bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+    let add = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(SPREAD);
+    let (eights, rest) = source.as_bytes().as_chunks::<8>();
+    let begin = add(used as u64, source.len() as u64);
+    let hash = eights.iter().fold(begin, |hash, eight| add(hash, u64::from_le_bytes(*eight)));
+    add(hash, rest.iter().fold(0, |word, b| word << 8 | u64::from(*b)))
 }

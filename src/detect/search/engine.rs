@@ -11,13 +11,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::automaton::Automaton;
-use super::folded::{Folded, folded};
-use super::literals::{self, Branch};
+use super::folded::Folded;
+use super::keywords::Keywords;
+use super::literals::Branch;
 use super::look::{Cost, Look, Near, Run};
 use super::scan::{Candidate, Room, Scan};
 use super::word_list::WordList;
 use super::words::Words;
-use super::{Class, Spec};
+use super::{Class, Spec, vocabulary};
 use crate::text::quick::QuickMap;
 
 /// Needles that matches begin with are looked at one by one where there is at the most one for so many bytes.
@@ -34,7 +35,10 @@ pub(in crate::detect) struct Phrase<'s> {
 /// All rules with regexes of a set.
 #[derive(Debug)]
 pub(in crate::detect) struct Engine {
-    words: Words,
+    /// The words that the build has put in order, if there are any.
+    shared: Option<&'static Words>,
+    /// All other words, with the numbers that follow.
+    own: Words,
     /// The uses of each word: where those of each begin in `word_uses`, and where the last end.
     word_starts: Vec<u32>,
     word_uses: Vec<u32>,
@@ -95,43 +99,39 @@ struct Wait<'w> {
 impl Engine {
     /// Prepares the rules. Their regexes are compiled when they are first needed.
     pub(in crate::detect) fn new(phrases: &[Phrase<'_>]) -> Self {
+        let keywords: Vec<Keywords> = phrases.iter().map(|phrase| phrase.spec.searched_keywords()).collect();
+        let branches: Vec<Vec<(usize, Branch)>> = phrases.iter().map(|phrase| phrase.spec.branches()).collect();
+        let vocabulary = vocabulary_of(&branches);
+        let shared = vocabulary.and_then(vocabulary::vocabulary);
         let mut made = Self {
-            words: Words::new(&[]),
+            shared,
+            own: Words::new(&[]),
             word_starts: Vec::new(),
             word_uses: Vec::new(),
             uses: Vec::new(),
             units: Vec::new(),
             rules: Vec::new(),
         };
-        let keywords: Vec<WordList> = phrases.iter().map(|phrase| keywords(&phrase.spec.keywords)).collect();
-        let branches: Vec<Vec<(usize, Branch)>> = phrases.iter().map(|phrase| phrase.spec.branches()).collect();
-        let mut wanted = Wanted::default();
+        let mut wanted = Wanted { vocabulary, first_own: shared.map_or(0, Words::len), ..Wanted::default() };
         for ((phrase, keywords), branches) in phrases.iter().zip(&keywords).zip(&branches) {
             made.add(phrase, branches, keywords, &mut wanted);
         }
-        wanted.uses.sort_unstable();
-        for of_word in wanted.uses.chunk_by(|(a, _), (b, _)| a == b) {
-            made.word_starts.push(index(made.word_uses.len()));
-            made.word_uses.extend(of_word.iter().map(|(_, used)| *used));
-        }
-        made.word_starts.push(index(made.word_uses.len()));
-        made.words = Words::new(&wanted.words);
-        made.word_starts.shrink_to_fit();
-        made.word_uses.shrink_to_fit();
+        (made.word_starts, made.word_uses) = wanted.by_word();
+        made.own = Words::new(&wanted.words);
         made.uses.shrink_to_fit();
         made.units.shrink_to_fit();
         made.rules.shrink_to_fit();
         made
     }
 
-    fn add<'w>(&mut self, phrase: &Phrase<'_>, branches: &'w [(usize, Branch)], keywords: &'w WordList, wanted: &mut Wanted<'w>) {
+    fn add<'w>(&mut self, phrase: &Phrase<'_>, branches: &'w [(usize, Branch)], keywords: &'w Keywords, wanted: &mut Wanted<'w>) {
         let Phrase { number, class, spec } = *phrase;
         let rule = self.rules.len();
         let reach_of = |branch: &Branch| branch.longest.map_or(class.bounds().reach, |bytes| bytes.min(class.bounds().reach));
         let reach = branches.iter().map(|(_, branch)| reach_of(branch)).max().unwrap_or_default();
         let longest = branches.iter().map(|(_, branch)| branch.longest).try_fold(0, |most, longest| Some(most.max(longest?)));
         let drafts = drafts(branches, keywords, class, longest.unwrap_or(usize::MAX));
-        let near = (!keywords.is_empty()).then(|| Near::new(keywords.clone()));
+        let near = (!keywords.words.is_empty()).then(|| Near::new(keywords.words.clone()));
         self.rules.push(Rule { number, class, reach, longest, near });
         for draft in drafts {
             let unit = index(self.units.len());
@@ -156,15 +156,22 @@ impl Engine {
         }
         let Room { folded, candidates } = &mut scan.room;
         folded.fold(text.as_bytes());
-        self.words.find(folded, |hit| {
-            for used in self.uses_of(hit.word) {
+        let mut note = |word: usize, start: usize| {
+            for used in self.uses_of(word) {
                 let Some(about) = self.uses.get(*used as usize) else { continue };
-                if about.begins_word && within_word(folded, hit.start) {
+                if about.begins_word && within_word(folded, start) {
                     continue;
                 }
-                candidates.of(about.class).push(Candidate { used: *used, start: index(hit.start) });
+                candidates.of(about.class).push(Candidate { used: *used, start: index(start) });
             }
-        });
+        };
+        if let Some(shared) = self.shared {
+            shared.find(folded, |hit| note(hit.word, hit.start));
+        }
+        if self.own.len() > 0 {
+            let first = self.shared.map_or(0, Words::len);
+            self.own.find(folded, |hit| note(first + hit.word, hit.start));
+        }
         // Most texts have no part in which the others are looked for.
         for class in [Class::Pattern, Class::Anchor] {
             self.order(candidates.of(class));
@@ -276,10 +283,26 @@ struct Chance<'e> {
     word: Range<usize>,
 }
 
+/// The vocabulary that has the words of most branches, if any.
+fn vocabulary_of(branches: &[Vec<(usize, Branch)>]) -> Option<u32> {
+    let mut counts: Vec<(usize, u32)> = Vec::new();
+    for number in branches.iter().flatten().flat_map(|(_, branch)| branch.needles.words.vocabularies()) {
+        match counts.iter_mut().find(|(_, known)| *known == number) {
+            Some((count, _)) => *count += 1,
+            None => counts.push((1, number)),
+        }
+    }
+    counts.into_iter().max().map(|(_, number)| number)
+}
+
 /// The words of all rules as they come together, and what uses each.
 #[derive(Default)]
 struct Wanted<'w> {
+    /// The vocabulary whose words are used by their numbers.
+    vocabulary: Option<u32>,
+    /// Words that it does not have, and the number of the first of them.
     words: Vec<&'w [u8]>,
+    first_own: usize,
     numbers: QuickMap<&'w [u8], u32>,
     /// A word by its number, and its use.
     uses: Vec<(u32, u32)>,
@@ -288,23 +311,47 @@ struct Wanted<'w> {
 impl<'w> Wanted<'w> {
     /// Adds a use of words that differ from each other.
     fn add(&mut self, words: &'w WordList, used: u32) {
+        if let Some(numbers) = self.vocabulary.and_then(|vocabulary| words.numbers(vocabulary)) {
+            self.uses.extend(numbers.map(|number| (number, used)));
+            return;
+        }
         for word in words.iter() {
             let number = *self.numbers.entry(word).or_insert_with(|| {
                 self.words.push(word);
-                index(self.words.len() - 1)
+                index(self.first_own + self.words.len() - 1)
             });
             self.uses.push((number, used));
         }
     }
+
+    /// Where the uses of each word begin, and where the last end; and the uses.
+    fn by_word(&self) -> (Vec<u32>, Vec<u32>) {
+        let mut starts = vec![0_u32; self.first_own + self.words.len() + 1];
+        for (word, _) in &self.uses {
+            starts.get_mut(*word as usize).into_iter().for_each(|count| *count += 1);
+        }
+        let mut end = 0;
+        for count in &mut starts {
+            end += *count;
+            *count = end;
+        }
+        // From the last to the first: what counted the uses of a word ends up where they begin.
+        let mut uses = vec![0; self.uses.len()];
+        for (word, used) in self.uses.iter().rev() {
+            let Some(start) = starts.get_mut(*word as usize) else { continue };
+            *start -= 1;
+            uses.get_mut(*start as usize).into_iter().for_each(|place| *place = *used);
+        }
+        (starts, uses)
+    }
 }
 
 /// The units of a rule: its regexes by the words that they wait for.
-fn drafts<'w>(branches: &'w [(usize, Branch)], keywords: &'w WordList, class: Class, longest: usize) -> Vec<Draft<'w>> {
-    let dear = if keywords.is_empty() { f64::INFINITY } else { literals::cost_of_keywords(keywords) };
+fn drafts<'w>(branches: &'w [(usize, Branch)], keywords: &'w Keywords, class: Class, longest: usize) -> Vec<Draft<'w>> {
     let mut drafts: Vec<Draft<'_>> = Vec::new();
     for (source, branch) in branches {
-        let own = (branch.cost < dear).then_some(&branch.needles.words);
-        let wait = Wait::new(branch, own, keywords, class, longest);
+        let own = (branch.cost < keywords.cost).then_some(&branch.needles.words);
+        let wait = Wait::new(branch, own, &keywords.words, class, longest);
         // What shares words or regexes runs as one.
         let joins =
             |draft: &Draft<'_>| draft.sources.contains(source) || draft.waits.iter().any(|other| other.words == wait.words);
@@ -357,26 +404,6 @@ impl<'w> Wait<'w> {
 fn within_word(folded: &Folded, at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| folded.padded().get(before));
     before.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
-}
-
-/// The keywords of a rule as they are searched for.
-fn keywords(words: &[String]) -> WordList {
-    // The search itself folds ASCII.
-    let forms = |keyword: &String| {
-        if keyword.is_ascii() {
-            return vec![keyword.clone()];
-        }
-        vec![keyword.to_lowercase(), keyword.to_uppercase(), capitalised(keyword), keyword.clone()]
-    };
-    let mut words: Vec<Vec<u8>> = words.iter().flat_map(forms).map(|form| folded(form.as_bytes())).collect();
-    words.sort();
-    words.dedup();
-    words.into_iter().collect()
-}
-
-fn capitalised(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters.flat_map(char::to_lowercase)).collect())
 }
 
 fn index(at: usize) -> u32 {

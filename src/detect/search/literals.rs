@@ -10,7 +10,7 @@ use regex_syntax::hir::literal::{ExtractKind, Extractor};
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 use super::folded::folded;
-use super::word_list::WordList;
+use super::word_list::{Vocabulary, WordList};
 use super::{grams, parse};
 use crate::detect::prepared::{Reader, Writer};
 
@@ -34,7 +34,7 @@ const BACK_COST: usize = 160;
 
 /// One of the alternatives of a regex.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Branch {
+pub(crate) struct Branch {
     /// Every match contains one of them. Empty if there is no set worth a search.
     pub(super) needles: Needles,
     /// Length of the longest match in bytes, if it is bounded.
@@ -58,16 +58,20 @@ pub(super) struct Needles {
     pub(super) back: Option<usize>,
 }
 
-/// Writes the branches of a regex.
+/// The branches of a regex, for the build.
 ///
 /// # Errors
 /// What is wrong with it.
+#[allow(dead_code, reason = "for the build")]
+pub(crate) fn branches_of(source: &str) -> Result<Vec<Branch>, String> {
+    Ok(branches(&parse::parse_for_literals(source)?))
+}
+
+/// Writes the branches of a regex.
 #[allow(dead_code, reason = "the build writes what the gateway reads")]
-pub(crate) fn write_branches(source: &str, out: &mut Writer) -> Result<(), String> {
-    let branches = branches(&parse::parse_for_literals(source)?);
+pub(crate) fn write_branches(branches: &[Branch], vocabularies: &[Vocabulary<'_>], out: &mut Writer) {
     out.number(branches.len());
-    branches.iter().for_each(|branch| branch.write(out));
-    Ok(())
+    branches.iter().for_each(|branch| branch.write(vocabularies, out));
 }
 
 /// Reads what [`write_branches`] has written.
@@ -122,12 +126,18 @@ fn branch(hir: &Hir) -> Branch {
 
 impl Branch {
     #[allow(dead_code, reason = "the build writes what the gateway reads")]
-    fn write(&self, out: &mut Writer) {
+    fn write(&self, vocabularies: &[Vocabulary<'_>], out: &mut Writer) {
         let Needles { words, first, begins_word, back } = &self.needles;
         [self.longest, self.extent, *back].into_iter().for_each(|length| out.length(length));
         out.long(self.cost.to_bits());
         [*first, *begins_word].into_iter().for_each(|flag| out.flag(flag));
-        words.write(out);
+        words.write(vocabularies, out);
+    }
+
+    /// Calls `word` for each word that is searched for.
+    #[allow(dead_code, reason = "for the build")]
+    pub(crate) fn each_word(&self, word: impl FnMut(&[u8])) {
+        self.needles.words.iter().for_each(word);
     }
 
     fn read(record: &mut Reader<'static>) -> Option<Self> {

@@ -1,6 +1,7 @@
 //! Words that are too short for a run of four bytes and the byte that follows.
 
 use super::words::{Hit, SPREAD};
+use crate::detect::prepared::{Reader, Writer};
 
 /// Bits of the hash of a word.
 const HASH_BITS: u32 = 14;
@@ -22,6 +23,25 @@ impl<const N: usize> ShortWords<N> {
         let bit = hash(&word);
         self.bits.get_mut(bit / 64).into_iter().for_each(|bits| *bits |= 1 << (bit % 64));
         self.words.push((word, index));
+    }
+
+    /// Writes the words, sorted.
+    #[allow(dead_code, reason = "the build writes what the gateway reads")]
+    pub(super) fn write(&self, out: &mut Writer) {
+        out.number(self.words.len());
+        for (word, index) in &self.words {
+            out.0.extend(word);
+            out.number(*index as usize);
+        }
+    }
+
+    /// Reads what [`ShortWords::write`] has written.
+    pub(super) fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let mut made = Self::new();
+        for _ in 0..from.number()? {
+            made.add(*from.bytes(N)?.first_chunk()?, from.number()?);
+        }
+        Some(made)
     }
 
     /// To be called when all words have been added.

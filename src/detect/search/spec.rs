@@ -5,6 +5,7 @@ use std::fmt;
 use bytestring::ByteString;
 
 use super::automaton::Compiled;
+use super::keywords::Keywords;
 use super::literals::{self, Branch};
 use super::parse;
 use super::regex::Verbatim;
@@ -48,6 +49,12 @@ impl Spec {
             branches_of(source).unwrap_or_default().into_iter().map(move |branch| (at, branch))
         };
         self.any.iter().enumerate().flat_map(of_regex).collect()
+    }
+
+    /// The keywords as they are searched for. Made anew each time, as the branches.
+    pub(super) fn searched_keywords(&self) -> Keywords {
+        let prepared = prepared::record(Use::Keywords, &self.keywords.join("\n")).and_then(Keywords::read);
+        prepared.unwrap_or_else(|| Keywords::new(&self.keywords))
     }
 
     /// The regexes that can only be searched for near keywords.
@@ -109,12 +116,13 @@ mod tests {
         let library = Library::builtin();
         let mut tried = 0;
         for rule in library.rules() {
-            let sources: &[ByteString] = match rule.find.as_ref() {
-                Find::Pattern(spec) => &spec.any,
-                Find::Signal(signal::Spec::Phrase(phrase)) => &phrase.search.any,
+            let spec = match rule.find.as_ref() {
+                Find::Pattern(spec) => spec,
+                Find::Signal(signal::Spec::Phrase(phrase)) => &phrase.search,
                 _ => continue,
             };
-            for source in sources {
+            assert_eq!(spec.searched_keywords(), Keywords::new(&spec.keywords), "`{}`", rule.id);
+            for source in &spec.any {
                 let prepared = prepared::record(Use::Search, source).and_then(literals::read_branches);
                 let read = literals::branches(&parse::parse_for_literals(source).unwrap());
                 assert_eq!(prepared, Some(read), "`{}`: {source}", rule.id);

@@ -5,35 +5,76 @@ use std::borrow::Cow;
 use crate::detect::prepared::{Reader, Writer};
 
 /// Words, each after its length, as the build writes them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct WordList(Cow<'static, [u8]>);
+#[derive(Clone, Debug, Default)]
+pub(super) struct WordList {
+    words: Cow<'static, [u8]>,
+    /// For each vocabulary that has all of the words: its number, and the numbers of the words in it.
+    numbered: &'static [u8],
+}
+
+/// Lists are equal if their words are, numbered or not.
+impl PartialEq for WordList {
+    fn eq(&self, other: &Self) -> bool {
+        self.words == other.words
+    }
+}
+
+impl Eq for WordList {}
 
 impl WordList {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.words.is_empty()
     }
 
     /// The words in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let mut left = Reader(&self.0);
+        let mut left = Reader(&self.words);
         std::iter::from_fn(move || left.text())
     }
 
+    /// The numbers of the words in a vocabulary, in the same order; `None` if it does not have them all.
+    #[allow(dead_code, reason = "for the gateway")]
+    pub(super) fn numbers(&self, vocabulary: u32) -> Option<impl Iterator<Item = u32> + use<>> {
+        let mut left = Reader(self.numbered);
+        let numbers = std::iter::from_fn(|| left.number().zip(left.numbers())).find(|(number, _)| *number == vocabulary)?.1;
+        Some(numbers.iter().map(|bytes| u32::from_le_bytes(*bytes)))
+    }
+
+    /// The vocabularies that have all of the words.
+    #[allow(dead_code, reason = "for the gateway")]
+    pub(super) fn vocabularies(&self) -> impl Iterator<Item = u32> + use<> {
+        let mut left = Reader(self.numbered);
+        std::iter::from_fn(move || left.number().zip(left.numbers())).map(|(number, _)| number)
+    }
+
+    /// Writes the words, and their numbers in each of some vocabularies.
     #[allow(dead_code, reason = "the build writes what the gateway reads")]
-    pub(super) fn write(&self, out: &mut Writer) {
-        out.text(&self.0);
+    pub(super) fn write(&self, vocabularies: &[Vocabulary<'_>], out: &mut Writer) {
+        out.text(&self.words);
+        let mut numbered = Writer::default();
+        for (number, number_of) in vocabularies {
+            if let Some(numbers) = self.iter().map(number_of).collect::<Option<Vec<u32>>>() {
+                numbered.number(*number);
+                numbered.numbers(&numbers);
+            }
+        }
+        out.text(&numbered.0);
     }
 
     /// Reads what [`WordList::write`] has written.
     pub(super) fn read(record: &mut Reader<'static>) -> Option<Self> {
-        record.text().map(|words| Self(Cow::Borrowed(words)))
+        Some(Self { words: Cow::Borrowed(record.text()?), numbered: record.text()? })
     }
 }
+
+/// The number of a vocabulary, and what gives the number of a word in it.
+#[allow(dead_code, reason = "the build writes what the gateway reads")]
+pub(crate) type Vocabulary<'v> = (usize, &'v dyn Fn(&[u8]) -> Option<u32>);
 
 impl<W: AsRef<[u8]>> FromIterator<W> for WordList {
     fn from_iter<I: IntoIterator<Item = W>>(words: I) -> Self {
         let mut out = Writer::default();
         words.into_iter().for_each(|word| out.text(word.as_ref()));
-        Self(Cow::Owned(out.0))
+        Self { words: Cow::Owned(out.0), numbered: &[] }
     }
 }

@@ -5,11 +5,14 @@
 //! follows it, and the words with those five bytes are compared, eight bytes at a time. An automaton over the same words takes megabytes and misses the cache at nearly every byte. (The idea is
 //! Wu and Manber's, 1994, with their blocks of letters but without shifts, which many words make short.)
 
+use std::borrow::Cow;
+
 use memchr::memmem::Finder;
 
 use super::folded::{Folded, PAD};
 use super::grams::{self, GRAM_BYTES};
 use super::short_words::ShortWords;
+use crate::detect::prepared::{Reader, Writer};
 
 /// Bits of a hash.
 const HASH_BITS: u32 = 18;
@@ -34,6 +37,9 @@ const BEYOND_ASCII: i32 = 16 * BIT;
 /// How far a run that other words have already is preferred: it costs a comparison, but no further place in texts.
 const SHARED: i32 = 2 * BIT;
 
+/// Bytes of an entry as it is written.
+const ENTRY_BYTES: usize = 16;
+
 /// One bit for each hash.
 type Bits = [u64; (1 << HASH_BITS) / 64];
 
@@ -49,6 +55,11 @@ impl Filter {
         Self { first: Box::new([0; (1 << HASH_BITS) / 64]), second: Box::new([0; (1 << HASH_BITS) / 64]) }
     }
 
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let mut bits = || from.longs()?.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect::<Box<[u64]>>().try_into().ok();
+        Some(Self { first: bits()?, second: bits()? })
+    }
+
     fn add(&mut self, gram: [u8; GRAM_BYTES], next: u8) {
         set(&mut self.first, hash(gram));
         set(&mut self.second, long_hash(gram, next));
@@ -56,9 +67,9 @@ impl Filter {
 }
 
 /// The words. A blank in them is any white space, as much as there is.
-pub(super) struct Words {
+pub(crate) struct Words {
     /// The words one after the other, in the order of their indices.
-    bytes: Vec<u8>,
+    bytes: Cow<'static, [u8]>,
     /// Where each word begins in `bytes`, and where the last one ends.
     starts: Vec<u32>,
     /// Runs without bytes beyond ASCII, for texts without them.
@@ -99,9 +110,9 @@ pub(super) struct Hit {
 
 impl Words {
     /// Of folded words of at least two bytes; shorter ones are not found.
-    pub(super) fn new(words: &[&[u8]]) -> Self {
+    pub(crate) fn new(words: &[&[u8]]) -> Self {
         let mut made = Self {
-            bytes: Vec::new(),
+            bytes: Cow::Owned(words.concat()),
             starts: vec![0],
             ascii: Filter::new(),
             all: Filter::new(),
@@ -113,9 +124,10 @@ impl Words {
             pairs: Vec::new(),
         };
         let (mut crowds, mut long_crowds) = (vec![0_u16; 1 << HASH_BITS], vec![0_u16; 1 << HASH_BITS]);
+        let mut end = 0;
         for word in words {
-            made.bytes.extend_from_slice(word);
-            made.starts.push(u32::try_from(made.bytes.len()).unwrap_or(u32::MAX));
+            end += word.len();
+            made.starts.push(u32::try_from(end).unwrap_or(u32::MAX));
         }
         // Short words first: longer ones have more runs to choose among, and share theirs.
         let mut order: Vec<(usize, usize)> = words.iter().enumerate().map(|(index, word)| (word.len(), index)).collect();
@@ -154,12 +166,59 @@ impl Words {
             }
             made.entries.push(Entry::new(word, index, at));
         }
-        made.bytes.shrink_to_fit();
         made.starts.shrink_to_fit();
         made.threes.sort();
         made.fours.sort();
         made.order();
         made
+    }
+
+    /// Writes the words and what finds them.
+    #[allow(dead_code, reason = "the build writes what the gateway reads")]
+    pub(crate) fn write(&self, out: &mut Writer) {
+        out.text(&self.bytes);
+        out.numbers(&self.starts);
+        for Filter { first, second } in [&self.ascii, &self.all] {
+            out.longs(&first[..]);
+            out.longs(&second[..]);
+        }
+        out.number(self.entries.len());
+        for Entry { key, word, gram, before, unused_bits } in &self.entries {
+            out.long(*key);
+            out.number(*word as usize);
+            out.0.extend(gram.to_le_bytes());
+            out.0.extend([*before, *unused_bits]);
+        }
+        out.numbers(&self.buckets);
+        self.threes.write(out);
+        self.fours.write(out);
+        out.number(self.pairs.len());
+        self.pairs.iter().for_each(|(_, word)| out.number(*word));
+    }
+
+    /// Reads what [`Words::write`] has written.
+    #[allow(dead_code, reason = "for the gateway")]
+    pub(super) fn read(from: &mut Reader<'static>) -> Option<Self> {
+        let bytes = Cow::Borrowed(from.text()?);
+        let starts = from.numbers()?.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+        let (ascii, all) = (Filter::read(from)?, Filter::read(from)?);
+        let entries = from.number()? as usize;
+        let entries = from.bytes(entries.checked_mul(ENTRY_BYTES)?)?.as_chunks().0.iter().map(Entry::read).collect();
+        let buckets: Vec<u32> = from.numbers()?.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+        let bucket_bits = buckets.len().checked_sub(1)?.checked_ilog2()?;
+        let (threes, fours) = (ShortWords::read(from)?, ShortWords::read(from)?);
+        let mut made = Self { bytes, starts, ascii, all, entries, buckets, bucket_bits, threes, fours, pairs: Vec::new() };
+        for _ in 0..from.number()? {
+            let word = from.number()?;
+            let finder = Finder::new(made.word(word)).into_owned();
+            made.pairs.push((finder, word as usize));
+        }
+        Some(made)
+    }
+
+    /// The number of words.
+    pub(super) fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
     }
 
     /// Puts the entries in the order of their buckets.
@@ -271,6 +330,17 @@ impl Words {
 }
 
 impl Entry {
+    fn read(bytes: &[u8; ENTRY_BYTES]) -> Self {
+        let [k0, k1, k2, k3, k4, k5, k6, k7, w0, w1, w2, w3, g0, g1, before, unused_bits] = *bytes;
+        Self {
+            key: u64::from_le_bytes([k0, k1, k2, k3, k4, k5, k6, k7]),
+            word: u32::from_le_bytes([w0, w1, w2, w3]),
+            gram: u16::from_le_bytes([g0, g1]),
+            before,
+            unused_bits,
+        }
+    }
+
     fn new(word: &[u8], index: u32, gram: usize) -> Self {
         let from = gram.min(word.len().saturating_sub(8));
         let part = word.get(from..).unwrap_or_default();
@@ -285,7 +355,7 @@ impl Entry {
 
 impl std::fmt::Debug for Words {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Words({})", self.starts.len().saturating_sub(1))
+        write!(f, "Words({})", self.len())
     }
 }
 
@@ -357,13 +427,21 @@ mod tests {
         let words: Vec<Vec<u8>> = words.iter().map(|word| folded(word.as_bytes())).collect();
         let mut text_folded = Folded::default();
         text_folded.fold(text.as_bytes());
-        let mut found = Vec::new();
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        Words::new(&words).find(&text_folded, |hit| {
-            found.push((text_folded.place(hit.start), text_folded.end(hit.end), hit.word));
-        });
-        found.sort_unstable();
-        found
+        let found = |words: &Words| {
+            let mut found = Vec::new();
+            words.find(&text_folded, |hit| {
+                found.push((text_folded.place(hit.start), text_folded.end(hit.end), hit.word));
+            });
+            found.sort_unstable();
+            found
+        };
+        let words = Words::new(&words);
+        let mut written = Writer::default();
+        words.write(&mut written);
+        let read = Words::read(&mut Reader(written.0.leak())).unwrap();
+        assert_eq!(found(&words), found(&read));
+        found(&words)
     }
 
     #[test]

@@ -1,0 +1,59 @@
+//! The keywords of a rule as they are searched for.
+
+use super::folded::folded;
+use super::literals;
+use super::word_list::{Vocabulary, WordList};
+use crate::detect::prepared::{Reader, Writer};
+
+/// Keywords of which one is near every match.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Keywords {
+    pub(super) words: WordList,
+    /// What searching for them costs in ordinary text; infinite if there are none.
+    pub(super) cost: f64,
+}
+
+impl Keywords {
+    pub(crate) fn new<S: AsRef<str>>(words: &[S]) -> Self {
+        let mut words: Vec<Vec<u8>> = words.iter().flat_map(|word| forms(word.as_ref())).collect();
+        words.sort();
+        words.dedup();
+        let words: WordList = words.into_iter().collect();
+        let cost = if words.is_empty() { f64::INFINITY } else { literals::cost_of_keywords(&words) };
+        Self { words, cost }
+    }
+
+    #[allow(dead_code, reason = "the build writes what the gateway reads")]
+    pub(crate) fn write(&self, vocabularies: &[Vocabulary<'_>], out: &mut Writer) {
+        out.long(self.cost.to_bits());
+        self.words.write(vocabularies, out);
+    }
+
+    /// Reads what [`Keywords::write`] has written.
+    #[allow(dead_code, reason = "for the gateway")]
+    pub(super) fn read(mut record: Reader<'static>) -> Option<Self> {
+        let cost = f64::from_bits(record.long()?);
+        Some(Self { words: WordList::read(&mut record)?, cost })
+    }
+
+    /// Calls `word` for each word that is searched for.
+    #[allow(dead_code, reason = "for the build")]
+    pub(crate) fn each_word(&self, word: impl FnMut(&[u8])) {
+        self.words.iter().for_each(word);
+    }
+}
+
+/// A keyword as it is searched for. The search itself folds ASCII.
+fn forms(keyword: &str) -> Vec<Vec<u8>> {
+    let forms = if keyword.is_ascii() {
+        vec![keyword.to_owned()]
+    } else {
+        vec![keyword.to_lowercase(), keyword.to_uppercase(), capitalised(keyword), keyword.to_owned()]
+    };
+    forms.into_iter().map(|form| folded(form.as_bytes())).collect()
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters.flat_map(char::to_lowercase)).collect())
+}
