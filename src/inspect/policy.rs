@@ -112,8 +112,7 @@ impl Policy {
     /// # Errors
     /// Every override and pack that names nothing or cannot be carried out.
     pub fn new(name: &str, config: &PolicyConfig, library: &Library) -> Result<Self, Vec<Fault>> {
-        let outbound = library.set(Direction::Outbound, config)?;
-        let inbound = library.set(Direction::Inbound, config)?;
+        let (outbound, inbound) = library.sets(config)?;
         let suppressions = Suppressions::new(&config.suppress, library)?;
         let read_only = ReadOnly::new(name, config, &outbound)?;
         let overlays = Overlays::new(name, config)?;

@@ -11,7 +11,7 @@ use crate::document::Fault;
 use crate::message::{Direction, hex};
 use crate::text::{REJOINED, Text, is_quoted_mention};
 
-use super::{Rule, kinds};
+use super::{Only, Rule, kinds};
 
 /// `unless` looks at a match and at so many bytes on each side of it.
 const UNLESS_BYTES: usize = 256;
@@ -149,7 +149,10 @@ impl RuleSet {
         hash.update(direction.name());
         for rule in rules {
             let Rule { id, severity, action, only, digest, .. } = rule.as_ref();
-            hash.update(format!("{:?}", (id, severity, action, only, digest)));
+            hash.update(format!("{id} {} {} {digest}\n", severity.name(), action.name()));
+            if *only != Only::default() {
+                hash.update(format!("{only:?}\n"));
+            }
         }
         programs.for_each(|table| hash.update(format!("{table:?}")));
         hex(&hash.finalize())
@@ -193,7 +196,7 @@ pub fn weakened(old: &RuleSet, new: &RuleSet) -> Vec<String> {
         if now.severity < rule.severity {
             told.push(format!("rule `{id}` has the severity `{}`, was `{}`", now.severity.name(), rule.severity.name()));
         }
-        if now.only != rule.only && now.only != super::Only::default() {
+        if now.only != rule.only && now.only != Only::default() {
             told.push(format!("rule `{id}` applies elsewhere: its `only` has changed"));
         }
         if now.unless.iter().any(|spare| rule.unless.iter().all(|before| before.source() != spare.source())) {

@@ -147,7 +147,6 @@ pub(in crate::detect) fn fits_glob(pattern: &str, path: &str) -> bool {
     }
 }
 
-/// The digest of a rule set is made of this.
 impl std::fmt::Debug for Glob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", self.source)

@@ -37,8 +37,8 @@ pub(in crate::detect) struct Phrase<'s> {
 pub(in crate::detect) struct Engine {
     /// The words that the build has put in order, if there are any.
     shared: Option<&'static Words>,
-    /// All other words, with the numbers that follow.
-    own: Words,
+    /// All other words, if there are any, with the numbers that follow.
+    own: Option<Words>,
     /// The uses of each word: where those of each begin in `word_uses`, and where the last end.
     word_starts: Vec<u32>,
     word_uses: Vec<u32>,
@@ -105,7 +105,7 @@ impl Engine {
         let shared = vocabulary.and_then(vocabulary::vocabulary);
         let mut made = Self {
             shared,
-            own: Words::new(&[]),
+            own: None,
             word_starts: Vec::new(),
             word_uses: Vec::new(),
             uses: Vec::new(),
@@ -117,7 +117,7 @@ impl Engine {
             made.add(phrase, branches, keywords, &mut wanted);
         }
         (made.word_starts, made.word_uses) = wanted.by_word();
-        made.own = Words::new(&wanted.words);
+        made.own = (!wanted.words.is_empty()).then(|| Words::new(&wanted.words));
         made.uses.shrink_to_fit();
         made.units.shrink_to_fit();
         made.rules.shrink_to_fit();
@@ -168,9 +168,9 @@ impl Engine {
         if let Some(shared) = self.shared {
             shared.find(folded, |hit| note(hit.word, hit.start));
         }
-        if self.own.len() > 0 {
+        if let Some(own) = &self.own {
             let first = self.shared.map_or(0, Words::len);
-            self.own.find(folded, |hit| note(first + hit.word, hit.start));
+            own.find(folded, |hit| note(first + hit.word, hit.start));
         }
         // Most texts have no part in which the others are looked for.
         for class in [Class::Pattern, Class::Anchor] {

@@ -19,7 +19,6 @@ mod words;
 
 pub(super) use engine::{Engine, Phrase};
 pub use look::Cost;
-pub(super) use regex::Verbatim;
 pub use regex::{REGEX_BYTES, Regex};
 pub(super) use scan::Scan;
 pub use spec::Spec;

@@ -89,16 +89,7 @@ impl Regex {
 
 impl fmt::Debug for Regex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Regex({:?})", Verbatim(&self.source))
-    }
-}
-
-/// A text as its length and its characters as they are: escapes take most of the time of a digest.
-pub(in crate::detect) struct Verbatim<'s>(pub(in crate::detect) &'s str);
-
-impl fmt::Debug for Verbatim<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.0.len(), self.0)
+        write!(f, "Regex({:?})", self.source)
     }
 }
 

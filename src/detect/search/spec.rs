@@ -8,9 +8,8 @@ use super::automaton::Compiled;
 use super::keywords::Keywords;
 use super::literals::{self, Branch};
 use super::parse;
-use super::regex::Verbatim;
 use super::word_list::WordList;
-use crate::detect::prepared::{self, Use};
+use crate::detect::prepared::{self, Reader, Use};
 
 /// Regexes, and keywords one of which is near every match.
 pub struct Spec {
@@ -18,6 +17,8 @@ pub struct Spec {
     pub keywords: Vec<String>,
     /// The regexes: any of them is enough.
     pub any: Vec<ByteString>,
+    /// What the build prepared of each regex.
+    prepared: Vec<Option<Reader<'static>>>,
     /// Indices of regexes that can only be searched for near keywords.
     vague: Vec<usize>,
 }
@@ -32,23 +33,24 @@ impl Spec {
         any: impl IntoIterator<Item = impl Into<ByteString>>,
     ) -> Result<Self, Vec<(usize, String)>> {
         let any: Vec<ByteString> = any.into_iter().map(Into::into).collect();
+        let prepared: Vec<_> = any.iter().map(|source| prepared::record(Use::Search, source)).collect();
         let (mut vague, mut wrong) = (Vec::new(), Vec::new());
-        for (at, source) in any.iter().enumerate() {
-            match branches_of(source) {
+        for (at, (source, prepared)) in any.iter().zip(&prepared).enumerate() {
+            match branches_of(source, *prepared) {
                 Ok(branches) if branches.iter().any(|branch| branch.needles.words.is_empty()) => vague.push(at),
                 Ok(_) => {}
                 Err(message) => wrong.push((at, message)),
             }
         }
-        if wrong.is_empty() { Ok(Self { keywords, any, vague }) } else { Err(wrong) }
+        if wrong.is_empty() { Ok(Self { keywords, any, prepared, vague }) } else { Err(wrong) }
     }
 
     /// The branches of the regexes, each with the index of its regex. Made anew each time: only a new engine needs them.
     pub(super) fn branches(&self) -> Vec<(usize, Branch)> {
-        let of_regex = |(at, source): (usize, &ByteString)| {
-            branches_of(source).unwrap_or_default().into_iter().map(move |branch| (at, branch))
+        let of_regex = |(at, (source, prepared)): (usize, (&ByteString, &Option<Reader<'static>>))| {
+            branches_of(source, *prepared).unwrap_or_default().into_iter().map(move |branch| (at, branch))
         };
-        self.any.iter().enumerate().flat_map(of_regex).collect()
+        self.any.iter().zip(&self.prepared).enumerate().flat_map(of_regex).collect()
     }
 
     /// The keywords as they are searched for. Made anew each time, as the branches.
@@ -72,12 +74,9 @@ impl Spec {
     }
 }
 
-/// What decides what is found, and nothing else: it is part of a set's digest.
 impl fmt::Debug for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let keywords: Vec<_> = self.keywords.iter().map(|text| Verbatim(text)).collect();
-        let any: Vec<_> = self.any.iter().map(|text| Verbatim(text)).collect();
-        f.debug_struct("Spec").field("keywords", &keywords).field("any", &any).finish_non_exhaustive()
+        f.debug_struct("Spec").field("keywords", &self.keywords).field("any", &self.any).finish_non_exhaustive()
     }
 }
 
@@ -85,15 +84,16 @@ impl fmt::Debug for Spec {
 ///
 /// # Errors
 /// What is wrong with the regex.
-fn branches_of(source: &str) -> Result<Vec<Branch>, String> {
-    let prepared = prepared::record(Use::Search, source).and_then(literals::read_branches);
+fn branches_of(source: &str, prepared: Option<Reader<'static>>) -> Result<Vec<Branch>, String> {
+    let prepared = prepared.and_then(literals::read_branches);
     prepared.map_or_else(|| Ok(literals::branches(&parse::parse_for_literals(source)?)), Ok)
 }
 
 /// Words, in lower case, one of which is part of every match of a regex; `None` where there are none worth a search.
 pub(in crate::detect) fn needles(source: &str) -> Option<Vec<Vec<u8>>> {
     // They are looked for in any case.
-    let branches = branches_of(source.strip_prefix("(?i)").unwrap_or(source)).ok()?;
+    let source = source.strip_prefix("(?i)").unwrap_or(source);
+    let branches = branches_of(source, prepared::record(Use::Search, source)).ok()?;
     let sets = branches.into_iter().map(|branch| unbroken(&branch.needles.words));
     Some(sets.collect::<Option<Vec<_>>>()?.concat())
 }

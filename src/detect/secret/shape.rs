@@ -10,7 +10,6 @@ use super::budget::WEIGHED;
 use super::check::{self, Check};
 use super::class::Class;
 use crate::detect::prepared::{self, Use};
-use crate::detect::search::Verbatim;
 
 /// Longest run of joints that is passed over to see what follows, in bytes.
 const JOINTS_BYTES: usize = 24;
@@ -36,7 +35,7 @@ pub struct Shape {
 
 impl std::fmt::Debug for Shape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}={:?} {:?} {:?}", self.name, Verbatim(&self.source), self.check, self.near)
+        write!(f, "{}={:?} {:?} {:?}", self.name, self.source, self.check, self.near)
     }
 }
 

@@ -8,8 +8,6 @@ mod wording;
 pub(super) use engine::{Searched, Signals};
 pub use ordered::OrderedCommands;
 
-use std::fmt;
-
 use super::pattern::long_enough;
 use super::phrases::Phrases;
 use super::search;
@@ -21,6 +19,7 @@ use crate::document::Table;
 pub struct Signal;
 
 /// What a rule of this kind looks for.
+#[derive(Debug)]
 pub enum Spec {
     /// A phrase, and how much it weighs.
     Phrase(Phrase),
@@ -31,6 +30,7 @@ pub enum Spec {
 }
 
 /// A signal.
+#[derive(Debug)]
 pub struct Phrase {
     /// What a writer of it is after; of one intent, the weightiest signal counts.
     pub intent: String,
@@ -85,18 +85,6 @@ impl Spec {
         match self {
             Self::Phrase(phrase) => phrase.search.compile(),
             Self::Wording(_) | Self::Sum(_) => Ok(()),
-        }
-    }
-}
-
-/// What decides what is found, and nothing else: it is part of a set's digest.
-impl fmt::Debug for Spec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Phrase(Phrase { intent, weight, orders_command: false, search }) => write!(f, "{intent} {weight} {search:?}"),
-            Self::Phrase(Phrase { intent, weight, search, .. }) => write!(f, "{intent} {weight} command {search:?}"),
-            Self::Wording(wording) => write!(f, "{wording:?}"),
-            Self::Sum(sum) => write!(f, "{sum:?}"),
         }
     }
 }
