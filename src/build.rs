@@ -21,8 +21,10 @@ mod detect {
     }
 
     pub(crate) mod search {
+        mod filter;
         mod folded;
         mod grams;
+        mod grouped;
         mod keywords;
         mod literals;
         mod parse;
@@ -73,8 +75,28 @@ type Prepared = BTreeMap<u64, Vec<u8>>;
 struct Searched {
     regexes: BTreeMap<String, Vec<Branch>>,
     keywords: BTreeMap<String, Keywords>,
-    /// The words of rules that look in the same places, by these places: in order, and each with its number.
-    words: BTreeMap<String, (Vec<Vec<u8>>, HashMap<Vec<u8>, u32>)>,
+    /// The words of rules that look in the same places, by these places.
+    words: BTreeMap<String, Numbered>,
+}
+
+/// Words that differ from each other.
+#[derive(Default)]
+struct Numbered {
+    in_order: Vec<Vec<u8>>,
+    numbers: HashMap<Vec<u8>, u32>,
+}
+
+impl Numbered {
+    fn add(&mut self, word: &[u8]) {
+        self.numbers.entry(word.to_owned()).or_insert_with(|| {
+            self.in_order.push(word.to_owned());
+            u32::try_from(self.in_order.len() - 1).unwrap_or(u32::MAX)
+        });
+    }
+
+    fn number_of(&self) -> impl Fn(&[u8]) -> Option<u32> {
+        |word| self.numbers.get(word).copied()
+    }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -164,6 +186,8 @@ fn rule_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
             files.push(path);
         }
     }
+    // The order of a folder differs between machines, and a build should not.
+    files.sort();
     Ok(files)
 }
 
@@ -201,27 +225,21 @@ impl Searched {
         let Some(phrase) = find("pattern").or_else(|| find("signal")).map(Spanned::get_ref) else { return };
         // Signals add up wherever they are, so that they are looked for everywhere.
         let only = rule.get("only").or_else(|| file.get("only")).filter(|_| find("pattern").is_some());
-        let places = only.and_then(|only| only.get_ref().get("surfaces")).map_or_else(Vec::new, |places| strings(places.get_ref()));
+        let places =
+            only.and_then(|only| only.get_ref().get("surfaces")).map_or_else(Vec::new, |places| strings(places.get_ref()));
         let key = format!("{:?} {places:?}", text(file, "direction"));
-        let (words, numbers) = self.words.entry(key).or_default();
-        let mut add = |word: &[u8]| {
-            numbers.entry(word.to_owned()).or_insert_with(|| {
-                words.push(word.to_owned());
-                u32::try_from(words.len() - 1).unwrap_or(u32::MAX)
-            });
-        };
+        let words = self.words.entry(key).or_default();
         let keywords = phrase.get("keywords").map_or_else(Vec::new, |keywords| strings(keywords.get_ref()));
         let keywords = self.keywords.entry(keywords.join("\n")).or_insert_with(|| Keywords::new(&keywords));
-        keywords.each_word(&mut add);
+        keywords.each_word(|word| words.add(word));
         for source in phrase.get("any").map_or_else(Vec::new, |any| strings(any.get_ref())) {
-            self.regexes.get(source).into_iter().flatten().for_each(|branch| branch.each_word(&mut add));
+            self.regexes.get(source).into_iter().flatten().for_each(|branch| branch.each_word(|word| words.add(word)));
         }
     }
 
     /// Writes the regexes and keywords to the table, and gives the vocabularies.
     fn write(&self, prepared: &mut Prepared) -> Vec<u8> {
-        let number_of = |numbers| move |word: &[u8]| HashMap::get(numbers, word).copied();
-        let numbers: Vec<_> = self.words.values().map(|(_, numbers)| number_of(numbers)).collect();
+        let numbers: Vec<_> = self.words.values().map(Numbered::number_of).collect();
         let vocabularies: Vec<Vocabulary<'_>> = numbers.iter().map(|number_of| number_of as _).enumerate().collect();
         for (source, branches) in &self.regexes {
             let mut record = Writer::default();
@@ -234,9 +252,9 @@ impl Searched {
             prepared.insert(hash(Use::Keywords, source), record.0);
         }
         let mut all = Writer::default();
-        for (words, _) in self.words.values() {
+        for words in self.words.values() {
             let mut record = Writer::default();
-            Words::new(&words.iter().map(Vec::as_slice).collect::<Vec<_>>()).write(&mut record);
+            Words::new(&words.in_order.iter().map(Vec::as_slice).collect::<Vec<_>>()).write(&mut record);
             all.text(&record.0);
         }
         all.0

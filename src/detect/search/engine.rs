@@ -16,10 +16,10 @@ use super::keywords::Keywords;
 use super::literals::Branch;
 use super::look::{Cost, Look, Near, Run};
 use super::scan::{Candidate, Room, Scan};
+use super::wanted::Wanted;
 use super::word_list::WordList;
 use super::words::Words;
 use super::{Class, Spec, vocabulary};
-use crate::text::quick::QuickMap;
 
 /// Needles that matches begin with are looked at one by one where there is at the most one for so many bytes.
 const APART_BYTES: usize = 128;
@@ -38,7 +38,7 @@ pub(in crate::detect) struct Engine {
     /// The words that the build has put in order, if there are any.
     shared: Option<&'static Words>,
     /// All other words, if there are any, with the numbers that follow.
-    own: Option<Words>,
+    pub(super) own: Option<Words>,
     /// The uses of each word: where those of each begin in `word_uses`, and where the last end.
     word_starts: Vec<u32>,
     word_uses: Vec<u32>,
@@ -101,8 +101,8 @@ impl Engine {
     pub(in crate::detect) fn new(phrases: &[Phrase<'_>]) -> Self {
         let keywords: Vec<Keywords> = phrases.iter().map(|phrase| phrase.spec.searched_keywords()).collect();
         let branches: Vec<Vec<(usize, Branch)>> = phrases.iter().map(|phrase| phrase.spec.branches()).collect();
-        let vocabulary = vocabulary_of(&branches);
-        let shared = vocabulary.and_then(vocabulary::vocabulary);
+        let vocabulary = vocabulary::of_most(branches.iter().flatten().map(|(_, branch)| &branch.needles.words));
+        let shared = vocabulary.and_then(vocabulary::words);
         let mut made = Self {
             shared,
             own: None,
@@ -112,12 +112,12 @@ impl Engine {
             units: Vec::new(),
             rules: Vec::new(),
         };
-        let mut wanted = Wanted { vocabulary, first_own: shared.map_or(0, Words::len), ..Wanted::default() };
+        let mut wanted = Wanted::new(vocabulary, shared.map_or(0, Words::len));
         for ((phrase, keywords), branches) in phrases.iter().zip(&keywords).zip(&branches) {
             made.add(phrase, branches, keywords, &mut wanted);
         }
-        (made.word_starts, made.word_uses) = wanted.by_word();
-        made.own = (!wanted.words.is_empty()).then(|| Words::new(&wanted.words));
+        (made.word_starts, made.word_uses) = wanted.uses_by_word();
+        made.own = wanted.own();
         made.uses.shrink_to_fit();
         made.units.shrink_to_fit();
         made.rules.shrink_to_fit();
@@ -281,69 +281,6 @@ struct Chance<'e> {
     from: usize,
     /// Where the word is; it may end earlier.
     word: Range<usize>,
-}
-
-/// The vocabulary that has the words of most branches, if any.
-fn vocabulary_of(branches: &[Vec<(usize, Branch)>]) -> Option<u32> {
-    let mut counts: Vec<(usize, u32)> = Vec::new();
-    for number in branches.iter().flatten().flat_map(|(_, branch)| branch.needles.words.vocabularies()) {
-        match counts.iter_mut().find(|(_, known)| *known == number) {
-            Some((count, _)) => *count += 1,
-            None => counts.push((1, number)),
-        }
-    }
-    counts.into_iter().max().map(|(_, number)| number)
-}
-
-/// The words of all rules as they come together, and what uses each.
-#[derive(Default)]
-struct Wanted<'w> {
-    /// The vocabulary whose words are used by their numbers.
-    vocabulary: Option<u32>,
-    /// Words that it does not have, and the number of the first of them.
-    words: Vec<&'w [u8]>,
-    first_own: usize,
-    numbers: QuickMap<&'w [u8], u32>,
-    /// A word by its number, and its use.
-    uses: Vec<(u32, u32)>,
-}
-
-impl<'w> Wanted<'w> {
-    /// Adds a use of words that differ from each other.
-    fn add(&mut self, words: &'w WordList, used: u32) {
-        if let Some(numbers) = self.vocabulary.and_then(|vocabulary| words.numbers(vocabulary)) {
-            self.uses.extend(numbers.map(|number| (number, used)));
-            return;
-        }
-        for word in words.iter() {
-            let number = *self.numbers.entry(word).or_insert_with(|| {
-                self.words.push(word);
-                index(self.first_own + self.words.len() - 1)
-            });
-            self.uses.push((number, used));
-        }
-    }
-
-    /// Where the uses of each word begin, and where the last end; and the uses.
-    fn by_word(&self) -> (Vec<u32>, Vec<u32>) {
-        let mut starts = vec![0_u32; self.first_own + self.words.len() + 1];
-        for (word, _) in &self.uses {
-            starts.get_mut(*word as usize).into_iter().for_each(|count| *count += 1);
-        }
-        let mut end = 0;
-        for count in &mut starts {
-            end += *count;
-            *count = end;
-        }
-        // From the last to the first: what counted the uses of a word ends up where they begin.
-        let mut uses = vec![0; self.uses.len()];
-        for (word, used) in self.uses.iter().rev() {
-            let Some(start) = starts.get_mut(*word as usize) else { continue };
-            *start -= 1;
-            uses.get_mut(*start as usize).into_iter().for_each(|place| *place = *used);
-        }
-        (starts, uses)
-    }
 }
 
 /// The units of a rule: its regexes by the words that they wait for.

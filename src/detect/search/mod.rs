@@ -2,8 +2,10 @@
 
 mod automaton;
 mod engine;
+mod filter;
 mod folded;
 mod grams;
+mod grouped;
 mod keywords;
 mod literals;
 mod look;
@@ -13,6 +15,7 @@ mod scan;
 mod short_words;
 mod spec;
 mod vocabulary;
+mod wanted;
 mod windows;
 mod word_list;
 mod words;

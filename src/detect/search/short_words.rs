@@ -1,6 +1,7 @@
 //! Words that are too short for a run of four bytes and the byte that follows.
 
-use super::words::{Hit, SPREAD};
+use super::filter::SPREAD;
+use super::words::Hit;
 use crate::detect::prepared::{Reader, Writer};
 
 /// Bits of the hash of a word.

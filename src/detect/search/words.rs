@@ -9,17 +9,13 @@ use std::borrow::Cow;
 
 use memchr::memmem::Finder;
 
+use super::filter::{Bits, Filter, HASH_BITS, hash, long_hash, may_hold, set};
 use super::folded::{Folded, PAD};
 use super::grams::{self, GRAM_BYTES};
+use super::grouped::grouped;
 use super::short_words::ShortWords;
 use crate::detect::prepared::{Reader, Writer};
 
-/// Bits of a hash.
-const HASH_BITS: u32 = 18;
-/// 2^32 divided by the golden ratio.
-pub(super) const SPREAD: u32 = 0x9e37_79b9;
-/// 2^32 divided by the square root of three: unrelated to the first.
-const LONG_SPREAD: u32 = 0x93cd_3a2d;
 /// Entries are found by so many of the bits of their hash: by as many as give four buckets to an entry, within these limits.
 const LEAST_BUCKET_BITS: u32 = 8;
 const MOST_BUCKET_BITS: u32 = 16;
@@ -39,32 +35,6 @@ const SHARED: i32 = 2 * BIT;
 
 /// Bytes of an entry as it is written.
 const ENTRY_BYTES: usize = 16;
-
-/// One bit for each hash.
-type Bits = [u64; (1 << HASH_BITS) / 64];
-
-/// Runs of four bytes, and the same with the byte that follows: the second is looked up where the first is set.
-#[derive(Clone)]
-struct Filter {
-    first: Box<Bits>,
-    second: Box<Bits>,
-}
-
-impl Filter {
-    fn new() -> Self {
-        Self { first: Box::new([0; (1 << HASH_BITS) / 64]), second: Box::new([0; (1 << HASH_BITS) / 64]) }
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let mut bits = || from.longs()?.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect::<Box<[u64]>>().try_into().ok();
-        Some(Self { first: bits()?, second: bits()? })
-    }
-
-    fn add(&mut self, gram: [u8; GRAM_BYTES], next: u8) {
-        set(&mut self.first, hash(gram));
-        set(&mut self.second, long_hash(gram, next));
-    }
-}
 
 /// The words. A blank in them is any white space, as much as there is.
 pub(crate) struct Words {
@@ -178,10 +148,7 @@ impl Words {
     pub(crate) fn write(&self, out: &mut Writer) {
         out.text(&self.bytes);
         out.numbers(&self.starts);
-        for Filter { first, second } in [&self.ascii, &self.all] {
-            out.longs(&first[..]);
-            out.longs(&second[..]);
-        }
+        [&self.ascii, &self.all].into_iter().for_each(|filter| filter.write(out));
         out.number(self.entries.len());
         for Entry { key, word, gram, before, unused_bits } in &self.entries {
             out.long(*key);
@@ -230,23 +197,7 @@ impl Words {
             let run = self.bytes.get(word..).and_then(<[u8]>::first_chunk);
             run.map_or(0, |[a, b, c, d, next]| self.bucket_of(long_hash([*a, *b, *c, *d], *next)))
         };
-        let mut ends = vec![0_u32; (1 << self.bucket_bits) + 1];
-        for entry in &self.entries {
-            ends.get_mut(bucket(entry)).into_iter().for_each(|count| *count += 1);
-        }
-        let mut end = 0;
-        for count in &mut ends {
-            end += *count;
-            *count = end;
-        }
-        // From the last to the first: what counted the entries of a bucket ends up where they begin.
-        let mut ordered = self.entries.clone();
-        for entry in self.entries.iter().rev() {
-            let Some(end) = ends.get_mut(bucket(entry)) else { continue };
-            *end -= 1;
-            ordered.get_mut(*end as usize).into_iter().for_each(|place| *place = *entry);
-        }
-        (self.entries, self.buckets) = (ordered, ends);
+        (self.buckets, self.entries) = grouped(&self.entries, 1 << self.bucket_bits, bucket);
     }
 
     /// A word of three bytes is found by every run of four that begins with it.
@@ -322,7 +273,7 @@ impl Words {
         hash >> (HASH_BITS - self.bucket_bits)
     }
 
-    fn word(&self, index: u32) -> &[u8] {
+    pub(super) fn word(&self, index: u32) -> &[u8] {
         let index = index as usize;
         let bounds = self.starts.get(index).zip(self.starts.get(index + 1));
         bounds.and_then(|(start, end)| self.bytes.get(*start as usize..*end as usize)).unwrap_or_default()
@@ -371,16 +322,6 @@ fn grams_of(bytes: &[u8]) -> impl Iterator<Item = [u8; GRAM_BYTES]> {
     bytes.windows(GRAM_BYTES).map(|gram| gram.first_chunk().copied().unwrap_or_default())
 }
 
-#[inline]
-fn hash(gram: [u8; GRAM_BYTES]) -> usize {
-    (u32::from_le_bytes(gram).wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as usize
-}
-
-#[inline]
-fn long_hash(gram: [u8; GRAM_BYTES], next: u8) -> usize {
-    ((u32::from_le_bytes(gram).wrapping_mul(SPREAD) ^ u32::from(next)).wrapping_mul(LONG_SPREAD) >> (32 - HASH_BITS)) as usize
-}
-
 /// Notes where runs begin whose bit is set; gives how many.
 fn candidates(block: &[u8], bits: &Bits, found: &mut [u16; BLOCK]) -> usize {
     let mut count = 0;
@@ -406,15 +347,6 @@ fn candidates(block: &[u8], bits: &Bits, found: &mut [u16; BLOCK]) -> usize {
         at += 1;
     }
     count
-}
-
-fn set(bits: &mut Bits, hash: usize) {
-    bits.get_mut(hash / 64).into_iter().for_each(|bits| *bits |= 1 << (hash % 64));
-}
-
-#[inline]
-fn may_hold(bits: &Bits, hash: usize) -> bool {
-    bits.get(hash / 64).is_some_and(|bits| bits >> (hash % 64) & 1 == 1)
 }
 
 #[cfg(test)]
