@@ -1,5 +1,7 @@
 //! Rules of the kind `pattern`: regular expressions that run only near their keywords.
 
+use bytestring::ByteString;
+
 use super::phrases::Phrases;
 use super::search::KEYWORD_BYTES;
 pub use super::search::{REGEX_BYTES, Regex, Spec};
@@ -16,7 +18,7 @@ impl Kind for Pattern {
     fn read(table: &Table<'_>) -> Option<Spec> {
         let mut good = true;
         let hint = "words of which one stands in every match: the regexes run only near them";
-        let keywords = table.strings("keywords");
+        let keywords = table.texts("keywords");
         if keywords.is_empty() {
             table.missing("keywords", hint);
             good = false;
@@ -28,10 +30,7 @@ impl Kind for Pattern {
             good = false;
         }
         table.finish();
-        let made = Spec::new(
-            keywords.iter().map(|keyword| keyword.value.clone()).collect(),
-            any.iter().map(|source| source.value.clone()),
-        );
+        let made = Spec::new(keywords.iter().map(|keyword| keyword.value.clone()), any.iter().map(|source| source.value.clone()));
         for (at, message) in made.as_ref().err().into_iter().flatten() {
             let place = any.get(*at).map_or_else(|| table.place(), |source| source.place.clone());
             table.fault_at(&place, message.as_str(), None);
@@ -46,7 +45,7 @@ impl Kind for Pattern {
 }
 
 /// Whether all keywords can be found; notes a fault for each that cannot.
-pub(super) fn long_enough(table: &Table<'_>, keywords: &[Located<String>]) -> bool {
+pub(super) fn long_enough(table: &Table<'_>, keywords: &[Located<ByteString>]) -> bool {
     let short = keywords.iter().filter(|keyword| keyword.value.len() < KEYWORD_BYTES);
     let faults = short.map(|keyword| {
         let message = format!("the keyword `{}` is too short", keyword.value);

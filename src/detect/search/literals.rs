@@ -58,29 +58,36 @@ pub(super) struct Needles {
     pub(super) back: Option<usize>,
 }
 
-/// The branches of a regex, for the build.
+/// The branches of a regex.
 ///
 /// # Errors
 /// What is wrong with it.
-#[allow(dead_code, reason = "for the build")]
 pub(crate) fn branches_of(source: &str) -> Result<Vec<Branch>, String> {
     Ok(branches(&parse::parse_for_literals(source)?))
 }
 
-/// Writes the branches of a regex.
+/// Writes the branches of a regex, and whether one of them is vague.
 #[allow(dead_code, reason = "the build writes what the gateway reads")]
 pub(crate) fn write_branches(branches: &[Branch], vocabularies: &[Vocabulary<'_>], out: &mut Writer) {
+    out.flag(branches.iter().any(Branch::is_vague));
     out.number(branches.len());
     branches.iter().for_each(|branch| branch.write(vocabularies, out));
 }
 
 /// Reads what [`write_branches`] has written.
 pub(super) fn read_branches(mut record: Reader<'static>) -> Option<Vec<Branch>> {
+    record.flag()?;
     (0..record.number()?).map(|_| Branch::read(&mut record)).collect()
 }
 
+/// Reads whether one of the branches that [`write_branches`] has written is vague.
+#[allow(dead_code, reason = "for the gateway")]
+pub(super) fn is_vague(mut record: Reader<'static>) -> Option<bool> {
+    record.flag()
+}
+
 /// The branches of a regex that was parsed as case-sensitive: literals are searched for in any case.
-pub(super) fn branches(hir: &Hir) -> Vec<Branch> {
+fn branches(hir: &Hir) -> Vec<Branch> {
     let mut open = vec![hir];
     let mut found = Vec::new();
     while let Some(hir) = open.pop() {
@@ -125,6 +132,11 @@ fn branch(hir: &Hir) -> Branch {
 }
 
 impl Branch {
+    /// Whether it has no needles, so that it can only be searched for near keywords.
+    pub(super) fn is_vague(&self) -> bool {
+        self.needles.words.is_empty()
+    }
+
     #[allow(dead_code, reason = "the build writes what the gateway reads")]
     fn write(&self, vocabularies: &[Vocabulary<'_>], out: &mut Writer) {
         let Needles { words, first, begins_word, back } = &self.needles;

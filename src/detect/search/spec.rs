@@ -7,14 +7,13 @@ use bytestring::ByteString;
 use super::automaton::Compiled;
 use super::keywords::Keywords;
 use super::literals::{self, Branch};
-use super::parse;
 use super::word_list::WordList;
 use crate::detect::prepared::{self, Reader, Use};
 
 /// Regexes, and keywords one of which is near every match.
 pub struct Spec {
     /// One of these is near every match, in any case. May be empty.
-    pub keywords: Vec<String>,
+    pub keywords: Vec<ByteString>,
     /// The regexes: any of them is enough.
     pub any: Vec<ByteString>,
     /// What the build prepared of each regex.
@@ -29,19 +28,20 @@ impl Spec {
     /// # Errors
     /// What is wrong with which of them, by their indices.
     pub(in crate::detect) fn new(
-        keywords: Vec<String>,
+        keywords: impl IntoIterator<Item = impl Into<ByteString>>,
         any: impl IntoIterator<Item = impl Into<ByteString>>,
     ) -> Result<Self, Vec<(usize, String)>> {
         let any: Vec<ByteString> = any.into_iter().map(Into::into).collect();
         let prepared: Vec<_> = any.iter().map(|source| prepared::record(Use::Search, source)).collect();
         let (mut vague, mut wrong) = (Vec::new(), Vec::new());
         for (at, (source, prepared)) in any.iter().zip(&prepared).enumerate() {
-            match branches_of(source, *prepared) {
-                Ok(branches) if branches.iter().any(|branch| branch.needles.words.is_empty()) => vague.push(at),
-                Ok(_) => {}
+            match is_vague(source, *prepared) {
+                Ok(true) => vague.push(at),
+                Ok(false) => {}
                 Err(message) => wrong.push((at, message)),
             }
         }
+        let keywords = keywords.into_iter().map(Into::into).collect();
         if wrong.is_empty() { Ok(Self { keywords, any, prepared, vague }) } else { Err(wrong) }
     }
 
@@ -80,13 +80,21 @@ impl fmt::Debug for Spec {
     }
 }
 
+/// Whether a regex can only be searched for near keywords, as the build found or by a parse.
+///
+/// # Errors
+/// What is wrong with the regex.
+fn is_vague(source: &str, prepared: Option<Reader<'static>>) -> Result<bool, String> {
+    prepared.and_then(literals::is_vague).map_or_else(|| Ok(literals::branches_of(source)?.iter().any(Branch::is_vague)), Ok)
+}
+
 /// The branches of a regex, as the build prepared them or by a parse.
 ///
 /// # Errors
 /// What is wrong with the regex.
 fn branches_of(source: &str, prepared: Option<Reader<'static>>) -> Result<Vec<Branch>, String> {
     let prepared = prepared.and_then(literals::read_branches);
-    prepared.map_or_else(|| Ok(literals::branches(&parse::parse_for_literals(source)?)), Ok)
+    prepared.map_or_else(|| literals::branches_of(source), Ok)
 }
 
 /// Words, in lower case, one of which is part of every match of a regex; `None` where there are none worth a search.
@@ -123,9 +131,10 @@ mod tests {
             };
             assert_eq!(spec.searched_keywords(), Keywords::new(&spec.keywords), "`{}`", rule.id);
             for source in &spec.any {
-                let prepared = prepared::record(Use::Search, source).and_then(literals::read_branches);
-                let read = literals::branches(&parse::parse_for_literals(source).unwrap());
-                assert_eq!(prepared, Some(read), "`{}`: {source}", rule.id);
+                let record = prepared::record(Use::Search, source);
+                let read = literals::branches_of(source).unwrap();
+                assert_eq!(is_vague(source, record), is_vague(source, None), "`{}`: {source}", rule.id);
+                assert_eq!(record.and_then(literals::read_branches), Some(read), "`{}`: {source}", rule.id);
                 tried += 1;
             }
         }

@@ -38,8 +38,7 @@ fn found(engine: &Engine, text: &str) -> Vec<usize> {
 }
 
 fn specs() -> Vec<Spec> {
-    let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    REGEXES.iter().map(|(keywords, regex, _)| Spec::new(own(keywords), vec![(*regex).to_owned()]).unwrap()).collect()
+    REGEXES.iter().map(|(keywords, regex, _)| Spec::new(keywords.iter().copied(), [*regex]).unwrap()).collect()
 }
 
 #[test]

@@ -140,12 +140,10 @@ fn phrase(table: &Table<'_>) -> Option<Phrase> {
     if any.is_empty() {
         table.missing("any", "a list of regular expressions, best written in '''…'''");
     }
-    let keywords = table.strings("keywords");
+    let keywords = table.texts("keywords");
     let mut good = !any.is_empty() && long_enough(table, &keywords);
-    let made = search::Spec::new(
-        keywords.iter().map(|keyword| keyword.value.clone()).collect(),
-        any.iter().map(|source| source.value.clone()),
-    );
+    let made =
+        search::Spec::new(keywords.iter().map(|keyword| keyword.value.clone()), any.iter().map(|source| source.value.clone()));
     let wrong = made.as_ref().err().into_iter().flatten().map(|(at, message)| (*at, message.as_str(), None));
     // Regexes run only near what is part of every match; most show themselves what that is.
     let vague = made.as_ref().ok().filter(|_| keywords.is_empty()).into_iter().flat_map(search::Spec::without_literals);
