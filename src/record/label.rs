@@ -72,7 +72,7 @@ impl LabelValues {
     /// Whether a label may say this: what is known, what is new while there is room.
     fn admits(&self, label: &Label, upstream: &str, value: &str) -> bool {
         let most = match label.values {
-            Values::Fixed(words) => return words.contains(&value),
+            Values::Fixed(words) => return value.is_empty() || words.contains(&value),
             Values::Named(_, most) if is_clean(value) => most,
             Values::Given(_, most) if value.is_empty() || is_tool_name(value) => most,
             Values::Named(..) | Values::Given(..) => return false,

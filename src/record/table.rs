@@ -110,13 +110,13 @@ metrics! {
         "Suppressions in the policies in force: `active`, or `expired`, without effect and due for review."
         "`lychgate check` lists the expired ones.";
     INJECTIONS = Kind::Counter, "lychgate_injection_detected_total" [upstream: UPSTREAMS, tool: TOOLS, rule: RULES, action: ACTIONS, surface: SURFACES]
-        "Inbound matches of rules that wrap, quarantine, withhold or block, by surface and action; `observed` in observe mode. Series with an empty tool exist from the start."
+        "Inbound matches of rules that wrap, quarantine, withhold or block, by surface and action; `observed` in observe mode. One series for each upstream, without other labels, exists from the start."
         "Server content that reads as instructions to the agent. The audit line of the rule has the message and location.";
     INJECTED_MESSAGES = Kind::Counter, "lychgate_injection_messages_total" [upstream: UPSTREAMS, tool: TOOLS]
         "Inbound messages with at least one match that `lychgate_injection_detected_total` counts. A message counts once, however many rules match in it; a list of tools counts for the first tool with a match."
         "Injections sent by servers. Alerts use this counter; matches by rule are in `lychgate_injection_detected_total`.";
     COMMANDS_BLOCKED = Kind::Counter, "lychgate_commands_blocked_total" [upstream: UPSTREAMS, tool: TOOLS, rule: RULES]
-        "Outbound messages refused, by rule. Series with an empty tool exist from the start and count messages other than tool calls."
+        "Outbound messages refused, by rule. Series without a tool count messages other than tool calls. One series for each upstream, without other labels, exists from the start."
         "The agent may be following injected instructions.";
     INSPECT = Kind::Histogram(INSPECT_SECONDS), "lychgate_inspect_seconds" [direction: DIRECTIONS]
         "Time to inspect one message body; a batch counts as one."

@@ -1,7 +1,6 @@
 //! What is counted, and that each counter is there before its first rise.
 
 use lychgate::message::Direction;
-use lychgate::rules::Action;
 
 use super::harness::{Setup, call, metric, modern_call};
 use super::servers::{Server, json_reply};
@@ -21,16 +20,13 @@ async fn every_rule_counts_from_zero() {
             rules += 1;
             let id = ("rule", rule.id.as_str());
             assert_eq!(metric(&text, "lychgate_findings_total", &[id]), Some(0.0), "{}", rule.id);
-            let (name, counts) = match direction {
-                Direction::Outbound => ("lychgate_commands_blocked_total", rule.action == Action::Block),
-                Direction::Inbound => {
-                    ("lychgate_injection_detected_total", matches!(rule.action, Action::Quarantine | Action::Block))
-                }
-            };
-            assert_eq!(metric(&text, name, &[("upstream", "up"), id]), counts.then_some(0.0), "{name} {}", rule.id);
         }
     }
     assert!(rules > 20, "{rules} rules");
+    for name in ["lychgate_commands_blocked_total", "lychgate_injection_detected_total"] {
+        let series: Vec<&str> = text.lines().filter(|line| line.starts_with(name)).collect();
+        assert!(matches!(series[..], [one] if one.contains("upstream=\"up\"") && one.ends_with(" 0")), "{series:?}");
+    }
     for (name, labels) in [
         ("lychgate_messages_total", &[("upstream", "up"), ("direction", "outbound"), ("verdict", "block")][..]),
         ("lychgate_messages_total", &[("upstream", "up"), ("direction", "inbound"), ("verdict", "rewrite")]),
