@@ -132,11 +132,12 @@ fn read_value<'t>(from: &mut Reader<'_>, texts: &'t str) -> Option<Spanned<DeVal
         INTEGER => DeValue::parse(read_text(from, texts)?).ok()?.into_inner(),
         BOOLEAN => DeValue::Boolean(from.flag()?),
         ARRAY => {
-            let mut values = DeArray::new();
-            for _ in 0..from.number()? {
+            let count = from.number()? as usize;
+            let mut values = Vec::with_capacity(count);
+            for _ in 0..count {
                 values.push(read_value(from, texts)?);
             }
-            DeValue::Array(values)
+            DeValue::Array(DeArray::from_iter(values))
         }
         TABLE => DeValue::Table(read(from, texts)?),
         _ => return None,

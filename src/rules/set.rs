@@ -149,7 +149,10 @@ impl RuleSet {
         hash.update(direction.name());
         for rule in rules {
             let Rule { id, severity, action, only, digest, .. } = rule.as_ref();
-            hash.update(format!("{id} {} {} {digest}\n", severity.name(), action.name()));
+            for part in [id.as_str(), severity.name(), action.name(), digest] {
+                hash.update(part);
+                hash.update("\n");
+            }
             if *only != Only::default() {
                 hash.update(format!("{only:?}\n"));
             }
