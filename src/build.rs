@@ -231,9 +231,9 @@ impl Searched {
         let words = self.words.entry(key).or_default();
         let keywords = phrase.get("keywords").map_or_else(Vec::new, |keywords| strings(keywords.get_ref()));
         let keywords = self.keywords.entry(keywords.join("\n")).or_insert_with(|| Keywords::new(&keywords));
-        keywords.each_word(|word| words.add(word));
         for source in phrase.get("any").map_or_else(Vec::new, |any| strings(any.get_ref())) {
-            self.regexes.get(source).into_iter().flatten().for_each(|branch| branch.each_word(|word| words.add(word)));
+            let branches = self.regexes.get(source).into_iter().flatten();
+            branches.flat_map(|branch| branch.words(keywords).iter()).for_each(|word| words.add(word));
         }
     }
 

@@ -287,8 +287,7 @@ struct Chance<'e> {
 fn drafts<'w>(branches: &'w [(usize, Branch)], keywords: &'w Keywords, class: Class, longest: usize) -> Vec<Draft<'w>> {
     let mut drafts: Vec<Draft<'_>> = Vec::new();
     for (source, branch) in branches {
-        let own = (branch.cost < keywords.cost).then_some(&branch.needles.words);
-        let wait = Wait::new(branch, own, &keywords.words, class, longest);
+        let wait = Wait::new(branch, keywords, class, longest);
         // What shares words or regexes runs as one.
         let joins =
             |draft: &Draft<'_>| draft.sources.contains(source) || draft.waits.iter().any(|other| other.words == wait.words);
@@ -323,13 +322,14 @@ impl<'w> Draft<'w> {
 
 impl<'w> Wait<'w> {
     /// Of a branch that waits for its own literals or, without such, for the keywords of its rule.
-    fn new(branch: &Branch, own: Option<&'w WordList>, keywords: &'w WordList, class: Class, longest: usize) -> Self {
+    fn new(branch: &'w Branch, keywords: &'w Keywords, class: Class, longest: usize) -> Self {
+        let words = branch.words(keywords);
         let reach = class.bounds().reach;
         let far = branch.extent.unwrap_or(longest).min(reach * 2);
-        let Some(words) = own else {
-            let around = if branch.needles.words.is_empty() { far.min(reach) } else { far };
-            return Self { words: keywords, first: false, begins_word: false, back: around, ahead: around };
-        };
+        if !branch.has_own_words(keywords) {
+            let around = if branch.is_vague() { far.min(reach) } else { far };
+            return Self { words, first: false, begins_word: false, back: around, ahead: around };
+        }
         let needles = &branch.needles;
         // A region may begin within a word.
         let begins_word = needles.begins_word && class != Class::Other;

@@ -35,12 +35,6 @@ impl Keywords {
         let cost = f64::from_bits(record.long()?);
         Some(Self { words: WordList::read(&mut record)?, cost })
     }
-
-    /// Calls `word` for each word that is searched for.
-    #[allow(dead_code, reason = "for the build")]
-    pub(crate) fn each_word(&self, word: impl FnMut(&[u8])) {
-        self.words.iter().for_each(word);
-    }
 }
 
 /// A keyword as it is searched for. The search itself folds ASCII.

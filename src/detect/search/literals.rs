@@ -10,6 +10,7 @@ use regex_syntax::hir::literal::{ExtractKind, Extractor};
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 use super::folded::folded;
+use super::keywords::Keywords;
 use super::word_list::{Vocabulary, WordList};
 use super::{grams, parse};
 use crate::detect::prepared::{Reader, Writer};
@@ -146,10 +147,14 @@ impl Branch {
         words.write(vocabularies, out);
     }
 
-    /// Calls `word` for each word that is searched for.
-    #[allow(dead_code, reason = "for the build")]
-    pub(crate) fn each_word(&self, word: impl FnMut(&[u8])) {
-        self.needles.words.iter().for_each(word);
+    /// Whether its needles are searched for, and not the keywords of its rule, which are rarer or all that there is.
+    pub(super) fn has_own_words(&self, keywords: &Keywords) -> bool {
+        self.cost < keywords.cost
+    }
+
+    /// The words that are searched for in its place.
+    pub(crate) fn words<'w>(&'w self, keywords: &'w Keywords) -> &'w WordList {
+        if self.has_own_words(keywords) { &self.needles.words } else { &keywords.words }
     }
 
     fn read(record: &mut Reader<'static>) -> Option<Self> {

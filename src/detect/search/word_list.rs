@@ -6,7 +6,7 @@ use crate::detect::prepared::{Reader, Writer};
 
 /// Words, each after its length, as the build writes them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WordList {
+pub(crate) struct WordList {
     words: Cow<'static, [u8]>,
     /// For each vocabulary that has all of the words: its number, and the numbers of the words in it.
     numbered: &'static [u8],
@@ -27,7 +27,7 @@ impl WordList {
     }
 
     /// The words in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut left = Reader(&self.words);
         std::iter::from_fn(move || left.text())
     }
