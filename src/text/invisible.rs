@@ -200,10 +200,12 @@ impl Search {
             if enough {
                 self.note(Invisible::Styled, start..at + c.len_utf8());
             }
-        } else if c.is_ascii_alphabetic() || c == '\n' || (c.is_alphabetic() && !c.is_ascii()) {
-            *run = StyledLetters::default();
-        } else {
-            run.in_word = 0;
+        } else if run.letters > 0 {
+            if c == '\n' || c.is_alphabetic() {
+                *run = StyledLetters::default();
+            } else {
+                run.in_word = 0;
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+mod alphabetic;
 mod blocks;
 mod code_runs;
 mod data;

@@ -6,6 +6,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::{DecodedPart, Facts, Way, regions, vocabulary};
+use crate::text::alphabetic::is_alphabetic;
 use crate::text::blocks::BLOCK;
 use crate::text::quick::QuickMap;
 
@@ -107,7 +108,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
                 word.ascii += 1;
             } else if is_eastern(c) {
                 word.foreign += 1;
-            } else if c.is_alphabetic() || matches!(u32::from(c), 0x1F150..=0x1F1FF) {
+            } else if is_alphabetic(c) || matches!(u32::from(c), 0x1F150..=0x1F1FF) {
                 match c {
                     '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => accented.push(here),
                     c if alike(c).is_some() => {

@@ -27,21 +27,15 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     let dense = dense(text.as_bytes());
     let in_lines = dense.iter().find_map(|part| radix::uuencoded(text, part.clone()));
     for span in dense.into_iter().flat_map(|part| scattered(text.as_bytes(), part)) {
-        let part = text.as_bytes().get(span.clone()).unwrap_or_default();
+        let (letters, starts) = letters(text.as_bytes().get(span.clone()).unwrap_or_default());
         // Words may stand close before it, or after it.
-        let mut before = false;
-        let begins = |byte: &u8| !std::mem::replace(&mut before, of_base64(*byte)) && before;
-        let starts: Vec<usize> =
-            part.iter().map(begins).enumerate().filter_map(|(at, begins)| begins.then_some(at)).take(STARTS).collect();
-        for (nth, start) in starts.into_iter().enumerate() {
-            let letters = part.iter().skip(start).copied().filter(|byte| of_base64(*byte));
-            let probe: Vec<u8> = letters.clone().take(PROBE_LETTERS).collect();
-            let probes = [probe.iter().map(rot13).collect(), probe];
-            let may = nth == 0 || probes.iter().any(|probe| encoded::base64(probe).and_then(prose).is_some());
-            if let Some((name, text)) = may.then(|| base64(&letters.take(DECODED_BYTES).collect::<Vec<u8>>())).flatten() {
-                add(name, span, text);
-                break;
-            }
+        let runs = starts.into_iter().filter_map(|start| letters.get(start..));
+        let packed = runs.enumerate().find_map(|(nth, run)| {
+            let may = nth == 0 || run.get(..PROBE_LETTERS).or(Some(run)).is_some_and(begins_as_text);
+            may.then(|| base64(run.get(..DECODED_BYTES).unwrap_or(run))).flatten()
+        });
+        if let Some((name, text)) = packed {
+            add(name, span, text);
         }
     }
     if facts.has(b'+') {
@@ -49,6 +43,29 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     }
     let of_digits = radix::base85(text).into_iter().chain(radix::base58(text, facts)).chain(in_lines);
     of_digits.for_each(|(name, span, text)| add(name, span, text));
+}
+
+/// The letters of base64 in a stretch, and which of them are the first ones after something else: of these up to [`STARTS`].
+fn letters(stretch: &[u8]) -> (Vec<u8>, Vec<usize>) {
+    let (mut letters, mut starts) = (Vec::with_capacity(stretch.len()), Vec::with_capacity(STARTS));
+    let mut before = false;
+    for byte in stretch {
+        let is_letter = of_base64(*byte);
+        if is_letter {
+            if !before && starts.len() < STARTS {
+                starts.push(letters.len());
+            }
+            letters.push(*byte);
+        }
+        before = is_letter;
+    }
+    (letters, starts)
+}
+
+/// Whether the first letters of a run are text, as they are or in rot13.
+fn begins_as_text(letters: &[u8]) -> bool {
+    let turned: Vec<u8> = letters.iter().map(rot13).collect();
+    [letters, &turned].into_iter().any(|letters| encoded::base64(letters).and_then(prose).is_some())
 }
 
 /// What a run says as base64: as it is, reversed, or in rot13.

@@ -255,10 +255,15 @@ fn joined(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
         if letters * 10 < run.len() * 7 {
             continue;
         }
+        let lower = run.to_ascii_lowercase();
+        let enough = |covered: usize| covered * 10 >= run.len() * 6;
+        if !enough(vocabulary::most_covered(&lower)) {
+            continue;
+        }
         let capitals = run.bytes().filter(u8::is_ascii_uppercase).count();
-        let (text, covered) = vocabulary::split(&run.to_ascii_lowercase());
+        let (text, covered) = vocabulary::split(&lower);
         let words = vocabulary::words_in(&text);
-        if covered * 10 >= run.len() * 6 && words >= JOINED_WORDS {
+        if enough(covered) && words >= JOINED_WORDS {
             // Names in programs are joined so, too: with capitals.
             let way = if capitals > 1 { Way::Usual } else { Way::Odd };
             found.push(DecodedPart { name: "joined", way, span, text, words });
