@@ -16,7 +16,7 @@ use arc_swap::ArcSwapOption;
 use bytestring::ByteString;
 use parking_lot::Mutex;
 use regex_automata::hybrid::dfa::{Cache, Config, DFA};
-use regex_automata::nfa::thompson::pikevm::PikeVM;
+use regex_automata::nfa::thompson::pikevm::{self, PikeVM};
 use regex_automata::nfa::thompson::{Compiler, NFA, WhichCaptures};
 use regex_automata::{Anchored, Input, MatchKind};
 
@@ -93,6 +93,8 @@ impl Caches {
 
 thread_local! {
     static CACHES: RefCell<Caches> = RefCell::default();
+    /// The memory of simulations, which is a few hundred kilobytes at most: a program is bounded.
+    static SIMULATION: RefCell<Option<pikevm::Cache>> = const { RefCell::new(None) };
 }
 
 impl Automaton {
@@ -189,7 +191,11 @@ impl Compiled {
     fn simulate(&self, input: &Input<'_>) -> Option<Found> {
         // Two slots for each regex: where its match begins and ends.
         let machine = PikeVM::new_from_nfa(self.nfa.clone()).ok()?;
-        let found = machine.find(&mut machine.create_cache(), input.clone())?;
+        let found = SIMULATION.with_borrow_mut(|kept| {
+            let cache = kept.get_or_insert_with(|| machine.create_cache());
+            cache.reset(&machine);
+            machine.find(cache, input.clone())
+        })?;
         let source = self.sources.get(found.pattern().as_usize()).copied().unwrap_or_default();
         Some(Found { span: found.range(), source })
     }

@@ -33,6 +33,7 @@ mod substituted;
 mod tokens;
 mod unmarked;
 mod vocabulary;
+mod word_tree;
 
 /// A part of a string, read in another way.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::text::quick::{QuickMap, QuickSet};
+use super::word_tree::{Paths, Tree};
+use crate::text::quick::QuickSet;
 
 /// Letters of the longest word that is looked up.
 const LONGEST: usize = 16;
 /// Letters of a word that noise seldom holds.
 const TELLING: usize = 4;
 /// Letters of a word that may be one of two.
-const UNSURE: usize = 4;
+pub(super) const UNSURE: usize = 4;
 
 static WORDS: LazyLock<QuickSet<&'static str>> = LazyLock::new(|| all().collect());
 
@@ -19,21 +20,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static str> {
     include_str!("words.txt").split_whitespace()
 }
 
-/// What the words begin with, of every length.
-static BEGINNINGS: LazyLock<QuickSet<&'static str>> =
-    LazyLock::new(|| WORDS.iter().flat_map(|word| (1..=word.len()).filter_map(|end| word.get(..end))).collect());
-
-/// Length of the longest word that begins with so many letters.
-static LONGEST_BY_BEGINNING: LazyLock<QuickMap<[u8; TELLING], usize>> = LazyLock::new(|| {
-    let mut longest = QuickMap::default();
-    for word in WORDS.iter() {
-        if let Some(beginning) = word.as_bytes().first_chunk() {
-            let known = longest.entry(*beginning).or_default();
-            *known = word.len().max(*known);
-        }
-    }
-    longest
-});
+/// The words as a tree of their letters.
+static TREE: LazyLock<Tree> = LazyLock::new(|| Tree::new(all()));
 
 /// How many words of a text are common ones of three letters or more.
 pub(super) fn words_in(text: &str) -> usize {
@@ -73,15 +61,13 @@ pub(super) fn reads_as(letters: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The most letters that words of four letters or more can cover of letters that run together: a bound on what [`split`] gives,
-/// at a tenth of its cost.
+/// at a fraction of its cost.
 pub(super) fn most_covered(letters: &str) -> usize {
-    let beginnings: &QuickMap<[u8; TELLING], usize> = &LONGEST_BY_BEGINNING;
-    let longest = |letters: &[u8; TELLING]| match letters.contains(&b'1') {
-        // Which letters it stands for is not looked at.
-        true => LONGEST,
-        false => beginnings.get(letters).copied().unwrap_or_default(),
+    let longest = |begin: &[u8]| {
+        let mut paths = Paths::new(&TREE);
+        if begin.iter().all(|letter| paths.follow(*letter)) { paths.longest() } else { 0 }
     };
-    letters.as_bytes().windows(TELLING).filter_map(<[u8]>::first_chunk).map(longest).sum()
+    letters.as_bytes().windows(TELLING).map(longest).sum()
 }
 
 /// Splits letters that run together into common words; gives the words, and how many letters are in those that are long
@@ -93,15 +79,15 @@ pub(super) fn split(letters: &str) -> (String, usize) {
     let mut best: Vec<(usize, usize, bool)> = vec![(0, 0, false); bytes.len() + 1];
     for start in 0..bytes.len() {
         let score = best.get(start).map_or(0, |(score, ..)| *score);
-        for end in start + 1..=bytes.len().min(start + LONGEST) {
-            let Some(part) = letters.get(start..end) else { continue };
-            if !part.contains('1') && !BEGINNINGS.contains(part) {
+        let mut paths = Paths::new(&TREE);
+        for (letter, length) in bytes.iter().skip(start).zip(1..=LONGEST) {
+            if !paths.follow(*letter) {
                 break;
             }
-            if reads_as(part).is_some()
-                && let Some(best) = best.get_mut(end).filter(|best| score + part.len() * part.len() > best.0)
+            if paths.is_word()
+                && let Some(best) = best.get_mut(start + length).filter(|best| score + length * length > best.0)
             {
-                *best = (score + part.len() * part.len(), start, true);
+                *best = (score + length * length, start, true);
             }
         }
         if let Some(next) = best.get_mut(start + 1).filter(|next| score >= next.0) {
