@@ -18,6 +18,11 @@ const BLOCK_SIGNS: u8 = 8;
 /// Places at which packed text may begin, and letters that are decoded to choose among them.
 const STARTS: usize = 4;
 const PROBE_LETTERS: usize = 32;
+/// Letters that show at once that most of what is not packed text is none.
+const FIRST_LETTERS: usize = 12;
+/// A run from here on is not text if its first letters are not, but for UTF-16, in which one letter of so many is a zero.
+const LONG_LETTERS: usize = 64;
+const LETTERS_PER_ZERO: usize = 6;
 /// Bytes of what is no text at the end: of words that stand after it.
 const AFTER_BYTES: usize = 12;
 /// Letters that UTF-7 packs, from which on a text is worth decoding.
@@ -64,8 +69,52 @@ fn letters(stretch: &[u8]) -> (Vec<u8>, Vec<usize>) {
 
 /// Whether the first letters of a run are text, as they are or in rot13.
 fn begins_as_text(letters: &[u8]) -> bool {
-    let turned: Vec<u8> = letters.iter().map(rot13).collect();
-    [letters, &turned].into_iter().any(|letters| encoded::base64(letters).and_then(prose).is_some())
+    // Text in UTF-16 of so many letters has a zero among the first bytes.
+    let said = |letters: &[u8]| {
+        let is_long = letters.len() >= PROBE_LETTERS;
+        let may = !is_long || First::of(letters.iter().copied()).is_none_or(|first| first.has_zero() || first.may_be_text());
+        may && encoded::base64(letters).and_then(prose).is_some()
+    };
+    said(letters) || said(&letters.iter().map(rot13).collect::<Vec<u8>>())
+}
+
+/// The first bytes that a run says.
+struct First([u8; FIRST_LETTERS / 4 * 3]);
+
+impl First {
+    fn of(letters: impl Iterator<Item = u8>) -> Option<Self> {
+        let mut bytes = [0; FIRST_LETTERS / 4 * 3];
+        let mut sextets = letters.map(sextet);
+        for three in bytes.chunks_mut(3) {
+            let bits = (0..4).try_fold(0, |bits, _| Some(bits << 6 | u32::from(sextets.next()??)))?;
+            three.iter_mut().zip(bits.to_be_bytes().into_iter().skip(1)).for_each(|(place, byte)| *place = byte);
+        }
+        Some(Self(bytes))
+    }
+
+    /// Whether text in UTF-8, or in UTF-16 with its mark, can begin so.
+    fn may_be_text(&self) -> bool {
+        let valid = match std::str::from_utf8(&self.0) {
+            Ok(_) => true,
+            Err(error) => error.error_len().is_none() || self.0.starts_with(&[0xFE, 0xFF]) || self.0.starts_with(&[0xFF, 0xFE]),
+        };
+        valid && !self.0.iter().any(|b| b.is_ascii_control() && !matches!(b, b'\n' | b'\t' | b'\r' | 0x1b))
+    }
+
+    fn has_zero(&self) -> bool {
+        self.0.contains(&0)
+    }
+}
+
+fn sextet(letter: u8) -> Option<u8> {
+    Some(match letter {
+        b'A'..=b'Z' => letter - b'A',
+        b'a'..=b'z' => letter - b'a' + 26,
+        b'0'..=b'9' => letter - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    })
 }
 
 /// What a run says as base64: as it is, reversed, or in rot13.
@@ -79,10 +128,24 @@ pub(super) fn base64(run: &[u8]) -> Option<(&'static str, String)> {
             prose(bytes)
         })
     };
-    decode(run)
+    let may = |first: Option<First>, zero: u8| {
+        run.len() < LONG_LETTERS
+            || first.is_none_or(|first| first.may_be_text())
+            || memchr::memchr_iter(zero, run).count() * LETTERS_PER_ZERO >= run.len()
+    };
+    let forward = may(First::of(run.iter().copied()), b'A').then(|| decode(run)).flatten();
+    let backward = || {
+        let may = may(First::of(run.iter().rev().copied()), b'A');
+        may.then(|| decode(&run.iter().rev().copied().collect::<Vec<u8>>())).flatten()
+    };
+    let turned = || {
+        let may = may(First::of(run.iter().map(rot13)), b'N');
+        may.then(|| decode(&run.iter().map(rot13).collect::<Vec<u8>>())).flatten()
+    };
+    forward
         .map(|text| ("base64", text))
-        .or_else(|| decode(&run.iter().rev().copied().collect::<Vec<u8>>()).map(|text| ("base64-reversed", text)))
-        .or_else(|| decode(&run.iter().map(rot13).collect::<Vec<u8>>()).map(|text| ("base64-rot13", text)))
+        .or_else(|| backward().map(|text| ("base64-reversed", text)))
+        .or_else(|| turned().map(|text| ("base64-rot13", text)))
 }
 
 const fn rot13(byte: &u8) -> u8 {
