@@ -180,7 +180,8 @@ fn scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
     let mut stretches = Vec::new();
     let (mut start, mut end, mut letters, mut gaps, mut plain) = (part.start, part.start, 0_usize, 0_usize, 0_usize);
     let mut last = b' ';
-    for (at, b) in bytes.iter().copied().enumerate().take(part.end).skip(part.start) {
+    let within = bytes.get(part.start..part.end.min(bytes.len())).unwrap_or_default();
+    for (at, b) in (part.start..).zip(within.iter().copied()) {
         if !of_base64(b) {
             continue;
         }
