@@ -183,7 +183,7 @@ impl Metrics {
     }
 
     /// Puts counters at zero for what these rules can cause, so that their first rise can be seen. Counters of rules by upstream
-    /// are not among them: 650 for each upstream, without the name of a tool, which no event would ever raise.
+    /// are not among them: 650 for each upstream, without the name of a tool, which hardly any event would raise.
     pub(super) fn rules_in_force(&self, all: &[UpstreamRules<'_>]) {
         self.of_upstreams.resolve(all.iter().map(|rules| rules.upstream), &self.messages, &self.upstream);
         let mut distinct: [HashSet<&str>; 2] = Default::default();
