@@ -18,10 +18,11 @@ const BLOCK_SIGNS: u8 = 8;
 /// Places at which packed text may begin, and letters that are decoded to choose among them.
 const STARTS: usize = 4;
 const PROBE_LETTERS: usize = 32;
-/// Letters that show at once that most of what is not packed text is none.
+/// Letters that are decoded first. Where a run is not packed text, their bytes seldom are.
 const FIRST_LETTERS: usize = 12;
-/// A run from here on is not text if its first letters are not, but for UTF-16, in which one letter of so many is a zero.
+/// Minimum length of a run, in letters, for which the bytes of its first letters decide that it is not UTF-8.
 const LONG_LETTERS: usize = 64;
+/// At least one letter in so many stands for six zero bits where a run is recognized as UTF-16 without a byte order mark.
 const LETTERS_PER_ZERO: usize = 6;
 /// Bytes of what is no text at the end: of words that stand after it.
 const AFTER_BYTES: usize = 12;
@@ -92,12 +93,13 @@ impl First {
         Some(Self(bytes))
     }
 
-    /// Whether text in UTF-8, or in UTF-16 with its mark, can begin so.
+    /// Whether text in UTF-8, or in UTF-16 with a byte order mark, can begin so.
     fn may_be_text(&self) -> bool {
-        let valid = match std::str::from_utf8(&self.0) {
-            Ok(_) => true,
-            Err(error) => error.error_len().is_none() || self.0.starts_with(&[0xFE, 0xFF]) || self.0.starts_with(&[0xFF, 0xFE]),
-        };
+        // In UTF-16 any byte may follow the mark.
+        if self.0.starts_with(&[0xFE, 0xFF]) || self.0.starts_with(&[0xFF, 0xFE]) {
+            return true;
+        }
+        let valid = std::str::from_utf8(&self.0).err().is_none_or(|error| error.error_len().is_none());
         valid && !self.0.iter().any(|b| b.is_ascii_control() && !matches!(b, b'\n' | b'\t' | b'\r' | 0x1b))
     }
 
@@ -295,6 +297,18 @@ mod tests {
                 "{text}: {:?}",
                 found.iter().map(|f| &f.text).collect::<Vec<_>>()
             );
+        }
+    }
+
+    #[test]
+    fn utf16_with_a_mark_is_read_whatever_its_bytes_are() {
+        use base64::Engine as _;
+        let said = "\u{feff}丁七万丈三上下不与丐丑专且丕世丘丙业丛东丝丞丢两严";
+        for bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+            let packed: Vec<u8> = said.encode_utf16().flat_map(bytes).collect();
+            let run = base64::engine::general_purpose::STANDARD_NO_PAD.encode(packed);
+            assert!(run.len() >= LONG_LETTERS, "{run}");
+            assert!(base64(run.as_bytes()).is_some_and(|(_, text)| text.contains("丁七万")), "{run}");
         }
     }
 

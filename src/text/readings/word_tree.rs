@@ -1,11 +1,11 @@
-//! Words as a tree of their letters, which is followed letter by letter.
+//! A prefix tree of words.
 
 use super::vocabulary::UNSURE;
 
 /// Letters that words are made of.
 const LETTERS: usize = 26;
 
-/// Nodes, the root first. A link to the root is none.
+/// The nodes. The root is the first; no link leads to it, so that 0 means that there is no link.
 pub(super) struct Tree(Vec<Node>);
 
 #[derive(Clone, Copy, Default)]
@@ -44,18 +44,18 @@ impl Tree {
         }
     }
 
-    /// The node that a letter leads to; 0 if there is none.
+    /// The child of a node for a letter; 0 if it has no such child.
     fn next(&self, node: usize, letter: u8) -> u16 {
         self.0.get(node).and_then(|node| node.next.get(index(letter))).copied().unwrap_or_default()
     }
 }
 
-/// The place of a letter in the links of a node; none for what is no letter.
+/// Index of a letter among the links of a node; out of range for any other byte.
 fn index(letter: u8) -> usize {
     usize::from(letter.wrapping_sub(b'a'))
 }
 
-/// Where in a tree the letters so far may lead: a `1` stands for an `i` or an `l`, at most [`UNSURE`] times.
+/// The nodes that the letters so far lead to. A `1` stands for `i` and for `l`; at most [`UNSURE`] of them are followed.
 pub(super) struct Paths<'t> {
     tree: &'t Tree,
     nodes: [u16; 1 << UNSURE],
