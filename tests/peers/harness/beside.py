@@ -55,6 +55,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
         if "id" not in message:
             return None
         results = {
+            "ping": dict,
             "tools/list": lambda: {"tools": tools(self.server.edition), "ttlMs": 0, "cacheScope": "private"},
             "tools/call": lambda: {"content": [content(message["params"])]},
         }
