@@ -86,13 +86,35 @@ pub(super) struct Look<'l> {
     pub(super) spans: usize,
 }
 
-/// The windows of a unit, as far as they were searched.
+/// The places of a unit, as far as they were searched.
 struct Cursor {
     automaton: Arc<Automaton>,
     compiled: Option<Arc<Compiled>>,
-    /// Windows that are left, the next one last.
-    windows: Vec<Range<usize>>,
+    places: Places,
     found: Option<Found>,
+}
+
+/// Where a match can be, the next place last.
+enum Places {
+    /// Where it can begin.
+    Starts(Vec<usize>),
+    /// Ranges that can hold it.
+    Windows(Vec<Range<usize>>),
+}
+
+impl Cursor {
+    /// The cursors of a unit: matches that begin at known places are not searched for between them.
+    fn of(run: Run) -> impl Iterator<Item = Self> {
+        let Run { automaton, mut starts, windows } = run;
+        starts.sort_unstable_by(|a, b| b.cmp(a));
+        starts.dedup();
+        let mut windows = windows.merged();
+        windows.reverse();
+        let starts = (!starts.is_empty()).then_some(Places::Starts(starts));
+        let windows = (!windows.is_empty()).then_some(Places::Windows(windows));
+        let places = starts.into_iter().chain(windows);
+        places.map(move |places| Self { automaton: automaton.clone(), compiled: None, places, found: None })
+    }
 }
 
 /// What is left when the budget is spent.
@@ -100,103 +122,29 @@ struct Spent;
 
 impl Look<'_> {
     /// Calls `tell` with every match, and with `None` if the budget or the spans were spent before the end.
-    pub(super) fn search(&self, mut runs: Vec<Run>, budget: &mut usize, mut tell: impl FnMut(Option<Range<usize>>)) {
-        // Matches are reported from left to right: with windows to search, starts are the beginnings of windows.
-        if runs.iter().any(|run| !run.windows.is_empty()) {
-            for run in &mut runs {
-                for start in std::mem::take(&mut run.starts) {
-                    run.windows.add(start..start.saturating_add(self.rule.reach).min(self.text.len()));
-                }
-            }
-        }
-        let reported = self.look_at_starts(&mut runs, budget, &mut tell);
-        let cursors = runs.into_iter().map(|run| {
-            let mut windows = run.windows.merged();
-            windows.reverse();
-            Cursor { compiled: None, automaton: run.automaton, windows, found: None }
-        });
-        let cursors: Vec<Cursor> = cursors.filter(|cursor| !cursor.windows.is_empty()).collect();
-        if !cursors.is_empty() && self.look_in_windows(cursors, &reported, budget, &mut tell).is_err() {
+    pub(super) fn search(&self, runs: Vec<Run>, budget: &mut usize, mut tell: impl FnMut(Option<Range<usize>>)) {
+        let cursors = runs.into_iter().flat_map(Cursor::of).collect();
+        if self.follow(cursors, budget, &mut tell).is_err() {
             tell(None);
         }
     }
 
-    /// Runs the regexes at single places. What is left when the budget is spent is added to the windows.
-    fn look_at_starts(
-        &self,
-        runs: &mut [Run],
-        budget: &mut usize,
-        tell: &mut impl FnMut(Option<Range<usize>>),
-    ) -> Vec<Range<usize>> {
-        let mut reported = Vec::new();
-        let mut starts: Vec<(usize, usize)> = Vec::new();
-        for (at, run) in runs.iter_mut().enumerate() {
-            starts.extend(std::mem::take(&mut run.starts).into_iter().map(|start| (start, at)));
-        }
-        starts.sort_unstable();
-        starts.dedup();
-        let mut done = 0;
-        for of_start in starts.chunk_by(|a, b| a.0 == b.0) {
-            let mut best: Option<Found> = None;
-            for (start, at) in of_start {
-                let Some(run) = runs.get_mut(*at).filter(|_| *start >= done) else { continue };
-                match self.at(*start, &run.automaton, budget) {
-                    Ok(Some(found)) if best.as_ref().is_none_or(|best| found.source < best.source) => best = Some(found),
-                    Ok(_) => {}
-                    Err(stop) => run.windows.add(*start..stop),
-                }
-            }
-            if let Some(found) = best.filter(|found| self.admits(found)) {
-                done = found.span.end;
-                let span = whole_characters(self.text, found.span);
-                reported.push(span.clone());
-                tell(Some(span));
-            }
-        }
-        reported
-    }
-
-    /// The match at a place.
-    ///
-    /// # Errors
-    /// How far it has not been looked for, because the budget is spent.
-    fn at(&self, start: usize, automaton: &Arc<Automaton>, budget: &mut usize) -> Result<Option<Found>, usize> {
-        let mut stop = start.saturating_add(PIECE_BYTES).min(self.text.len());
-        loop {
-            let Some(compiled) = automaton.get().filter(|_| *budget > 0) else { return Err(stop) };
-            let found = compiled.find(automaton, self.text.as_bytes(), start..stop, true);
-            *budget = budget.saturating_sub(found.as_ref().map_or(0, |found| found.span.len()).saturating_add(SEARCH_BYTES));
-            match found {
-                // It may run on: look again, further.
-                Some(found) if found.span.end == stop && stop < self.text.len() => {
-                    stop = stop.saturating_add(found.span.len()).min(self.text.len());
-                }
-                found => return Ok(found),
-            }
-        }
-    }
-
-    /// Whether a match counts: it is not longer than the gaps of its regex allow, and a keyword is near.
-    fn admits(&self, found: &Found) -> bool {
-        self.fits(found) && self.is_near(found)
-    }
-
+    /// Whether it is not longer than the gaps of its regex allow.
     fn fits(&self, found: &Found) -> bool {
         self.rule.longest.is_none_or(|longest| found.span.len() <= longest)
     }
 
+    /// Whether a keyword is near.
     fn is_near(&self, found: &Found) -> bool {
         let around = || widen(found.span.clone(), self.rule.reach, self.text.len());
         let part = || self.text.as_bytes().get(around()).unwrap_or_default();
         self.rule.near.as_ref().is_none_or(|near| near.stands_in(part()))
     }
 
-    /// Runs the regexes in their windows: each match that begins first, and of those that begin together the one of the
-    /// regex that comes first.
-    fn look_in_windows(
+    /// Tells of each match that begins first, and of those that begin together of the one of the regex that comes first.
+    fn follow(
         &self,
         mut cursors: Vec<Cursor>,
-        reported: &[Range<usize>],
         budget: &mut usize,
         tell: &mut impl FnMut(Option<Range<usize>>),
     ) -> Result<(), Spent> {
@@ -209,31 +157,80 @@ impl Look<'_> {
             }
             cursors.retain(|cursor| cursor.found.is_some());
             let first = |cursor: &&Cursor| cursor.found.as_ref().map(|found| (found.span.start, found.source));
-            let Some(found) = cursors.iter().min_by_key(first).and_then(|cursor| cursor.found.clone()) else { return Ok(()) };
-            if spans == self.spans {
-                return Err(Spent);
+            let Some(first) = cursors.iter().min_by_key(first) else { return Ok(()) };
+            if matches!(first.places, Places::Windows(_)) {
+                if spans == self.spans {
+                    return Err(Spent);
+                }
+                spans += 1;
             }
-            spans += 1;
-            at = found.span.end.max(found.span.start.saturating_add(1));
-            let span = whole_characters(self.text, found.span);
-            if !reported.contains(&span) {
-                tell(Some(span));
-            }
+            let Some(Found { span, .. }) = first.found.clone() else { return Ok(()) };
+            at = span.end.max(span.start.saturating_add(1));
+            tell(Some(whole_characters(self.text, span)));
         }
     }
 
     /// The next match of a unit that counts and does not begin before `least`.
     fn next(&self, cursor: &mut Cursor, least: usize, budget: &mut usize) -> Result<Option<Found>, Spent> {
-        while let Some(Range { start, end }) = cursor.windows.pop() {
+        let Cursor { automaton, compiled, places, .. } = cursor;
+        if compiled.is_none() {
+            *compiled = automaton.get();
+        }
+        let compiled = compiled.as_ref().ok_or(Spent)?;
+        match places {
+            Places::Starts(starts) => self.next_start(starts, least, (automaton, compiled), budget),
+            Places::Windows(windows) => self.next_in(windows, least, (automaton, compiled), budget),
+        }
+    }
+
+    fn next_start(
+        &self,
+        starts: &mut Vec<usize>,
+        least: usize,
+        (automaton, compiled): (&Automaton, &Compiled),
+        budget: &mut usize,
+    ) -> Result<Option<Found>, Spent> {
+        while let Some(start) = starts.pop() {
+            if start < least {
+                continue;
+            }
+            let mut stop = start.saturating_add(PIECE_BYTES).min(self.text.len());
+            let found = loop {
+                if *budget == 0 {
+                    return Err(Spent);
+                }
+                let found = compiled.find(automaton, self.text.as_bytes(), start..stop, true);
+                *budget = budget.saturating_sub(found.as_ref().map_or(0, |found| found.span.len()).saturating_add(SEARCH_BYTES));
+                match found {
+                    // It may run on: look again, further.
+                    Some(found) if found.span.end == stop && stop < self.text.len() => {
+                        stop = stop.saturating_add(found.span.len()).min(self.text.len());
+                    }
+                    found => break found,
+                }
+            };
+            if let Some(found) = found.filter(|found| self.fits(found) && self.is_near(found)) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_in(
+        &self,
+        windows: &mut Vec<Range<usize>>,
+        least: usize,
+        (automaton, compiled): (&Automaton, &Compiled),
+        budget: &mut usize,
+    ) -> Result<Option<Found>, Spent> {
+        while let Some(Range { start, end }) = windows.pop() {
             let mut at = start.max(least);
             // Searched in pieces, so that no search looks much further than the match it finds.
             let mut stop = end.min(at.saturating_add(PIECE_BYTES));
             while at < stop {
-                let Cursor { automaton, compiled, .. } = cursor;
-                if compiled.is_none() {
-                    *compiled = automaton.get();
+                if *budget == 0 {
+                    return Err(Spent);
                 }
-                let Some(compiled) = compiled.as_ref().filter(|_| *budget > 0) else { return Err(Spent) };
                 let found = compiled.find(automaton, self.text.as_bytes(), at..stop, false);
                 let looked = found.as_ref().map_or(stop, |found| found.span.end) - at;
                 *budget = budget.saturating_sub(looked.saturating_add(SEARCH_BYTES));
@@ -250,7 +247,7 @@ impl Look<'_> {
                     Some(found) if !self.is_near(&found) => found.span.end.max(at.saturating_add(1)),
                     Some(found) => {
                         // Another unit's match may come first and end within this one: then it is searched for again.
-                        cursor.windows.push(found.span.start.saturating_add(1)..end);
+                        windows.push(found.span.start.saturating_add(1)..end);
                         return Ok(Some(found));
                     }
                 };

@@ -15,10 +15,6 @@ impl Windows {
         self.0.push(window);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// In order, and none that touches another.
     pub(super) fn merged(mut self) -> Vec<Range<usize>> {
         self.0.sort_unstable_by_key(|window| window.start);
