@@ -27,11 +27,10 @@ const LONG_BYTES: usize = 6;
 const SHORT_BYTES: usize = 3;
 /// Parts of a branch that a literal can cross.
 const PARTS: usize = 10;
-/// What each occurrence of a needle costs, in bytes that a regex looks at: where the match begins there, and elsewhere.
-const ANCHORED_COST: usize = 64;
-const WINDOW_COST: usize = 224;
-/// How far before a needle its match may begin, as far as the cost goes.
-const BACK_COST: usize = 160;
+/// What a search costs, in bytes that a regex looks at. Where matches begin with the needle, it hardly costs more.
+const SEARCH_COST: usize = 128;
+/// How far a match may reach before or after a needle, as far as the cost goes.
+const REACH_COST: usize = 320;
 
 /// One of the alternatives of a regex.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,9 +119,10 @@ fn branch(hir: &Hir) -> Branch {
             continue;
         }
         let sets = sets(parts.get(at..).unwrap_or_default());
-        let best = sets.into_iter().map(|set| before.needles(set, part)).min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let best =
+            sets.into_iter().map(|set| before.needles(set, part)).min_by(|a, b| cost(a, extent).total_cmp(&cost(b, extent)));
         if let Some(best) = best {
-            let cost = cost(&best);
+            let cost = cost(&best, extent);
             if cost < least {
                 (needles, least) = (best, cost);
             }
@@ -247,15 +247,21 @@ fn word(literal: &[u8]) -> Option<Vec<u8>> {
     Some(folded(whole.as_bytes())).filter(|word| word.len() >= SHORT_BYTES)
 }
 
-/// What searching for needles costs in ordinary text, in bytes looked at for each byte of it.
-fn cost(needles: &Needles) -> f64 {
-    let each = if needles.first { ANCHORED_COST } else { WINDOW_COST + needles.back.unwrap_or(BACK_COST).min(BACK_COST) };
-    grams::frequency(&needles.words) * f64::from(u32::try_from(each).unwrap_or(u32::MAX))
+/// What searching for needles costs in ordinary text, in bytes looked at for each byte of it. All of a window around a needle is
+/// looked at: `extent` is the length of the longest match.
+fn cost(needles: &Needles, extent: Option<usize>) -> f64 {
+    let reach = |length: Option<usize>| length.unwrap_or(REACH_COST).min(REACH_COST);
+    let each = if needles.first { SEARCH_COST } else { SEARCH_COST + reach(needles.back) + reach(extent) };
+    cost_of_each(&needles.words, each)
 }
 
 /// The cost of keywords that may stand anywhere near a match.
 pub(super) fn cost_of_keywords(words: &WordList) -> f64 {
-    grams::frequency(words) * f64::from(u32::try_from(WINDOW_COST + BACK_COST).unwrap_or(u32::MAX))
+    cost_of_each(words, SEARCH_COST + 2 * REACH_COST)
+}
+
+fn cost_of_each(words: &WordList, bytes: usize) -> f64 {
+    grams::frequency(words) * f64::from(u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
 /// The regex with one blank in place of any white space, however much.
