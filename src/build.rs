@@ -21,6 +21,7 @@ mod detect {
     }
 
     pub(crate) mod search {
+        mod entry;
         mod filter;
         mod folded;
         mod grams;

@@ -2,6 +2,7 @@
 
 mod automaton;
 mod engine;
+mod entry;
 mod filter;
 mod folded;
 mod grams;

@@ -2,13 +2,15 @@
 //!
 //! Of each word, the rarest run of four bytes is looked for, by one bit for each hash of four bytes: 32 kB that stay in the
 //! nearest cache, and no step that waits for the one before. Where a bit is set, the same is asked of the run with the byte that
-//! follows it, and the words with those five bytes are compared, eight bytes at a time. An automaton over the same words takes megabytes and misses the cache at nearly every byte. (The idea is
-//! Wu and Manber's, 1994, with their blocks of letters but without shifts, which many words make short.)
+//! follows it, then of up to eight bytes, and only then are words compared. An automaton over the same words takes megabytes and
+//! misses the cache at nearly every byte. (The idea is Wu and Manber's, 1994, with their blocks of letters but without shifts, which
+//! many words make short.)
 
 use std::borrow::Cow;
 
 use memchr::memmem::Finder;
 
+use super::entry::{ENTRY_BYTES, Entry, KEY_BYTES, KeyFilter, Shapes};
 use super::filter::{Bits, Filter, HASH_BITS, hash, long_hash, may_hold, set};
 use super::folded::{Folded, PAD};
 use super::grams::{self, GRAM_BYTES};
@@ -33,9 +35,6 @@ const BEYOND_ASCII: i32 = 16 * BIT;
 /// How far a run that other words have already is preferred: it costs a comparison, but no further place in texts.
 const SHARED: i32 = 2 * BIT;
 
-/// Bytes of an entry as it is written.
-const ENTRY_BYTES: usize = 16;
-
 /// The words. A blank in them is any white space, as much as there is.
 pub(crate) struct Words {
     /// The words one after the other, in the order of their indices.
@@ -50,24 +49,13 @@ pub(crate) struct Words {
     /// Where the entries of each bucket begin, and where the last end.
     buckets: Vec<u32>,
     bucket_bits: u32,
+    /// What of a text is compared with the entries of each bucket.
+    shapes: Vec<Shapes>,
+    keys: KeyFilter,
     threes: ShortWords<3>,
     fours: ShortWords<4>,
     /// Words of two bytes, each of which takes a pass of its own. Shorter ones are not found.
     pairs: Vec<(Finder<'static>, usize)>,
-}
-
-/// A word that is looked for by some of its bytes. Small: there are tens of thousands.
-#[derive(Clone, Copy)]
-struct Entry {
-    /// Up to eight bytes of the word.
-    key: u64,
-    word: u32,
-    /// Where in the word its run of four bytes begins.
-    gram: u16,
-    /// How far before the run the bytes of the key begin.
-    before: u8,
-    /// How many bits of the key do not count.
-    unused_bits: u8,
 }
 
 /// A word in a text, by places in the folded text with its padding.
@@ -89,6 +77,8 @@ impl Words {
             entries: Vec::new(),
             buckets: Vec::new(),
             bucket_bits: MOST_BUCKET_BITS,
+            shapes: Vec::new(),
+            keys: KeyFilter::new(),
             threes: ShortWords::new(),
             fours: ShortWords::new(),
             pairs: Vec::new(),
@@ -140,6 +130,7 @@ impl Words {
         made.threes.sort();
         made.fours.sort();
         made.order();
+        made.note_keys();
         made
     }
 
@@ -150,12 +141,7 @@ impl Words {
         out.numbers(&self.starts);
         [&self.ascii, &self.all].into_iter().for_each(|filter| filter.write(out));
         out.number(self.entries.len());
-        for Entry { key, word, gram, before, unused_bits } in &self.entries {
-            out.long(*key);
-            out.number(*word as usize);
-            out.0.extend(gram.to_le_bytes());
-            out.0.extend([*before, *unused_bits]);
-        }
+        self.entries.iter().for_each(|entry| entry.write(out));
         out.numbers(&self.buckets);
         self.threes.write(out);
         self.fours.write(out);
@@ -174,7 +160,10 @@ impl Words {
         let buckets: Vec<u32> = from.numbers()?.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
         let bucket_bits = buckets.len().checked_sub(1)?.checked_ilog2()?;
         let (threes, fours) = (ShortWords::read(from)?, ShortWords::read(from)?);
-        let mut made = Self { bytes, starts, ascii, all, entries, buckets, bucket_bits, threes, fours, pairs: Vec::new() };
+        let (shapes, keys) = (Vec::new(), KeyFilter::new());
+        let mut made =
+            Self { bytes, starts, ascii, all, entries, buckets, bucket_bits, shapes, keys, threes, fours, pairs: Vec::new() };
+        made.note_keys();
         for _ in 0..from.number()? {
             let word = from.number()?;
             let finder = Finder::new(made.word(word)).into_owned();
@@ -198,6 +187,16 @@ impl Words {
             run.map_or(0, |[a, b, c, d, next]| self.bucket_of(long_hash([*a, *b, *c, *d], *next)))
         };
         (self.buckets, self.entries) = grouped(&self.entries, 1 << self.bucket_bits, bucket);
+    }
+
+    /// Notes what the entries of each bucket are compared with.
+    fn note_keys(&mut self) {
+        let of_bucket = |bounds: &[u32]| match bounds {
+            [start, end] => self.entries.get(*start as usize..*end as usize).unwrap_or_default(),
+            _ => &[],
+        };
+        self.shapes = self.buckets.windows(2).map(|bounds| of_bucket(bounds).iter().map(Entry::shape).collect()).collect();
+        self.entries.iter().for_each(|entry| self.keys.add(entry.key));
     }
 
     /// A word of three bytes is found by every run of four that begins with it.
@@ -250,21 +249,20 @@ impl Words {
 
     /// Calls `hit` for the words whose run, with the byte that follows it, is at `at` and has this hash.
     fn compare(&self, padded: &[u8], at: usize, long_hash: usize, hit: &mut impl FnMut(Hit)) {
-        for entry in self.entries(long_hash) {
-            let Some(start) = at.checked_sub(usize::from(entry.gram)) else { continue };
-            let Some(bytes) = padded.get(at - usize::from(entry.before)..).and_then(<[u8]>::first_chunk) else { continue };
-            if u64::from_le_bytes(*bytes) << entry.unused_bits != entry.key {
-                continue;
-            }
-            let word = self.word(entry.word);
-            if entry.unused_bits > 0 || word.len() == 8 || padded.get(start..start + word.len()) == Some(word) {
-                hit(Hit { word: entry.word as usize, start, end: start + word.len() });
+        let bucket = self.bucket_of(long_hash);
+        for shape in self.shapes.get(bucket).copied().unwrap_or_default().all() {
+            let Some(key) = shape.key(padded, at).filter(|key| self.keys.may_hold(*key)) else { continue };
+            for entry in self.entries(bucket).iter().filter(|entry| entry.key == key && entry.shape() == shape) {
+                let Some(start) = at.checked_sub(usize::from(entry.gram)) else { continue };
+                let word = self.word(entry.word);
+                if word.len() <= KEY_BYTES || padded.get(start..start + word.len()) == Some(word) {
+                    hit(Hit { word: entry.word as usize, start, end: start + word.len() });
+                }
             }
         }
     }
 
-    fn entries(&self, hash: usize) -> &[Entry] {
-        let bucket = self.bucket_of(hash);
+    fn entries(&self, bucket: usize) -> &[Entry] {
         let bounds = self.buckets.get(bucket).zip(self.buckets.get(bucket + 1));
         bounds.and_then(|(start, end)| self.entries.get(*start as usize..*end as usize)).unwrap_or_default()
     }
@@ -277,30 +275,6 @@ impl Words {
         let index = index as usize;
         let bounds = self.starts.get(index).zip(self.starts.get(index + 1));
         bounds.and_then(|(start, end)| self.bytes.get(*start as usize..*end as usize)).unwrap_or_default()
-    }
-}
-
-impl Entry {
-    fn read(bytes: &[u8; ENTRY_BYTES]) -> Self {
-        let [k0, k1, k2, k3, k4, k5, k6, k7, w0, w1, w2, w3, g0, g1, before, unused_bits] = *bytes;
-        Self {
-            key: u64::from_le_bytes([k0, k1, k2, k3, k4, k5, k6, k7]),
-            word: u32::from_le_bytes([w0, w1, w2, w3]),
-            gram: u16::from_le_bytes([g0, g1]),
-            before,
-            unused_bits,
-        }
-    }
-
-    fn new(word: &[u8], index: u32, gram: usize) -> Self {
-        let from = gram.min(word.len().saturating_sub(8));
-        let part = word.get(from..).unwrap_or_default();
-        let mut key = [0; 8];
-        key.iter_mut().zip(part).for_each(|(key, b)| *key = *b);
-        let unused_bits = u8::try_from(8 * 8_usize.saturating_sub(part.len())).unwrap_or_default();
-        let before = u8::try_from(gram - from).unwrap_or_default();
-        let gram = u16::try_from(gram).unwrap_or(u16::MAX);
-        Self { key: u64::from_le_bytes(key) << unused_bits, word: index, gram, before, unused_bits }
     }
 }
 

@@ -1,0 +1,148 @@
+//! Words that are looked for by some of their bytes.
+
+use super::filter::{Bits, HASH_BITS, may_hold, set};
+use crate::detect::prepared::Writer;
+
+/// Bytes of an entry as it is written.
+pub(super) const ENTRY_BYTES: usize = 16;
+/// Most bytes of a key.
+pub(super) const KEY_BYTES: usize = 8;
+/// 2^64 divided by the golden ratio.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A word that is looked for by some of its bytes. Small: there are tens of thousands.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    /// Up to eight bytes of the word.
+    pub(super) key: u64,
+    pub(super) word: u32,
+    /// Where in the word its run of four bytes begins.
+    pub(super) gram: u16,
+    shape: Shape,
+}
+
+impl Entry {
+    /// Of a word whose run begins at `gram`.
+    pub(super) fn new(word: &[u8], index: u32, gram: usize) -> Self {
+        let from = gram.min(word.len().saturating_sub(KEY_BYTES));
+        let part = word.get(from..).unwrap_or_default();
+        let mut key = [0; KEY_BYTES];
+        key.iter_mut().zip(part).for_each(|(key, b)| *key = *b);
+        let unused_bits = u8::try_from(8 * KEY_BYTES.saturating_sub(part.len())).unwrap_or_default();
+        let before = u8::try_from(gram - from).unwrap_or_default();
+        let gram = u16::try_from(gram).unwrap_or(u16::MAX);
+        Self { key: u64::from_le_bytes(key) << unused_bits, word: index, gram, shape: Shape { before, unused_bits } }
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    #[allow(dead_code, reason = "the build writes what the gateway reads")]
+    pub(super) fn write(&self, out: &mut Writer) {
+        out.long(self.key);
+        out.number(self.word as usize);
+        out.0.extend(self.gram.to_le_bytes());
+        out.0.extend([self.shape.before, self.shape.unused_bits]);
+    }
+
+    pub(super) fn read(bytes: &[u8; ENTRY_BYTES]) -> Self {
+        let [k0, k1, k2, k3, k4, k5, k6, k7, w0, w1, w2, w3, g0, g1, before, unused_bits] = *bytes;
+        Self {
+            key: u64::from_le_bytes([k0, k1, k2, k3, k4, k5, k6, k7]),
+            word: u32::from_le_bytes([w0, w1, w2, w3]),
+            gram: u16::from_le_bytes([g0, g1]),
+            shape: Shape { before, unused_bits },
+        }
+    }
+}
+
+/// Which bytes around a run are compared with a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// How far before the run the bytes of the key begin: three bytes at most, as a run and the byte that follows it are five.
+    before: u8,
+    /// How many bits of the key do not count: a multiple of eight, 24 at most.
+    unused_bits: u8,
+}
+
+impl Shape {
+    /// The key that an entry of this shape has if its word is in a padded text with its run at `at`.
+    #[inline]
+    pub(super) fn key(self, padded: &[u8], at: usize) -> Option<u64> {
+        let bytes = padded.get(at - usize::from(self.before)..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*bytes) << self.unused_bits)
+    }
+}
+
+/// The shapes of some entries: a bit for each.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Shapes(u16);
+
+impl FromIterator<Shape> for Shapes {
+    fn from_iter<I: IntoIterator<Item = Shape>>(shapes: I) -> Self {
+        let bit = |shape: Shape| 1 << (shape.before & 3 | (shape.unused_bits / 8 & 3) << 2);
+        Self(shapes.into_iter().fold(0, |all, shape| all | bit(shape)))
+    }
+}
+
+impl Shapes {
+    /// All of them.
+    #[inline]
+    pub(super) fn all(self) -> impl Iterator<Item = Shape> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let bit = u8::try_from(left.trailing_zeros()).unwrap_or_default();
+            (left != 0).then(|| {
+                left &= left - 1;
+                Shape { before: bit & 3, unused_bits: (bit >> 2) * 8 }
+            })
+        })
+    }
+}
+
+/// Which keys there are, by one bit for each hash.
+pub(super) struct KeyFilter(Box<Bits>);
+
+impl KeyFilter {
+    pub(super) fn new() -> Self {
+        Self(Box::new([0; (1 << HASH_BITS) / 64]))
+    }
+
+    pub(super) fn add(&mut self, key: u64) {
+        set(&mut self.0, key_hash(key));
+    }
+
+    #[inline]
+    pub(super) fn may_hold(&self, key: u64) -> bool {
+        may_hold(&self.0, key_hash(key))
+    }
+}
+
+#[inline]
+fn key_hash(key: u64) -> usize {
+    (key.wrapping_mul(SPREAD) >> (u64::BITS - HASH_BITS)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_is_found_around_the_run() {
+        for word in ["abcde", "abcdef", "abcdefg", "abcdefgh", "abcdefghijk"] {
+            for gram in 0..=word.len() - 5 {
+                let entry = Entry::new(word.as_bytes(), 0, gram);
+                let padded = format!("--------{word}--------");
+                let at = 8 + gram;
+                assert_eq!(entry.shape().key(padded.as_bytes(), at), Some(entry.key), "{word} {gram}");
+                let shapes: Shapes = [entry.shape()].into_iter().collect();
+                assert!(shapes.all().eq([entry.shape()]), "{word} {gram}");
+                let mut keys = KeyFilter::new();
+                assert!(!keys.may_hold(entry.key));
+                keys.add(entry.key);
+                assert!(keys.may_hold(entry.key));
+            }
+        }
+    }
+}
