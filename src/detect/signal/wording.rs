@@ -27,8 +27,7 @@ const TABLE_BITS: u32 = 20;
 const WINDOW_BYTES: usize = 300;
 /// Maximum number of sentences in a window.
 const WINDOW_SENTENCES: usize = 40;
-/// Characters that are frequent in code and data, and their maximum percentage in prose.
-const SYMBOLS: &str = "\"#$%&'()*+:;<=>@[\\]^_`{|}~";
+/// Maximum percentage of symbols in prose.
 const SYMBOLS_PER_100: usize = 8;
 /// Tables and code repeat words. A text with at least this many words is prose only if this percentage of them is distinct.
 const REPEATING_WORDS: usize = 8;
@@ -103,7 +102,7 @@ impl Model {
             let next = at + letter.len_utf8();
             let kind = kind(letter);
             if kind == Kind::Other {
-                if ends_sentence(letter, char_at(text, next), at - line_start) {
+                if ends_sentence(letter, || char_at(text, next), at - line_start) {
                     found.add(sentence.take());
                 }
                 if letter == '\n' {
@@ -160,11 +159,9 @@ impl Sentence {
         let Word { whole, stem, .. } = *word;
         let [last, second, third] = self.before;
         let pair = second.wrapping_mul(0x27d4_eb2f) ^ last;
-        for (a, b, tag) in
-            [(whole, 0, 1), (stem, 0, 2), (stem, last, 3), (stem, second, 4), (stem, third, 5), (stem, pair, 6), (whole, last, 7)]
-        {
-            self.sum += i32::from(self.weights.get(slot(a, b, tag)).map_or(0, |weight| weight.cast_signed()));
-        }
+        let weight = |a, b, tag| i32::from(self.weights.get(slot(a, b, tag)).map_or(0, |weight| weight.cast_signed()));
+        self.sum += weight(whole, 0, 1) + weight(stem, 0, 2) + weight(stem, last, 3) + weight(stem, second, 4);
+        self.sum += weight(stem, third, 5) + weight(stem, pair, 6) + weight(whole, last, 7);
         self.words += 1;
         self.before = [stem, last, second];
     }
@@ -183,9 +180,14 @@ fn slot(a: u32, b: u32, tag: u32) -> usize {
     (hash.wrapping_mul(0x2c1b_3c6d) >> (u32::BITS - TABLE_BITS)) as usize
 }
 
+/// Whether a byte is a character that is frequent in code and data.
+const fn is_symbol(byte: u8) -> bool {
+    byte.is_ascii_punctuation() && !matches!(byte, b'!' | b',' | b'-' | b'.' | b'/' | b'?')
+}
+
 /// Whether a window is prose rather than code or a table. Other windows are not reported.
 fn is_prose(text: &str) -> bool {
-    let symbols = text.chars().filter(|letter| SYMBOLS.contains(*letter)).count();
+    let symbols = text.bytes().filter(|byte| is_symbol(*byte)).count();
     let mut words = Vec::new();
     let mut before = BEFORE;
     let mut at = 0;

@@ -18,9 +18,17 @@ pub(super) enum Kind {
 }
 
 /// Uses fixed ranges of code points, so that training and gate agree regardless of their versions of Unicode.
+#[inline]
 pub(super) fn kind(letter: char) -> Kind {
+    match u8::try_from(letter) {
+        Ok(byte) if byte.is_ascii_alphanumeric() => Kind::Letter,
+        Ok(byte) if byte.is_ascii() => Kind::Other,
+        _ => kind_beyond_ascii(letter),
+    }
+}
+
+fn kind_beyond_ascii(letter: char) -> Kind {
     match letter {
-        '0'..='9' | 'A'..='Z' | 'a'..='z' => Kind::Letter,
         '\0'..'\u{c0}' | '\u{d7}' | '\u{f7}' => Kind::Other,
         // Thai and Lao, Burmese, Khmer, kana, Han.
         '\u{e00}'..='\u{eff}'
@@ -50,14 +58,15 @@ pub(super) fn kind(letter: char) -> Kind {
 /// Shorter lines are not lines of a paragraph.
 const PARAGRAPH_LINE_BYTES: usize = 40;
 
-/// Whether a sentence ends with this character, followed by `next`; `line_bytes` is the length of the line up to it. A line
+/// Whether a sentence ends with this character, which `next` follows; `line_bytes` is the length of the line up to it. A line
 /// break before a letter does not end a sentence if it may be inside a paragraph.
-pub(super) fn ends_sentence(letter: char, next: Option<char>, line_bytes: usize) -> bool {
+#[inline]
+pub(super) fn ends_sentence(letter: char, next: impl FnOnce() -> Option<char>, line_bytes: usize) -> bool {
     match letter {
         '!' | '?' | '。' | '！' | '？' | '؟' | '।' => true,
-        '.' => next.is_none_or(|next| matches!(next, ' ' | '\t' | '\r' | '\n')),
+        '.' => next().is_none_or(|next| matches!(next, ' ' | '\t' | '\r' | '\n')),
         '\n' if line_bytes < PARAGRAPH_LINE_BYTES => true,
-        '\n' => next.is_none_or(|next| kind(next) == Kind::Other),
+        '\n' => next().is_none_or(|next| kind(next) == Kind::Other),
         _ => false,
     }
 }
@@ -76,13 +85,24 @@ impl Hash {
     }
 }
 
-/// The lower case of an ASCII letter or digit.
-fn ascii_lower(byte: u8) -> Option<u8> {
-    match byte {
-        b'a'..=b'z' | b'0'..=b'9' => Some(byte),
-        b'A'..=b'Z' => Some(byte | 0x20),
-        _ => None,
+/// The lower case of each ASCII letter and digit; zero for other bytes.
+#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
+const LOWER: [u8; 256] = {
+    let mut lower = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        if (byte as u8).is_ascii_alphanumeric() {
+            lower[byte] = (byte as u8).to_ascii_lowercase();
+        }
+        byte += 1;
     }
+    lower
+};
+
+/// The lower case of an ASCII letter or digit.
+#[inline]
+fn ascii_lower(byte: u8) -> Option<u8> {
+    LOWER.get(usize::from(byte)).copied().filter(|lower| *lower != 0)
 }
 
 /// A word of a text.
@@ -98,9 +118,12 @@ impl Word {
         let rest = text.as_bytes().get(start..).unwrap_or_default();
         let mut hasher = WordHasher::of_ascii(rest.iter().map_while(|byte| ascii_lower(*byte)));
         let mut end = start + hasher.chars;
-        while let Some(letter) = char_at(text, end).filter(|letter| kind(*letter) == Kind::Letter) {
-            hasher.push(letter);
-            end += letter.len_utf8();
+        // Most words end here, before a byte that was just looked at.
+        if rest.get(hasher.chars).is_some_and(|byte| !byte.is_ascii()) {
+            while let Some(letter) = char_at(text, end).filter(|letter| kind(*letter) == Kind::Letter) {
+                hasher.push(letter);
+                end += letter.len_utf8();
+            }
         }
         hasher.finish(start..end)
     }
@@ -126,18 +149,19 @@ struct WordHasher {
 impl WordHasher {
     /// A word that starts with these letters and digits. Most words have no others; the state stays in registers here.
     fn of_ascii(lower: impl IntoIterator<Item = u8>) -> Self {
-        let mut whole = Hash::EMPTY;
-        let mut stem = Hash::EMPTY;
-        let mut chars = 0;
-        let mut greatest = 0;
-        for byte in lower {
+        let mut lower = lower.into_iter().fuse();
+        let (mut whole, mut chars, mut greatest) = (Hash::EMPTY, 0, 0);
+        let mut add = |byte: u8| {
             whole = whole.add(byte);
             greatest = byte.max(greatest);
             chars += 1;
-            if chars <= STEM_CHARS {
-                stem = whole;
-            }
+            whole
+        };
+        let mut stem = Hash::EMPTY;
+        for byte in lower.by_ref().take(STEM_CHARS) {
+            stem = add(byte);
         }
+        lower.for_each(|byte| _ = add(byte));
         Self { whole, stem, chars, lower_chars: chars, greatest }
     }
 
