@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::detect::Place;
 use crate::rules::Action;
 use crate::text::Text;
-use crate::text::invisible::strip_invisible;
+use crate::text::strip_invisible;
 
 use super::hit::Hit;
 use super::rewrite::{Cut, MARK, Outcome, Withheld, carry_out, passage, redacted, redaction_mark, removed};

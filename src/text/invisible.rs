@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::blocks::{self, BLOCK};
 use super::escape::{self, Kind};
 use super::unicode::invisible;
 
@@ -71,13 +72,20 @@ const PROSE_SPACES: usize = 4;
 /// place to its last. Emoji sequences, joiners of Persian and Indic scripts, a byte order mark at the start
 /// and the marks and isolates of right-to-left scripts are honest.
 pub fn find_invisible(raw: &str) -> Vec<(Invisible, Range<usize>)> {
-    if raw.bytes().all(|b| matches!(b, 0x09..=0x1A | 0x1C..=0x7E)) {
+    if ordinary(raw.as_bytes()) == raw.len() {
         return Vec::new();
     }
     let mut found = Search::default();
     let mut at = 0;
     let mut before = '\n';
     while let Some(rest) = raw.get(at..) {
+        if found.is_idle() {
+            let ordinary = ordinary(rest.as_bytes());
+            if let Some(last) = rest.as_bytes().get(..ordinary).and_then(<[u8]>::last) {
+                (at, before) = (at + ordinary, char::from(*last));
+                continue;
+            }
+        }
         let Some(c) = rest.chars().next() else { break };
         let width = match c {
             '\u{1b}' => found.escape(at, &escape::read(rest)),
@@ -92,29 +100,16 @@ pub fn find_invisible(raw: &str) -> Vec<(Invisible, Range<usize>)> {
     found.end(raw.len())
 }
 
-/// The text without what is unseen: invisible characters and terminal sequences. Joiners and selectors that shape the
-/// characters beside them stay, and so do soft hyphens.
-pub fn strip_invisible(raw: &str) -> String {
-    let mut out = String::with_capacity(raw.len());
-    let mut at = 0;
-    while let Some(c) = raw.get(at..).and_then(|rest| rest.chars().next()) {
-        let before = out.chars().next_back().unwrap_or(' ');
-        let shapes = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}') && !before.is_ascii() && !invisible(before);
-        let width = match c {
-            '\u{1b}' => raw.get(at..).map_or(1, |rest| escape::read(rest).length),
-            '\n' | '\t' | '\r' | '\u{ad}' => {
-                out.push(c);
-                1
-            }
-            c if c.is_control() || (invisible(c) && !shapes) => c.len_utf8(),
-            c => {
-                out.push(c);
-                c.len_utf8()
-            }
-        };
-        at += if c == '\u{ad}' { 2 } else { width };
-    }
-    out
+/// How many ordinary bytes are at the start.
+fn ordinary(bytes: &[u8]) -> usize {
+    let (whole, _) = bytes.as_chunks::<BLOCK>();
+    let whole = whole.iter().take_while(|block| !blocks::any(block, |b| !is_ordinary(b))).count() * BLOCK;
+    whole + bytes.iter().skip(whole).take_while(|b| is_ordinary(**b)).count()
+}
+
+/// Whether a byte is an ASCII character that neither hides nor is hidden by itself.
+const fn is_ordinary(byte: u8) -> bool {
+    matches!(byte, 0x09..=0x1A | 0x1C..=0x7E)
 }
 
 #[derive(Default)]
@@ -172,6 +167,11 @@ impl Search {
             Some((_, known)) => known.end = known.end.max(span.end),
             None => self.found.push((what, span)),
         }
+    }
+
+    /// Whether ordinary characters change nothing: no run of styled letters and no concealed text has begun.
+    fn is_idle(&self) -> bool {
+        self.styled.letters == 0 && !self.conceal.hides()
     }
 
     fn plain(&mut self, at: usize, c: char) -> usize {

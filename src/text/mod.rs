@@ -39,7 +39,7 @@ pub use html::Page;
 pub use quoted_mention::is_quoted_mention;
 pub use readings::{DECODED_BYTES, REJOINED, Reading, Way, looks_like};
 pub use skeleton::skeleton;
-pub use visible::visible;
+pub use visible::{strip_invisible, visible};
 
 /// A string under judgement.
 pub struct Text<'m> {

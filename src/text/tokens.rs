@@ -91,7 +91,9 @@ pub(super) fn run(text: &str, mode: &Mode, take: impl FnMut(Event<'_>)) {
     } else {
         Cow::Borrowed(text)
     };
-    let mut cutter = Cutter { text: &text, mode, at: 0, take, lower: String::new(), unclosed: Vec::new() };
+    let has = |byte| memchr(byte, text.as_bytes()).is_some();
+    let signs = Signs { references: has(b'&'), nul: has(0) };
+    let mut cutter = Cutter { text: &text, signs, mode, at: 0, take, lower: String::new(), unclosed: Vec::new() };
     while cutter.at < text.len() {
         match mode.next.take() {
             Some(content) => cutter.content(content),
@@ -102,12 +104,30 @@ pub(super) fn run(text: &str, mode: &Mode, take: impl FnMut(Event<'_>)) {
 
 struct Cutter<'t, F> {
     text: &'t str,
+    signs: Signs,
     mode: &'t Mode,
     at: usize,
     take: F,
     lower: String,
     /// Content without an end in the rest of a fragment: searching for it at each of its tags would take quadratic time.
     unclosed: Vec<Content>,
+}
+
+/// What a text has that is read otherwise than it is written. Most texts have neither.
+struct Signs {
+    /// Character references, perhaps.
+    references: bool,
+    nul: bool,
+}
+
+impl Signs {
+    fn decoded<'s>(&self, text: &'s str, in_attribute: bool) -> Cow<'s, str> {
+        if self.references { entities::read(text, in_attribute) } else { Cow::Borrowed(text) }
+    }
+
+    fn without_nul<'s>(&self, text: &'s str) -> Cow<'s, str> {
+        if self.nul { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
+    }
 }
 
 impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
@@ -121,7 +141,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
 
     fn emit_text(&mut self, to: usize) {
         let text = self.text.get(self.at..to).unwrap_or_default();
-        if self.mode.fragment && memchr(b'&', text.as_bytes()).is_some() {
+        if self.mode.fragment && self.signs.references && memchr(b'&', text.as_bytes()).is_some() {
             // Line by line, so that the place of what follows an entity is known to a line.
             for line in text.split_inclusive('\n') {
                 self.emit_part(line);
@@ -135,7 +155,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
     fn emit_part(&mut self, text: &str) {
         self.mode.at(self.at..self.at + text.len());
         self.at += text.len();
-        (self.take)(Event::Text(&entities::read(text, false)));
+        (self.take)(Event::Text(&self.signs.decoded(text, false)));
     }
 
     /// Text up to a tag, and the tag.
@@ -184,7 +204,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         let held = self.rest();
         let end = memchr(b'>', held.as_bytes()).unwrap_or(held.len());
         self.mode.at(self.at - mark..(self.at + end + 1).min(self.text.len()));
-        (self.take)(Event::Comment(&replace_nul(held.get(..end).unwrap_or_default())));
+        (self.take)(Event::Comment(&self.signs.without_nul(held.get(..end).unwrap_or_default())));
         self.at = (self.at + end + 1).min(self.text.len());
     }
 
@@ -213,7 +233,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
             inner = ["--!", "--", "-"].iter().find_map(|begun| inner.strip_suffix(begun)).unwrap_or(inner);
         }
         self.mode.at(self.at - 4..self.at + end + width);
-        (self.take)(Event::Comment(&replace_nul(inner)));
+        (self.take)(Event::Comment(&self.signs.without_nul(inner)));
         self.at += end + width;
     }
 
@@ -288,7 +308,8 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         if told {
             let end = self.at - usize::from(quoted);
             self.mode.at(end - value.len()..end);
-            (self.take)(Event::AttributeValue(&entities::read(&replace_nul(value), true)));
+            let value = self.signs.without_nul(value);
+            (self.take)(Event::AttributeValue(&self.signs.decoded(&value, true)));
         }
         Some(())
     }
@@ -325,8 +346,8 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         self.at += held.len();
         if !held.is_empty() {
             let decodes = matches!(content, Content::RcData(_));
-            let held = replace_nul(held);
-            (self.take)(Event::Text(&if decodes { entities::read(&held, false) } else { held }));
+            let held = self.signs.without_nul(held);
+            (self.take)(Event::Text(&if decodes { self.signs.decoded(&held, false) } else { held }));
         }
         if end.is_some() {
             self.at += 2;
@@ -346,12 +367,6 @@ fn lowered(name: &str, mut room: String) -> Cow<'_, str> {
 }
 
 /// With what has no place in a text made visible.
-fn replace_nul(text: &str) -> Cow<'_, str> {
-    match memchr(0, text.as_bytes()) {
-        Some(_) => Cow::Owned(text.replace('\0', "\u{fffd}")),
-        None => Cow::Borrowed(text),
-    }
-}
 
 #[cfg(test)]
 mod tests;

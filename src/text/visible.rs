@@ -1,5 +1,8 @@
 //! A stranger's text on a terminal or a page.
 
+use super::escape;
+use super::unicode::invisible;
+
 /// The text with everything that a terminal would obey, or nobody could see, as an escape that everybody can: `\u{200b}`.
 /// A line's end and a tab are `\n` and `\t`.
 pub fn visible(text: &str) -> String {
@@ -12,6 +15,31 @@ pub fn visible(text: &str) -> String {
             c if super::shows(c) => out.push(c),
             c => out.extend(c.escape_unicode()),
         }
+    }
+    out
+}
+
+/// The text without what is unseen: invisible characters and terminal sequences. Joiners and selectors that shape the
+/// characters beside them stay, and so do soft hyphens.
+pub fn strip_invisible(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    let mut at = 0;
+    while let Some(c) = raw.get(at..).and_then(|rest| rest.chars().next()) {
+        let before = out.chars().next_back().unwrap_or(' ');
+        let shapes = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}') && !before.is_ascii() && !invisible(before);
+        let width = match c {
+            '\u{1b}' => raw.get(at..).map_or(1, |rest| escape::read(rest).length),
+            '\n' | '\t' | '\r' | '\u{ad}' => {
+                out.push(c);
+                1
+            }
+            c if c.is_control() || (invisible(c) && !shapes) => c.len_utf8(),
+            c => {
+                out.push(c);
+                c.len_utf8()
+            }
+        };
+        at += if c == '\u{ad}' { 2 } else { width };
     }
     out
 }

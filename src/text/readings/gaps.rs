@@ -205,7 +205,7 @@ fn closes(bytes: &[u8], at: usize) -> bool {
 pub(super) fn tag(bytes: &[u8], at: usize) -> Option<usize> {
     let body = bytes.get(at + 1..)?;
     let name = body.first().is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'/' | b'!'));
-    let end = name.then(|| body.iter().take(PART_BYTES).position(|b| matches!(b, b'>' | b'<' | b'\n')))??;
+    let end = name.then(|| memchr::memchr3(b'>', b'<', b'\n', body.get(..PART_BYTES).unwrap_or(body)))??;
     (body.get(end) == Some(&b'>')).then_some(end + 2)
 }
 
