@@ -37,8 +37,11 @@ pub(super) fn mask(block: &Block, of_kind: impl Fn(u8) -> bool) -> u64 {
 /// The byte after each one of a block: zero after the last.
 #[inline]
 pub(super) fn followers(block: &Block) -> Block {
-    let mut followers = [0; BLOCK];
-    followers.iter_mut().zip(block.iter().skip(1)).for_each(|(to, byte)| *to = *byte);
+    let mut followers = *block;
+    followers.copy_within(1.., 0);
+    if let Some(last) = followers.last_mut() {
+        *last = 0;
+    }
     followers
 }
 

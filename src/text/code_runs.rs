@@ -36,14 +36,12 @@ pub fn code_runs(bytes: &[u8], least: usize) -> impl Iterator<Item = Range<usize
 
 /// A bit for each of the first eight blocks that has nothing but code characters.
 fn whole_blocks(bytes: &[u8]) -> u8 {
-    let codes = blocks::first(bytes).map(|byte| {
+    let codes = blocks::mask(&blocks::first(bytes), |byte| {
         let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
         let digit = byte.wrapping_sub(b'0') < 10;
-        u8::from(letter | digit | (byte == b'+') | (byte == b'/') | (byte == b'-') | (byte == b'_'))
+        letter | digit | (byte == b'+') | (byte == b'/') | (byte == b'-') | (byte == b'_')
     });
-    let (blocks, _) = codes.as_chunks::<BLOCK>();
-    let bits = blocks.iter().enumerate().map(|(at, block)| u8::from(*block == [1; BLOCK]) << at);
-    bits.fold(0, |all, bit| all | bit)
+    codes.to_le_bytes().iter().enumerate().fold(0, |all, (at, block)| all | u8::from(*block == u8::MAX) << at)
 }
 
 /// Whether a byte is a code character.

@@ -115,8 +115,8 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
     fold::find(text, facts, &mut found);
     substituted::find(text, facts, &mut found);
     if text.len() >= TOKENS_BYTES {
-        let (ciphers, respelled) = (cipher::teller(), respelled::teller());
-        let tells = |letters: &[u8]| ciphers(letters) || respelled(letters);
+        let ciphers = cipher::teller();
+        let tells = |letters: &[u8]| ciphers(letters) || respelled::tells(letters);
         let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, tells);
         spelled::find(text, &tokens, &mut found);
         cipher::find(text, &tokens, &mut found);

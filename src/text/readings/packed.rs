@@ -71,24 +71,38 @@ fn letters(stretch: &[u8]) -> (Vec<u8>, Vec<usize>) {
 /// Whether the first letters of a run are text, as they are or in rot13.
 fn begins_as_text(letters: &[u8]) -> bool {
     // Text in UTF-16 of so many letters has a zero among the first bytes.
-    let said = |letters: &[u8]| {
-        let is_long = letters.len() >= PROBE_LETTERS;
-        let may = !is_long || First::of(letters.iter().copied()).is_none_or(|first| first.has_zero() || first.may_be_text());
-        may && encoded::base64(letters).and_then(prose).is_some()
-    };
-    said(letters) || said(&letters.iter().map(rot13).collect::<Vec<u8>>())
+    let may =
+        |first: Option<First>| letters.len() < PROBE_LETTERS || first.is_none_or(|first| first.has_zero() || first.may_be_text());
+    let is_text = |letters: &[u8]| encoded::base64(letters).and_then(prose).is_some();
+    may(First::of(letters)) && is_text(letters) || may(First::turned(letters)) && is_text(&turned(letters))
 }
 
 /// The first bytes that a run says.
 struct First([u8; FIRST_LETTERS / 4 * 3]);
 
 impl First {
-    fn of(letters: impl Iterator<Item = u8>) -> Option<Self> {
+    fn of(run: &[u8]) -> Option<Self> {
+        Self::decoded(*run.first_chunk()?)
+    }
+
+    /// Of a run in rot13.
+    fn turned(run: &[u8]) -> Option<Self> {
+        Self::decoded(run.first_chunk::<FIRST_LETTERS>()?.map(|letter| rot13(&letter)))
+    }
+
+    /// Of a reversed run.
+    fn reversed(run: &[u8]) -> Option<Self> {
+        let mut letters = *run.last_chunk()?;
+        letters.reverse();
+        Self::decoded(letters)
+    }
+
+    fn decoded(letters: [u8; FIRST_LETTERS]) -> Option<Self> {
         let mut bytes = [0; FIRST_LETTERS / 4 * 3];
-        let mut sextets = letters.map(sextet);
-        for three in bytes.chunks_mut(3) {
-            let bits = (0..4).try_fold(0, |bits, _| Some(bits << 6 | u32::from(sextets.next()??)))?;
-            three.iter_mut().zip(bits.to_be_bytes().into_iter().skip(1)).for_each(|(place, byte)| *place = byte);
+        for (three, four) in bytes.as_chunks_mut::<3>().0.iter_mut().zip(letters.as_chunks::<4>().0) {
+            let [_, a, b, c] =
+                four.iter().try_fold(0, |bits, letter| Some(bits << 6 | u32::from(sextet(*letter)?)))?.to_be_bytes();
+            *three = [a, b, c];
         }
         Some(Self(bytes))
     }
@@ -108,15 +122,28 @@ impl First {
     }
 }
 
+/// The letters of base64 in the order of their values.
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// The value of each byte as a letter of base64, and [`NO_LETTER`] for other bytes.
+#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
+const VALUES: [u8; 256] = {
+    let mut values = [NO_LETTER; 256];
+    let mut value = 0;
+    while value < ALPHABET.len() {
+        values[ALPHABET[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+const NO_LETTER: u8 = 64;
+/// The values of small letters, before which are those of capitals, and of digits.
+const SMALL: Range<u8> = 26..52;
+const DIGITS: Range<u8> = 52..62;
+
+/// The value of a letter of base64.
+#[inline]
 fn sextet(letter: u8) -> Option<u8> {
-    Some(match letter {
-        b'A'..=b'Z' => letter - b'A',
-        b'a'..=b'z' => letter - b'a' + 26,
-        b'0'..=b'9' => letter - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    })
+    VALUES.get(usize::from(letter)).copied().filter(|value| *value < NO_LETTER)
 }
 
 /// What a run says as base64: as it is, reversed, or in rot13.
@@ -135,19 +162,20 @@ pub(super) fn base64(run: &[u8]) -> Option<(&'static str, String)> {
             || first.is_none_or(|first| first.may_be_text())
             || memchr::memchr_iter(zero, run).count() * LETTERS_PER_ZERO >= run.len()
     };
-    let forward = may(First::of(run.iter().copied()), b'A').then(|| decode(run)).flatten();
+    let forward = may(First::of(run), b'A').then(|| decode(run)).flatten();
     let backward = || {
-        let may = may(First::of(run.iter().rev().copied()), b'A');
+        let may = may(First::reversed(run), b'A');
         may.then(|| decode(&run.iter().rev().copied().collect::<Vec<u8>>())).flatten()
     };
-    let turned = || {
-        let may = may(First::of(run.iter().map(rot13)), b'N');
-        may.then(|| decode(&run.iter().map(rot13).collect::<Vec<u8>>())).flatten()
-    };
+    let turned = || may(First::turned(run), b'N').then(|| decode(&turned(run))).flatten();
     forward
         .map(|text| ("base64", text))
         .or_else(|| backward().map(|text| ("base64-reversed", text)))
         .or_else(|| turned().map(|text| ("base64-rot13", text)))
+}
+
+fn turned(run: &[u8]) -> Vec<u8> {
+    run.iter().map(rot13).collect()
 }
 
 const fn rot13(byte: &u8) -> u8 {
@@ -158,8 +186,9 @@ const fn rot13(byte: &u8) -> u8 {
     }
 }
 
-const fn of_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() | (byte == b'+') | (byte == b'/')
+#[inline]
+fn of_base64(byte: u8) -> bool {
+    sextet(byte).is_some()
 }
 
 /// The blocks of a text, with those around, that hold as many capitals and digits as base64 does.
@@ -181,13 +210,11 @@ fn dense(bytes: &[u8]) -> Vec<Range<usize>> {
 fn scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
     let mut stretches = Vec::new();
     let (mut start, mut end, mut letters, mut gaps, mut plain) = (part.start, part.start, 0_usize, 0_usize, 0_usize);
-    let mut last = b' ';
+    let mut last = 0;
     let within = bytes.get(part.start..part.end.min(bytes.len())).unwrap_or_default();
     for (at, b) in (part.start..).zip(within.iter().copied()) {
-        if !of_base64(b) {
-            continue;
-        }
-        let hump = last.is_ascii_lowercase() && b.is_ascii_uppercase() || b.is_ascii_digit();
+        let Some(value) = sextet(b) else { continue };
+        let hump = SMALL.contains(&last) && value < SMALL.start || DIGITS.contains(&value);
         plain = if hump { 0 } else { plain + 1 };
         if at - end > BETWEEN || plain > WORD_LETTERS {
             if letters >= SCATTERED && gaps > 0 {
@@ -201,7 +228,7 @@ fn scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
         gaps += usize::from(at > end && letters > 0);
         letters += 1;
         end = at + 1;
-        last = b;
+        last = value;
     }
     if letters >= SCATTERED && gaps > 0 {
         stretches.push(start..end);

@@ -44,16 +44,25 @@ static SPELLED: LazyLock<QuickSet<&'static str>> = LazyLock::new(|| SPELLING.int
 static OUTLINES: LazyLock<Box<[[u64; 11]; LONGEST + 1]>> = LazyLock::new(|| {
     let mut outlines = Box::new([[0; 11]; LONGEST + 1]);
     for word in cipher::TELLING.into_iter().chain(SPELLING) {
-        let Some(bit) = outline(word.as_bytes()) else { continue };
+        let (Some(first), Some(last)) = (word.bytes().next(), word.bytes().next_back()) else { continue };
+        let bit = outline(first, last);
         let bits = outlines.get_mut(word.len()).and_then(|of_length| of_length.get_mut(bit / 64));
         bits.into_iter().for_each(|bits| *bits |= 1 << (bit % 64));
     }
     outlines
 });
 
-fn outline(letters: &[u8]) -> Option<usize> {
+/// The bit of words with these letters at their ends.
+fn outline(first: u8, last: u8) -> usize {
     let number = |letter: u8| usize::from((letter | 0x20).wrapping_sub(b'a'));
-    Some(number(*letters.first()?) * 26 + number(*letters.last()?))
+    number(first) * 26 + number(last)
+}
+
+/// Whether a word of such a length and with these letters at its ends may be among [`OUTLINES`].
+fn is_outlined(length: usize, first: u8, last: u8) -> bool {
+    let bit = outline(first, last);
+    let bits = OUTLINES.get(length).and_then(|of_length| of_length.get(bit / 64));
+    bits.is_some_and(|bits| bits >> (bit % 64) & 1 == 1)
 }
 
 fn signature(letters: &[u8]) -> Option<Signature> {
@@ -98,21 +107,25 @@ fn lower(letters: &str) -> Cow<'_, str> {
 }
 
 /// Says whether letters are a telling word written otherwise, or one of the spelling alphabet.
-pub(super) fn teller() -> impl Fn(&[u8]) -> bool {
-    let outlines: &[[u64; 11]; LONGEST + 1] = &OUTLINES;
-    move |letters| {
-        let Some(bit) = outline(letters) else { return false };
-        let bits = outlines.get(letters.len()).and_then(|of_length| of_length.get(bit / 64));
-        let outlined = bits.is_some_and(|bits| bits >> (bit % 64) & 1 == 1);
-        let ay = letters.last_chunk::<2>().is_some_and(|end| end.eq_ignore_ascii_case(b"ay"));
-        (outlined || ay)
-            && std::str::from_utf8(letters)
-                .is_ok_and(|letters| outlined && (scrambled(letters).is_some() || spells(letters)) || ay && is_pig_latin(letters))
-    }
+pub(super) fn tells(letters: &[u8]) -> bool {
+    let [first, .., last] = letters else { return false };
+    let outlined = is_outlined(letters.len(), *first, *last);
+    let ay = letters.last_chunk::<2>().is_some_and(|end| end.eq_ignore_ascii_case(b"ay"));
+    (outlined || ay)
+        && std::str::from_utf8(letters)
+            .is_ok_and(|letters| outlined && (scrambled(letters).is_some() || spells(letters)) || ay && is_pig_latin(letters))
 }
 
 fn is_pig_latin(letters: &str) -> bool {
-    from_pig_latin(letters).any(|word| TELLING.contains(&*word))
+    // Words such as `gateway` are frequent in logs.
+    let Some((stem, _)) = letters.as_bytes().split_last_chunk::<2>() else { return false };
+    let ends = |by: usize| {
+        let (rest, start) = stem.split_at_checked(stem.len().checked_sub(by)?)?;
+        Some((*start.first()?, *rest.last()?))
+    };
+    let turned = (1..=4).filter_map(ends).any(|(first, last)| is_outlined(stem.len(), first, last));
+    let whole = || matches!(stem, [first, .., last, _] if is_outlined(stem.len() - 1, *first, *last));
+    (turned || whole()) && from_pig_latin(letters).any(|word| TELLING.contains(&*word))
 }
 
 pub(super) fn find(text: &str, facts: &Facts, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
@@ -257,8 +270,8 @@ mod tests {
 
     fn read(text: &str) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
-        let (ciphers, respelled) = (cipher::teller(), teller());
-        let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, |letters| ciphers(letters) || respelled(letters));
+        let ciphers = cipher::teller();
+        let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, |letters| ciphers(letters) || tells(letters));
         find(text, &Facts::of(text), &tokens, &mut found);
         found.into_iter().map(|found| (found.name, found.text)).collect()
     }

@@ -149,9 +149,9 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
             };
             for line in region.split('\n').filter(|line| cut_up(line)) {
                 let letters: String = line
-                    .chars()
-                    .filter(char::is_ascii_alphanumeric)
-                    .map(|c| as_letter(c).unwrap_or(c).to_ascii_lowercase())
+                    .bytes()
+                    .filter(u8::is_ascii_alphanumeric)
+                    .map(|byte| char::from(as_letter(byte).unwrap_or(byte).to_ascii_lowercase()))
                     .collect();
                 let (text, covered) = vocabulary::split(&letters);
                 let words = vocabulary::words_in(&text);
@@ -193,7 +193,7 @@ fn mixes(token: &str) -> bool {
     let token = trim_marks(token);
     // A `$` in front names a variable, and an `@` a person.
     let inner = token.trim_start_matches(['$', '@']);
-    token.len() <= TOKEN_BYTES && inner.chars().any(|c| as_letter(c).is_some())
+    token.len() <= TOKEN_BYTES && inner.bytes().any(|byte| as_letter(byte).is_some())
 }
 
 /// Without marks that end sentences and part columns.
@@ -201,24 +201,28 @@ fn trim_marks(token: &str) -> &str {
     token.trim_matches(['!', '|'])
 }
 
-fn as_letter(c: char) -> Option<char> {
-    Some(match c {
-        '0' => 'o',
-        '1' | '!' | '|' => '1',
-        '3' => 'e',
-        '4' | '@' => 'a',
-        '5' | '$' => 's',
-        '6' | '9' => 'g',
-        '7' => 't',
-        '8' => 'b',
+const fn as_letter(byte: u8) -> Option<u8> {
+    Some(match byte {
+        b'0' => b'o',
+        b'1' | b'!' | b'|' => b'1',
+        b'3' => b'e',
+        b'4' | b'@' => b'a',
+        b'5' | b'$' => b's',
+        b'6' | b'9' => b'g',
+        b'7' => b't',
+        b'8' => b'b',
         _ => return None,
     })
 }
 
-/// The word that a token with digits for letters reads as.
+/// The word that a token with digits for letters reads as. Logs have thousands of such tokens: they are looked up without a copy.
 fn reads_as(token: &str) -> Option<String> {
-    let letters: String = trim_marks(token).chars().map(|c| as_letter(c).unwrap_or(c).to_ascii_lowercase()).collect();
-    vocabulary::reads_as(&letters).filter(|word| word.len() >= 3).map(Cow::into_owned)
+    let token = trim_marks(token).bytes();
+    let mut room = [0; TOKEN_BYTES];
+    let letters = room.get_mut(..token.len())?;
+    letters.iter_mut().zip(token).for_each(|(to, byte)| *to = as_letter(byte).unwrap_or(byte).to_ascii_lowercase());
+    let word = vocabulary::reads_as(std::str::from_utf8(letters).ok()?)?;
+    (word.len() >= 3).then(|| word.into_owned())
 }
 
 fn unleet(text: &str) -> String {
@@ -229,10 +233,9 @@ fn unleet(text: &str) -> String {
         let token = text.get(span.clone()).unwrap_or_default();
         match reads_as(token) {
             Some(word) => out.push_str(&word),
-            None if mixes(token) => out.extend(token.chars().map(|c| match as_letter(c) {
-                Some('1') => 'i',
-                Some(letter) => letter,
-                None => c,
+            None if mixes(token) => out.extend(token.bytes().map(|byte| match as_letter(byte) {
+                Some(b'1') => 'i',
+                letter => char::from(letter.unwrap_or(byte)),
             })),
             None => out.push_str(token),
         }
