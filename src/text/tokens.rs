@@ -366,7 +366,5 @@ fn lowered(name: &str, mut room: String) -> Cow<'_, str> {
     Cow::Owned(room)
 }
 
-/// With what has no place in a text made visible.
-
 #[cfg(test)]
 mod tests;

@@ -81,7 +81,7 @@ pub(super) struct Shapes(u16);
 
 impl FromIterator<Shape> for Shapes {
     fn from_iter<I: IntoIterator<Item = Shape>>(shapes: I) -> Self {
-        let bit = |shape: Shape| 1 << (shape.before & 3 | (shape.unused_bits / 8 & 3) << 2);
+        let bit = |shape: Shape| 1 << ((shape.before & 3) | ((shape.unused_bits / 8) & 3) << 2);
         Self(shapes.into_iter().fold(0, |all, shape| all | bit(shape)))
     }
 }

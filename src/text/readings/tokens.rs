@@ -9,7 +9,7 @@ use crate::text::blocks::{self, BLOCK};
 pub(super) struct Tokens {
     /// Letters that give a cipher away.
     pub(super) telling: Vec<Range<usize>>,
-    /// With a digit in them, or a sign that can stand for a letter.
+    /// With letters, and a digit or a sign that can stand for a letter.
     pub(super) mixed: Vec<Range<usize>>,
     /// As long as several words.
     pub(super) long: Vec<Range<usize>>,
@@ -23,7 +23,7 @@ impl Tokens {
         let bytes = text.as_bytes();
         let mut tokens = Self::default();
         let mut before = None;
-        each(bytes, telling, |token, plain| {
+        each(bytes, telling, |token, letters| {
             let length = token.len();
             if length == 1 {
                 // With a sign between them and perhaps one in the place of a letter.
@@ -37,8 +37,13 @@ impl Tokens {
                     tokens.telling.push(letters);
                 }
             };
-            if plain {
-                return add(token);
+            match letters {
+                Letters::All => return add(token),
+                Letters::None => {
+                    tokens.alone += bars(bytes.get(token).unwrap_or_default());
+                    return;
+                }
+                Letters::Some => {}
             }
             let (mut from, mut mixed) = (token.start, false);
             for (byte, at) in bytes.get(token.clone()).unwrap_or_default().iter().zip(token.clone()) {
@@ -46,11 +51,10 @@ impl Tokens {
                     add(from..at);
                     from = at + 1;
                     mixed |= byte.is_ascii_digit() || matches!(byte, b'@' | b'$');
-                    // A bar parts letters, too.
-                    tokens.alone += usize::from(*byte == b'|');
                 }
             }
             add(from..token.end);
+            tokens.alone += bars(bytes.get(token.clone()).unwrap_or_default());
             if mixed {
                 tokens.mixed.push(token);
             }
@@ -59,10 +63,34 @@ impl Tokens {
     }
 }
 
-/// Every run of letters, digits and marks that can stand for letters, and whether it is letters only. Words of several letters,
-/// but fewer than `least`, are left out.
+/// How many bars a token has: they part letters, too.
+fn bars(token: &[u8]) -> usize {
+    token.iter().filter(|byte| **byte == b'|').count()
+}
+
+/// Which bytes of a token are letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Letters {
+    All,
+    Some,
+    None,
+}
+
+impl Letters {
+    /// By the letters of a token and all of it, as masks or as numbers.
+    fn of<T: Default + PartialEq>(letters: T, all: T) -> Self {
+        match letters {
+            _ if letters == all => Self::All,
+            _ if letters == T::default() => Self::None,
+            _ => Self::Some,
+        }
+    }
+}
+
+/// Every run of letters, digits and marks that can stand for letters, and which of it are letters. Words of several letters, but
+/// fewer than `least`, are left out.
 #[inline]
-fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, bool)) {
+fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, Letters)) {
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         let block = blocks::first(rest);
@@ -74,8 +102,8 @@ fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, bool)) {
         let open = any.leading_ones() as usize;
         if open == BLOCK {
             let length = rest.iter().take_while(|byte| byte.is_ascii_alphabetic() || is_other(**byte)).count();
-            let plain = rest.get(..length).is_some_and(|token| token.iter().all(u8::is_ascii_alphabetic));
-            tell(at..at + length, plain);
+            let letters = rest.iter().take(length).filter(|byte| byte.is_ascii_alphabetic()).count();
+            tell(at..at + length, Letters::of(letters, length));
             at += length;
             continue;
         }
@@ -89,8 +117,8 @@ fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, bool)) {
         for start in blocks::bits(starts) {
             let length = (any >> start).trailing_ones();
             let token = blocks::below(length) << start;
-            let (start, length) = (at + start as usize, length as usize);
-            tell(start..start + length, letters & token == token);
+            let (start, end) = (at + start as usize, at + (start + length) as usize);
+            tell(start..end, Letters::of(letters & token, token));
         }
         at += BLOCK - open;
     }
@@ -123,11 +151,12 @@ mod tests {
             for cut in 0..text.len().min(70) {
                 let Some(text) = text.get(cut..) else { continue };
                 let mut found = Vec::new();
-                each(text.as_bytes(), 4, |token, plain| found.push((text[token].to_owned(), plain)));
+                each(text.as_bytes(), 4, |token, letters| found.push((text[token].to_owned(), letters)));
                 let of_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '@' | '$' | '!' | '|');
                 let tokens = text.split(|c| !of_token(c)).filter(|token| !token.is_empty());
-                let expected = tokens.map(|token| (token.to_owned(), token.bytes().all(|b| b.is_ascii_alphabetic())));
-                let left_out = |(token, plain): &(String, bool)| *plain && (2..4).contains(&token.len());
+                let letters = |token: &str| token.bytes().filter(u8::is_ascii_alphabetic).count();
+                let expected = tokens.map(|token| (token.to_owned(), Letters::of(letters(token), token.len())));
+                let left_out = |(token, letters): &(String, Letters)| *letters == Letters::All && (2..4).contains(&token.len());
                 let expected: Vec<_> = expected.filter(|token| !left_out(token)).collect();
                 found.retain(|token| !left_out(token));
                 assert_eq!(found, expected, "{text:?}");
