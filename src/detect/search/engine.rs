@@ -22,7 +22,7 @@ use super::words::Words;
 use super::{Class, Spec, vocabulary};
 
 /// Needles that matches begin with are looked at one by one where there is at the most one for so many bytes.
-const APART_BYTES: usize = 32;
+const APART_BYTES: usize = 128;
 
 /// A rule as it is searched for, by the number under which its matches are reported.
 #[derive(Clone, Copy, Debug)]
