@@ -130,7 +130,9 @@ impl Signals {
             for (_, phrase) in wording.phrases.iter().filter(|(least, _)| score >= *least) {
                 let Some((_, intent, weight)) = self.weights.get(*phrase) else { continue };
                 let number = u32::try_from(*phrase).unwrap_or(u32::MAX);
-                events.push(Event::new(span.clone(), number, (*intent, *weight), false));
+                let mut event = Event::new(span.clone(), number, (*intent, *weight), false);
+                event.is_estimate = true;
+                events.push(event);
             }
         }
     }

@@ -25,3 +25,15 @@ fn mention_takes_off_only_so_much() {
     events.push(event(100, 0, 200));
     assert_eq!(points(events), [130]);
 }
+
+#[test]
+fn estimate_does_not_count_where_a_text_is_about_words() {
+    let estimate = || {
+        let mut event = event(100, 0, 100);
+        event.is_estimate = true;
+        event
+    };
+    assert_eq!(points(vec![estimate(), event(120, 1, 40)]), [146]);
+    assert_eq!(points(vec![estimate(), event(120, 1, 40), event(20, 2, -30)]), [116]);
+    assert_eq!(points(vec![estimate(), event(120, 1, 40), event(20, 2, -30), event(140, 2, -28)]), [-18]);
+}

@@ -12,6 +12,8 @@ const AROUND_BYTES: usize = 200;
 const PAIR: i32 = 6;
 /// The most that talk of attacks and examples around it can take off.
 const MENTION: i32 = -70;
+/// From here on a text is about the words, and the estimate of a model that only knows words does not count.
+const ABOUT_WORDS: i32 = -50;
 /// Quotation marks around what is talked of.
 const QUOTED: i32 = -15;
 /// Most signals looked at in one window.
@@ -28,6 +30,8 @@ pub(super) struct Event {
     pub(super) intent: u32,
     pub(super) weight: i32,
     pub(super) everywhere: bool,
+    /// It is an estimate by the model of wording, which does not see who speaks.
+    pub(super) is_estimate: bool,
     /// It is among the findings.
     pub(super) is_told: bool,
 }
@@ -36,7 +40,7 @@ impl Event {
     pub(super) fn new(span: Range<usize>, phrase: u32, (intent, weight): (u32, i32), everywhere: bool) -> Self {
         // No text is so long: a message is bounded far below.
         let [start, end] = [span.start, span.end].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
-        Self { start, end, phrase, intent, weight, everywhere, is_told: false }
+        Self { start, end, phrase, intent, weight, everywhere, is_estimate: false, is_told: false }
     }
 
     pub(super) fn span(&self) -> Range<usize> {
@@ -68,11 +72,15 @@ pub(super) fn windows(text: &str, events: &[Event], counts: impl Fn(&Event) -> b
         let start = first.span().start;
         let limit = start + wide;
         let mut best: Vec<(u32, i32)> = everywhere.iter().map(|event| (event.intent, event.weight)).collect();
+        let mut estimated = None;
         let mut end = start;
         let mut quoted = false;
         for event in signals.iter().skip(at).take(EVENTS).take_while(|event| event.span().start < limit) {
             end = end.max(event.span().end.min(limit.max(first.span().end)));
             quoted |= is_quoted(text, event.span().start);
+            if event.is_estimate {
+                estimated = Some(event.intent);
+            }
             match best.iter_mut().find(|(intent, _)| *intent == event.intent) {
                 Some((_, weight)) => *weight = (*weight).max(event.weight),
                 None => best.push((event.intent, event.weight)),
@@ -83,6 +91,9 @@ pub(super) fn windows(text: &str, events: &[Event], counts: impl Fn(&Event) -> b
         }
         let near = mentions.iter().skip(nearest).take(EVENTS).take_while(|mention| mention.span().start < end + AROUND_BYTES);
         let mut off = near.map(|mention| mention.weight).fold(0, i32::saturating_add);
+        if off <= ABOUT_WORDS {
+            best.retain(|(intent, _)| Some(*intent) != estimated);
+        }
         if off < 0 && quoted {
             off += QUOTED;
         }
