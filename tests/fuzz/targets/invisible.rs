@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use lychgate::text::invisible::{find_invisible, strip_invisible};
+use lychgate::text::invisible::find_invisible;
+use lychgate::text::strip_invisible;
 
 const MOST: Duration = Duration::from_secs(3);
 
