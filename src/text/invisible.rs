@@ -79,7 +79,7 @@ pub fn find_invisible(raw: &str) -> Vec<(Invisible, Range<usize>)> {
     let mut at = 0;
     let mut before = '\n';
     while let Some(rest) = raw.get(at..) {
-        if found.is_idle() {
+        if found.is_idle() && rest.bytes().next().is_some_and(is_ordinary) {
             let ordinary = ordinary(rest.as_bytes());
             if let Some(last) = rest.as_bytes().get(..ordinary).and_then(<[u8]>::last) {
                 (at, before) = (at + ordinary, char::from(*last));

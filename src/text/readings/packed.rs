@@ -122,20 +122,8 @@ impl First {
     }
 }
 
-/// The letters of base64 in the order of their values.
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/// The value of each byte as a letter of base64, and [`NO_LETTER`] for other bytes.
-#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
-const VALUES: [u8; 256] = {
-    let mut values = [NO_LETTER; 256];
-    let mut value = 0;
-    while value < ALPHABET.len() {
-        values[ALPHABET[value] as usize] = value as u8;
-        value += 1;
-    }
-    values
-};
-const NO_LETTER: u8 = 64;
+/// The value of each byte as a letter of base64.
+const VALUES: [u8; 256] = radix::digits(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
 /// The values of small letters, before which are those of capitals, and of digits.
 const SMALL: Range<u8> = 26..52;
 const DIGITS: Range<u8> = 52..62;
@@ -143,7 +131,7 @@ const DIGITS: Range<u8> = 52..62;
 /// The value of a letter of base64.
 #[inline]
 fn sextet(letter: u8) -> Option<u8> {
-    VALUES.get(usize::from(letter)).copied().filter(|value| *value < NO_LETTER)
+    radix::digit(&VALUES, letter)
 }
 
 /// What a run says as base64: as it is, reversed, or in rot13.

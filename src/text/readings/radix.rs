@@ -25,7 +25,7 @@ const NONE: u8 = u8::MAX;
 
 /// The value of each byte that is a digit.
 #[allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "done by the compiler, which would say so")]
-const fn digits(alphabet: &[u8]) -> [u8; 256] {
+pub(super) const fn digits(alphabet: &[u8]) -> [u8; 256] {
     let mut values = [NONE; 256];
     let mut digit = 0;
     while digit < alphabet.len() {
@@ -35,8 +35,10 @@ const fn digits(alphabet: &[u8]) -> [u8; 256] {
     values
 }
 
-fn digit(values: &[u8; 256], byte: u8) -> Option<u32> {
-    values.get(usize::from(byte)).filter(|value| **value != NONE).map(|value| u32::from(*value))
+/// The value of a byte, if it is a digit.
+#[inline]
+pub(super) fn digit(values: &[u8; 256], byte: u8) -> Option<u8> {
+    values.get(usize::from(byte)).copied().filter(|value| *value != NONE)
 }
 
 type Decoded = (&'static str, Range<usize>, String);
@@ -55,7 +57,7 @@ pub(super) fn base85(text: &str) -> Vec<Decoded> {
         let adobe = || may_be_text(encoded::ascii85(token.get(..PROBE_LETTERS)?)).then(|| encoded::ascii85(token))?;
         let other = |values: &[u8; 256]| {
             let decode = |part: &str| {
-                let digits: Option<Vec<u32>> = part.bytes().map(|byte| digit(values, byte)).collect();
+                let digits: Option<Vec<u32>> = part.bytes().map(|byte| digit(values, byte).map(u32::from)).collect();
                 encoded::quads(&digits?)
             };
             may_be_text(decode(token.get(..PROBE_LETTERS)?)).then(|| decode(token))?
