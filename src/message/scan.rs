@@ -296,7 +296,9 @@ impl Scanner<'_> {
 pub(super) fn unescape(inner: &str) -> String {
     let mut out = String::with_capacity(inner.len());
     let mut rest = inner;
-    while let Some((plain, escape)) = memchr::memchr(b'\\', rest.as_bytes()).and_then(|at| rest.split_at_checked(at)) {
+    // Escapes often follow each other: a long search for the next one would cost more than it saves.
+    let next = |rest: &str| if rest.starts_with('\\') { Some(0) } else { memchr::memchr(b'\\', rest.as_bytes()) };
+    while let Some((plain, escape)) = next(rest).and_then(|at| rest.split_at_checked(at)) {
         out.push_str(plain);
         let mut chars = escape.chars();
         chars.next();

@@ -9,7 +9,7 @@ use crate::detect::command::{ProgramTable, Programs};
 use crate::detect::{Cost, Detector, Match, Place};
 use crate::document::Fault;
 use crate::message::{Direction, hex};
-use crate::text::{REJOINED, Text, is_quoted_mention};
+use crate::text::{QuotedMentions, REJOINED, Text};
 
 use super::{Only, Rule, kinds};
 
@@ -124,6 +124,7 @@ impl RuleSet {
         if found.len() == before {
             return false;
         }
+        let quoted = QuotedMentions::new(text.raw());
         let (mut index, mut excused) = (0, false);
         found.retain(|hit| {
             index += 1;
@@ -132,7 +133,7 @@ impl RuleSet {
             if !rule.only.admits(place, open) {
                 return false;
             }
-            let excuses = is_excused(rule, text, hit.span.as_ref()) || open && mentioned(rule, text, hit);
+            let excuses = is_excused(rule, text, hit.span.as_ref()) || open && is_mention(rule, &quoted, hit);
             excused |= excuses;
             !excuses
         });
@@ -163,8 +164,8 @@ impl RuleSet {
 }
 
 /// Whether a rule leaves what a text about attacks quotes alone, and this is quoted so.
-fn mentioned(rule: &Rule, text: &Text<'_>, hit: &Match) -> bool {
-    rule.spares_quotes && hit.span.as_ref().is_some_and(|span| is_quoted_mention(text.raw(), span))
+fn is_mention(rule: &Rule, quoted: &QuotedMentions<'_>, hit: &Match) -> bool {
+    rule.spares_quotes && hit.span.as_ref().is_some_and(|span| quoted.hold(span))
 }
 
 /// Whether what stands around a match excuses it.

@@ -36,7 +36,7 @@ pub use code_runs::{CODE_RUN, code_runs, is_code};
 pub use facts::Facts;
 pub use glob::glob_fits;
 pub use html::Page;
-pub use quoted_mention::is_quoted_mention;
+pub use quoted_mention::QuotedMentions;
 pub use readings::{DECODED_BYTES, REJOINED, Reading, Way, looks_like};
 pub use skeleton::skeleton;
 pub use visible::{strip_invisible, visible};

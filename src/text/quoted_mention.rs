@@ -1,15 +1,21 @@
 //! Whether a passage is quoted by a text that talks about attacks, rather than being one.
 
+use std::cell::OnceCell;
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 
 use super::cut;
 
 /// How far around a passage talk of attacks is looked for.
 const AROUND_BYTES: usize = 3000;
 /// Different words of such talk, from which on a text is about attacks.
-const WORDS: usize = 3;
+const WORDS: u32 = 3;
 /// How far before a passage the quotation mark may stand that opens on its line.
 const LINE_BYTES: usize = 400;
+/// What opens and closes a block of code.
+const FENCE: &str = "```";
 
 /// Words of people who write about attacks on models.
 const TALK: [&str; 34] = [
@@ -49,16 +55,50 @@ const TALK: [&str; 34] = [
     "findings",
 ];
 
-/// Whether `span` of `text` stands in quotation marks, code or a table, and what stands around it talks of attacks.
-pub fn is_quoted_mention(text: &str, span: &Range<usize>) -> bool {
-    is_quoted(text, span.start) && talks(text, span)
+static TALK_WORDS: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(TALK).ok());
+
+/// Finds out which passages of a text are quoted by talk of attacks. Code fences are looked for once, when a passage first asks.
+pub struct QuotedMentions<'t> {
+    text: &'t str,
+    fences: OnceCell<Vec<usize>>,
+}
+
+impl<'t> QuotedMentions<'t> {
+    /// Of a text in which nothing has been looked for yet.
+    pub fn new(text: &'t str) -> Self {
+        Self { text, fences: OnceCell::new() }
+    }
+
+    /// Whether `span` stands in quotation marks, code or a table, and what stands around it talks of attacks.
+    pub fn hold(&self, span: &Range<usize>) -> bool {
+        (is_quoted(self.text, span.start) || self.is_fenced(span.start)) && talks(self.text, span)
+    }
+
+    /// Whether an open code fence stands before.
+    fn is_fenced(&self, at: usize) -> bool {
+        let fences = self.fences.get_or_init(|| fences(self.text));
+        fences.partition_point(|fence| fence + FENCE.len() <= at) % 2 == 1
+    }
+}
+
+/// Where fences begin that are at the start of a line or follow a blank.
+fn fences(text: &str) -> Vec<usize> {
+    let begins = |at: usize| text.get(..at).is_none_or(|head| head.is_empty() || head.ends_with(['\n', ' ']));
+    text.match_indices(FENCE).map(|(at, _)| at).filter(|at| begins(*at)).collect()
 }
 
 fn talks(text: &str, span: &Range<usize>) -> bool {
-    let start = span.start.saturating_sub(AROUND_BYTES);
-    let before = text.get(text.ceil_char_boundary(start)..span.start).unwrap_or_default().to_ascii_lowercase();
-    let after = cut(text.get(span.end..).unwrap_or_default(), AROUND_BYTES).to_ascii_lowercase();
-    TALK.iter().filter(|word| before.contains(*word) || after.contains(*word)).count() >= WORDS
+    let Some(words) = TALK_WORDS.as_ref() else { return false };
+    let start = text.ceil_char_boundary(span.start.saturating_sub(AROUND_BYTES));
+    let before = text.get(start..span.start).unwrap_or_default();
+    let after = cut(text.get(span.end..).unwrap_or_default(), AROUND_BYTES);
+    let mut found = 0_u64;
+    let talk = [before, after].into_iter().flat_map(|part| words.find_overlapping_iter(part));
+    talk.map(|word| 1 << word.pattern().as_usize()).any(|word: u64| {
+        found |= word;
+        found.count_ones() >= WORDS
+    })
 }
 
 fn is_quoted(text: &str, at: usize) -> bool {
@@ -72,26 +112,16 @@ fn is_quoted(text: &str, at: usize) -> bool {
         line.rfind('\'').is_some_and(|at| !line.get(..at).unwrap_or_default().ends_with(|c: char| c.is_alphanumeric()));
     let led =
         line.trim_start().starts_with(['>', '|']) || text.get(at..).unwrap_or_default().starts_with(['"', '`', '\'', '>', '|']);
-    led || odd('"') || odd('`') || apostrophe || opened('\u{201c}', '\u{201d}') || opened('\u{ab}', '\u{bb}') || fenced(before)
-}
-
-/// Whether an open code fence stands before.
-fn fenced(before: &str) -> bool {
-    before
-        .match_indices("```")
-        .filter(|(at, _)| before.get(..*at).is_none_or(|head| head.is_empty() || head.ends_with(['\n', ' '])))
-        .count()
-        % 2
-        == 1
+    led || odd('"') || odd('`') || apostrophe || opened('\u{201c}', '\u{201d}') || opened('\u{ab}', '\u{bb}')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_quoted_mention;
+    use super::QuotedMentions;
 
     fn spared(text: &str) -> bool {
         let at = text.find("ignore all").unwrap();
-        is_quoted_mention(text, &(at..at + 10))
+        QuotedMentions::new(text).hold(&(at..at + 10))
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub(in crate::detect) struct Engine {
     word_starts: Vec<u32>,
     word_uses: Vec<u32>,
     uses: Vec<Use>,
+    /// Longest of all words, in bytes.
+    longest: u32,
     units: Vec<Unit>,
     rules: Vec<Rule>,
 }
@@ -109,6 +111,7 @@ impl Engine {
             word_starts: Vec::new(),
             word_uses: Vec::new(),
             uses: Vec::new(),
+            longest: 0,
             units: Vec::new(),
             rules: Vec::new(),
         };
@@ -139,6 +142,7 @@ impl Engine {
                 let used = index(self.uses.len());
                 let Wait { words, first, begins_word, back, ahead } = wait;
                 let longest = index(words.iter().map(<[u8]>::len).max().unwrap_or_default());
+                self.longest = self.longest.max(longest);
                 self.uses.push(Use { unit, class, first, begins_word, longest, back: index(back), ahead: index(ahead) });
                 wanted.add(words, used);
             }
@@ -220,21 +224,29 @@ impl Engine {
     /// Calls `look` for each rule of a class with where it is to look within a region, relative to it.
     fn runs(&self, scan: &Scan, class: Class, region: &Range<usize>, mut look: impl FnMut(&Rule, Vec<Run>)) {
         let folded = &scan.room.folded;
-        let all = scan.room.candidates.all(class);
-        let within = if class != Class::Other && *region == (0..folded.text_bytes()) {
-            Cow::Borrowed(all)
+        let near = if class == Class::Other {
+            let mut near = self.others_near(scan, region).to_vec();
+            self.order(&mut near);
+            Cow::Owned(near)
         } else {
-            let mut within: Vec<Candidate> =
-                all.iter().filter(|candidate| self.chance(folded, candidate, region).is_some()).copied().collect();
-            self.order(&mut within);
-            Cow::Owned(within)
+            Cow::Borrowed(scan.room.candidates.all(class))
         };
         let rule = |candidate: &Candidate| self.units.get(self.unit_of(candidate)).map_or(0, |unit| unit.rule);
-        for of_rule in within.chunk_by(|a, b| rule(a) == rule(b)) {
+        for of_rule in near.chunk_by(|a, b| rule(a) == rule(b)) {
             let Some(about) = of_rule.first().and_then(|first| self.rules.get(rule(first))) else { continue };
             let of_units = of_rule.chunk_by(|a, b| self.unit_of(a) == self.unit_of(b));
             look(about, of_units.filter_map(|of_unit| self.run(of_unit, folded, region)).collect());
         }
+    }
+
+    /// The candidates of the class [`Class::Other`] that could be in a region, and few more: a text may have many regions.
+    fn others_near<'s>(&self, scan: &'s Scan, region: &Range<usize>) -> &'s [Candidate] {
+        let folded = &scan.room.folded;
+        let others = scan.others_by_place();
+        let longest = self.longest as usize;
+        let first = others.partition_point(|candidate| folded.end(candidate.start as usize + longest) <= region.start);
+        let end = others.partition_point(|candidate| folded.place(candidate.start as usize) < region.end);
+        others.get(first..end).unwrap_or_default()
     }
 
     /// Puts candidates in the order of their units, and of their places in the text.
@@ -246,7 +258,7 @@ impl Engine {
         self.uses.get(candidate.used as usize).map_or(0, |used| used.unit as usize)
     }
 
-    /// Where the unit of these candidates, which are in a region, is to look, relative to it.
+    /// Where the unit of these candidates is to look in a region, relative to it.
     fn run(&self, candidates: &[Candidate], folded: &Folded, region: &Range<usize>) -> Option<Run> {
         let unit = self.units.get(self.unit_of(candidates.first()?))?;
         let mut run = Run::new(unit.automaton.clone());

@@ -13,8 +13,6 @@ pub(super) struct Folded {
     bytes: Vec<u8>,
     /// From which byte on how many bytes of the text have been left out, in order.
     left_out: Vec<(usize, usize)>,
-    /// Length of the text.
-    text_bytes: usize,
     is_ascii: bool,
 }
 
@@ -26,7 +24,6 @@ impl Folded {
         self.bytes.reserve(text.len() + 2 * PAD);
         self.bytes.extend_from_slice(&PADDING);
         self.bytes.extend(text.iter().map(|b| fold(*b)));
-        self.text_bytes = text.len();
         self.is_ascii = text.is_ascii();
         self.close_gaps();
         self.bytes.extend_from_slice(&PADDING);
@@ -35,11 +32,6 @@ impl Folded {
     /// The folded text with its padding: its first byte is at [`PAD`].
     pub(super) fn padded(&self) -> &[u8] {
         &self.bytes
-    }
-
-    /// Length of the text itself, in bytes.
-    pub(super) fn text_bytes(&self) -> usize {
-        self.text_bytes
     }
 
     pub(super) fn is_ascii(&self) -> bool {

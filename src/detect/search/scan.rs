@@ -1,6 +1,6 @@
 //! What one pass over a text has found. Its memory goes from text to text of a thread.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use super::Class;
 use super::folded::Folded;
@@ -43,6 +43,7 @@ pub(in crate::detect) struct Scan {
     pub(super) room: Room,
     /// The text is too long to be searched.
     pub(super) too_long: bool,
+    others_by_place: OnceCell<Vec<Candidate>>,
 }
 
 /// The memory of a scan.
@@ -61,7 +62,16 @@ thread_local! {
 
 impl Scan {
     pub(super) fn new() -> Self {
-        Self { room: SPARE.take().unwrap_or_default(), too_long: false }
+        Self { room: SPARE.take().unwrap_or_default(), too_long: false, others_by_place: OnceCell::new() }
+    }
+
+    /// The candidates of the class [`Class::Other`] in the order of their places, which most texts do not need.
+    pub(super) fn others_by_place(&self) -> &[Candidate] {
+        self.others_by_place.get_or_init(|| {
+            let mut others = self.room.candidates.all(Class::Other).to_vec();
+            others.sort_unstable_by_key(|candidate| candidate.start);
+            others
+        })
     }
 }
 

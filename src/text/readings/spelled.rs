@@ -133,7 +133,7 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
     }
     if words.len() >= LEET_WORDS {
         for span in regions::around(text, words.iter().cloned()) {
-            let here = words.iter().filter(|word| word.start >= span.start && word.end <= span.end).count();
+            let here = count_within(&words, &span);
             let Some(region) = text.get(span.clone()).filter(|_| here >= LEET_WORDS) else { continue };
             found.push(DecodedPart { name: "leet", way: Way::Odd, span, text: unleet(region), words: here });
         }
@@ -143,7 +143,7 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
     }
     if cut.len() >= CUT_UP {
         for span in regions::around(text, cut.iter().cloned()) {
-            let here = cut.iter().filter(|word| word.start >= span.start && word.end <= span.end).count();
+            let here = count_within(&cut, &span);
             let Some(region) = text.get(span.clone()).filter(|region| here >= CUT_UP && region.len() <= SPLIT_BYTES) else {
                 continue;
             };
@@ -161,6 +161,12 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
             }
         }
     }
+}
+
+/// How many of some tokens, which are in order, are in a part of a text.
+fn count_within(tokens: &[Range<usize>], part: &Range<usize>) -> usize {
+    let first = tokens.partition_point(|token| token.start < part.start);
+    tokens.partition_point(|token| token.end <= part.end).saturating_sub(first)
 }
 
 /// Whether most of what a line holds is letters and digits mixed.
