@@ -60,21 +60,33 @@ pub fn quote(text: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+/// Copies what is between characters that have to be escaped whole.
 fn escape(text: &str, out: &mut Vec<u8>) {
-    for c in text.chars() {
-        match c {
-            '"' => out.extend_from_slice(b"\\\""),
-            '\\' => out.extend_from_slice(b"\\\\"),
-            '\n' => out.extend_from_slice(b"\\n"),
-            '\r' => out.extend_from_slice(b"\\r"),
-            '\t' => out.extend_from_slice(b"\\t"),
+    let mut rest = text;
+    while let Some((plain, found)) = rest.bytes().position(may_begin_escaped).and_then(|at| rest.split_at_checked(at)) {
+        out.extend_from_slice(plain.as_bytes());
+        let mut chars = found.chars();
+        match chars.next() {
+            Some('"') => out.extend_from_slice(b"\\\""),
+            Some('\\') => out.extend_from_slice(b"\\\\"),
+            Some('\n') => out.extend_from_slice(b"\\n"),
+            Some('\r') => out.extend_from_slice(b"\\r"),
+            Some('\t') => out.extend_from_slice(b"\\t"),
             // U+2028 and U+2029 end lines for some readers of event streams and scripts.
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
+            Some(c) if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
                 out.extend_from_slice(format!("\\u{:04x}", c as u32).as_bytes())
             }
-            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            Some(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            None => {}
         }
+        rest = chars.as_str();
     }
+    out.extend_from_slice(rest.as_bytes());
+}
+
+/// Whether a byte begins a character that may have to be escaped: of those beyond ASCII, U+0080 to U+00BF and U+2000 to U+2FFF do.
+fn may_begin_escaped(byte: u8) -> bool {
+    matches!(byte, ..b' ' | b'"' | b'\\' | 0x7f | 0xc2 | 0xe2)
 }
 
 #[cfg(test)]
@@ -94,6 +106,18 @@ mod tests {
     fn whole_values_are_replaced_as_written() {
         let bytes = Bytes::from_static(b"[{\"a\":1}, 2]");
         assert_eq!(&splice(&bytes, vec![Edit::json(1..8, "{\"b\":\"\"}".into())]).unwrap()[..], b"[{\"b\":\"\"}, 2]");
+    }
+
+    #[test]
+    fn only_what_ends_lines_or_strings_is_escaped() {
+        for (text, quoted) in [
+            ("", "\"\""),
+            ("a\"b\\c\n\r\t", "\"a\\\"b\\\\c\\n\\r\\t\""),
+            ("\0\u{7f}\u{9f}\u{a0}é", "\"\\u0000\\u007f\\u009f\u{a0}é\""),
+            ("“x”\u{2028}\u{2029}指令\u{1f600}", "\"“x”\\u2028\\u2029指令\u{1f600}\""),
+        ] {
+            assert_eq!(quote(text), quoted);
+        }
     }
 
     #[test]
