@@ -4,13 +4,13 @@
 //! tested without a branch, in loops of fixed length that the compiler turns into vector code, and only set bits are visited.
 
 /// Bytes of a block.
-pub(super) const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 /// So many bytes of a text; the last block of a text is filled up with zeros.
-pub(super) type Block = [u8; BLOCK];
+pub(crate) type Block = [u8; BLOCK];
 
 /// The first block of some bytes.
 #[inline]
-pub(super) fn first(bytes: &[u8]) -> Block {
+pub(crate) fn first(bytes: &[u8]) -> Block {
     bytes.first_chunk().copied().unwrap_or_else(|| {
         let mut last = [0; BLOCK];
         last.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
@@ -20,13 +20,13 @@ pub(super) fn first(bytes: &[u8]) -> Block {
 
 /// All blocks of a text, in order.
 #[inline]
-pub(super) fn all(bytes: &[u8]) -> impl Iterator<Item = Block> {
+pub(crate) fn all(bytes: &[u8]) -> impl Iterator<Item = Block> {
     bytes.chunks(BLOCK).map(first)
 }
 
 /// A bit for each byte that is of a kind.
 #[inline]
-pub(super) fn mask(block: &Block, of_kind: impl Fn(u8) -> bool) -> u64 {
+pub(crate) fn mask(block: &Block, of_kind: impl Fn(u8) -> bool) -> u64 {
     let mut flags = [0; BLOCK];
     flags.iter_mut().zip(block).for_each(|(flag, byte)| *flag = u8::from(of_kind(*byte)));
     // Eight flags become eight bits by one multiplication.
@@ -36,7 +36,7 @@ pub(super) fn mask(block: &Block, of_kind: impl Fn(u8) -> bool) -> u64 {
 
 /// The byte after each one of a block: zero after the last.
 #[inline]
-pub(super) fn followers(block: &Block) -> Block {
+pub(crate) fn followers(block: &Block) -> Block {
     let mut followers = *block;
     followers.copy_within(1.., 0);
     if let Some(last) = followers.last_mut() {
@@ -47,25 +47,25 @@ pub(super) fn followers(block: &Block) -> Block {
 
 /// How many bytes are of a kind.
 #[inline]
-pub(super) fn count(block: &Block, of_kind: impl Fn(u8) -> bool) -> u8 {
+pub(crate) fn count(block: &Block, of_kind: impl Fn(u8) -> bool) -> u8 {
     block.iter().fold(0, |sum, byte| sum + u8::from(of_kind(*byte)))
 }
 
 /// Whether a byte is of a kind.
 #[inline]
-pub(super) fn any(block: &Block, of_kind: impl Fn(u8) -> bool) -> bool {
+pub(crate) fn any(block: &Block, of_kind: impl Fn(u8) -> bool) -> bool {
     block.iter().fold(false, |any, byte| any | of_kind(*byte))
 }
 
 /// The bits of a mask below one.
 #[inline]
-pub(super) const fn below(bit: u32) -> u64 {
+pub(crate) const fn below(bit: u32) -> u64 {
     if bit < u64::BITS { (1 << bit) - 1 } else { u64::MAX }
 }
 
 /// The bits that are set, from the lowest.
 #[inline]
-pub(super) fn bits(mut mask: u64) -> impl Iterator<Item = u32> + Clone {
+pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> + Clone {
     std::iter::from_fn(move || {
         let bit = mask.trailing_zeros();
         mask &= mask.wrapping_sub(1);

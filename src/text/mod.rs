@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 mod alphabetic;
-mod blocks;
+pub(crate) mod blocks;
 mod code_runs;
 mod data;
 mod element;

@@ -71,38 +71,24 @@ pub(super) fn ends_sentence(letter: char, next: impl FnOnce() -> Option<char>, l
     }
 }
 
-/// FNV-1a of 32 bits.
+/// Hashes eight bytes at a time.
 #[derive(Clone, Copy)]
-struct Hash(u32);
+struct Hash(u64);
 
 impl Hash {
-    const EMPTY: Self = Self(0x811c_9dc5);
-    const NUMBER: Self = Self::EMPTY.add(b'0');
-    const LONG: Self = Self::EMPTY.add(b'#');
+    const EMPTY: Self = Self(0);
+    const NUMBER: u32 = Self::EMPTY.add(b'0' as u64).finish();
+    const LONG: u32 = Self::EMPTY.add(b'#' as u64).finish();
+    /// 2^64 divided by the golden ratio.
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    const fn add(self, byte: u8) -> Self {
-        Self((self.0 ^ byte as u32).wrapping_mul(0x0100_0193))
+    const fn add(self, eight: u64) -> Self {
+        Self((self.0.rotate_left(23) ^ eight).wrapping_mul(Self::SPREAD))
     }
-}
 
-/// The lower case of each ASCII letter and digit; zero for other bytes.
-#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
-const LOWER: [u8; 256] = {
-    let mut lower = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        if (byte as u8).is_ascii_alphanumeric() {
-            lower[byte] = (byte as u8).to_ascii_lowercase();
-        }
-        byte += 1;
+    const fn finish(self) -> u32 {
+        (self.0 >> 32) as u32
     }
-    lower
-};
-
-/// The lower case of an ASCII letter or digit.
-#[inline]
-fn ascii_lower(byte: u8) -> Option<u8> {
-    LOWER.get(usize::from(byte)).copied().filter(|lower| *lower != 0)
 }
 
 /// A word of a text.
@@ -116,60 +102,114 @@ impl Word {
     /// The word that starts with the letter at this place.
     pub(super) fn read(text: &str, start: usize) -> Self {
         let rest = text.as_bytes().get(start..).unwrap_or_default();
-        let mut hasher = WordHasher::of_ascii(rest.iter().map_while(|byte| ascii_lower(*byte)));
-        let mut end = start + hasher.chars;
-        // Most words end here, before a byte that was just looked at.
-        if rest.get(hasher.chars).is_some_and(|byte| !byte.is_ascii()) {
-            while let Some(letter) = char_at(text, end).filter(|letter| kind(*letter) == Kind::Letter) {
-                hasher.push(letter);
-                end += letter.len_utf8();
-            }
+        let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        if rest.get(length).is_none_or(u8::is_ascii) {
+            return Self::ascii(rest, length, start);
+        }
+        let mut hasher = WordHasher::default();
+        let mut end = start;
+        while let Some(letter) = char_at(text, end).filter(|letter| kind(*letter) == Kind::Letter) {
+            hasher.push(letter);
+            end += letter.len_utf8();
         }
         hasher.finish(start..end)
     }
 
+    /// The word of this length at the start of `rest`, which is at this place of the text. It consists of ASCII letters and digits.
+    #[inline]
+    pub(super) fn ascii(rest: &[u8], length: usize, start: usize) -> Self {
+        let span = start..start + length;
+        let Some(eight) =
+            rest.first_chunk().filter(|eight| length <= eight.len() && !eight.first().is_some_and(u8::is_ascii_digit))
+        else {
+            return Self::long_or_number(rest, length, span);
+        };
+        let lower = lower_case(*eight, length);
+        let stem = Hash::EMPTY.add(lower & STEM_MASK).finish();
+        Self { span, whole: Hash::EMPTY.add(lower).finish(), stem }
+    }
+
+    /// The same for words that are rarer.
+    fn long_or_number(rest: &[u8], length: usize, span: Range<usize>) -> Self {
+        let letters = rest.get(..length).unwrap_or_default();
+        if letters.iter().all(u8::is_ascii_digit) {
+            return Self { span, whole: Hash::NUMBER, stem: Hash::NUMBER };
+        }
+        if length > WORD_CHARS {
+            return Self { span, whole: Hash::LONG, stem: Hash::LONG };
+        }
+        let mut whole = Hash::EMPTY;
+        let mut stem = None;
+        for part in letters.chunks(8) {
+            let mut eight = [0; 8];
+            eight.iter_mut().zip(part).for_each(|(to, letter)| *to = *letter);
+            let lower = lower_case(eight, part.len());
+            stem = stem.or(Some(Hash::EMPTY.add(lower & STEM_MASK)));
+            whole = whole.add(lower);
+        }
+        Self { span, whole: whole.finish(), stem: stem.unwrap_or(whole).finish() }
+    }
+
     /// A character of a script without spaces as a word.
     pub(super) fn of(letter: char, start: usize) -> Self {
-        let mut hasher = WordHasher::of_ascii([]);
-        hasher.push(letter);
-        hasher.finish(start..start + letter.len_utf8())
+        // These scripts have no letter case.
+        let mut eight = [0; 8];
+        let length = letter.encode_utf8(&mut eight).len();
+        let whole = Hash::EMPTY.add(u64::from_le_bytes(eight)).finish();
+        Self { span: start..start + length, whole, stem: whole }
     }
+}
+
+/// The bytes of a stem among the first eight of a word.
+const STEM_MASK: u64 = u64::MAX >> (64 - 8 * STEM_CHARS);
+
+/// The lower case of the first ASCII letters and digits of eight bytes; zeros in place of what follows them.
+#[inline]
+fn lower_case(eight: [u8; 8], length: usize) -> u64 {
+    // The bit by which small letters differ from capitals is set in digits, too.
+    let lower = u64::from_le_bytes(eight) | u64::from_le_bytes([b' '; 8]);
+    lower & (u64::MAX >> (64 - 8 * length.clamp(1, 8)))
 }
 
 /// Hashes the lower case of a word.
+#[derive(Default)]
 struct WordHasher {
-    whole: Hash,
-    stem: Hash,
+    whole: PartialHash,
+    stem: PartialHash,
     chars: usize,
     lower_chars: usize,
-    /// The greatest character, at most 255. Of a number it is an ASCII digit.
-    greatest: u8,
+}
+
+/// A hash of complete groups of eight bytes, and the bytes after them.
+#[derive(Clone, Copy, Default)]
+struct PartialHash {
+    whole_groups: u64,
+    pending: [u8; 8],
+    count: usize,
+}
+
+impl PartialHash {
+    fn push(&mut self, byte: u8) {
+        if let Some(slot) = self.pending.get_mut(self.count) {
+            *slot = byte;
+            self.count += 1;
+        }
+        if self.count == self.pending.len() {
+            *self = Self { whole_groups: Hash(self.whole_groups).add(u64::from_le_bytes(self.pending)).0, ..Self::default() };
+        }
+    }
+
+    fn finish(self) -> u32 {
+        let groups = Hash(self.whole_groups);
+        if self.count == 0 { groups.finish() } else { groups.add(u64::from_le_bytes(self.pending)).finish() }
+    }
 }
 
 impl WordHasher {
-    /// A word that starts with these letters and digits. Most words have no others; the state stays in registers here.
-    fn of_ascii(lower: impl IntoIterator<Item = u8>) -> Self {
-        let mut lower = lower.into_iter().fuse();
-        let (mut whole, mut chars, mut greatest) = (Hash::EMPTY, 0, 0);
-        let mut add = |byte: u8| {
-            whole = whole.add(byte);
-            greatest = byte.max(greatest);
-            chars += 1;
-            whole
-        };
-        let mut stem = Hash::EMPTY;
-        for byte in lower.by_ref().take(STEM_CHARS) {
-            stem = add(byte);
-        }
-        lower.for_each(|byte| _ = add(byte));
-        Self { whole, stem, chars, lower_chars: chars, greatest }
-    }
-
     fn push(&mut self, letter: char) {
-        self.greatest = self.greatest.max(u8::try_from(letter).unwrap_or(u8::MAX));
         self.chars += 1;
         for lower in letter.to_lowercase() {
-            lower.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| self.whole = self.whole.add(byte));
+            lower.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| self.whole.push(byte));
             self.lower_chars += 1;
             if self.lower_chars <= STEM_CHARS {
                 self.stem = self.whole;
@@ -178,14 +218,10 @@ impl WordHasher {
     }
 
     fn finish(self, span: Range<usize>) -> Word {
-        let (whole, stem) = if self.greatest <= b'9' {
-            (Hash::NUMBER, Hash::NUMBER)
-        } else if self.chars > WORD_CHARS {
-            (Hash::LONG, Hash::LONG)
-        } else {
-            (self.whole, self.stem)
-        };
-        Word { span, whole: whole.0, stem: stem.0 }
+        if self.chars > WORD_CHARS {
+            return Word { span, whole: Hash::LONG, stem: Hash::LONG };
+        }
+        Word { span, whole: self.whole.finish(), stem: self.stem.finish() }
     }
 }
 

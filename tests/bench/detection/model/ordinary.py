@@ -1,13 +1,14 @@
-"""Ordinary documents out of packages: manuals, READMEs, pages, source files, translations."""
-import collections, gzip, html, random, re
+"""Ordinary documents out of packages: manuals, READMEs, pages, source files, translated messages."""
+import collections, gzip, html, random, re, struct
 
-MOST = {"prose": 250, "page": 90, "code": 50}
+MOST = {"prose": 250, "page": 90, "catalog": 90, "code": 50}
 CHARS = 7000
 # Parts of a long file.
 PARTS = 2
 KINDS = {
     "prose": re.compile(r"\.(?:md|markdown|txt|rst|adoc|po|xhtml|docbook)$|games/fortunes/[^.]+(?:\.fortunes)?$|\.page$|\.[1-9](?:\.gz)?$|(?:README|NEWS|FAQ)[^/]*$"),
     "page": re.compile(r"\.(?:html?|json|ya?ml)(?:\.gz)?$"),
+    "catalog": re.compile(r"\.mo$"),
     "code": re.compile(r"\.(?:[mc]?js|tsx?|vue|pyi?|rs|css|toml|sh|xml|csv)$"),
 }
 
@@ -25,6 +26,15 @@ def prose(name, text):
     return text
 
 
+def messages(catalog):
+    """The translations of a compiled message catalog (GNU gettext manual, "The Format of GNU MO Files")."""
+    order = "<" if catalog[:4] == struct.pack("<I", 0x950412DE) else ">"
+    count, _, table = struct.unpack_from(order + "3I", catalog, 8)
+    places = [struct.unpack_from(order + "2I", catalog, table + 8 * number) for number in range(count)]
+    # The first one is the head of the catalog.
+    return b"\n\n".join(catalog[start : start + length] for length, start in places[1:]).replace(b"\0", b"\n\n")
+
+
 def documents(folder):
     """A repeatable random selection of files of each kind, and parts of each long file."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
@@ -38,8 +48,9 @@ def documents(folder):
             continue
         try:
             with gzip.open(path) if name.endswith(".gz") else open(path, "rb") as file:
-                text = prose(name, file.read(500_000).decode())
-        except (OSError, UnicodeDecodeError, EOFError):
+                content = file.read(500_000)
+            text = prose(name, (messages(content) if kind == "catalog" else content).decode())
+        except (OSError, UnicodeDecodeError, EOFError, struct.error):
             continue
         if len(text) < 200 or "\0" in text:
             continue

@@ -3,9 +3,9 @@ updates the scores in `wording.txt` beside it.
 
 The model is a logistic regression over hashed features of sentences (features.py). The sum over the sentences of a window is
 divided by the square root of its number of words; otherwise long ordinary sentences reach high scores. Training has four rounds:
-after each, the windows of ordinary documents with the highest scores are added to the training set. One package in three is held
-out; its documents determine the score that a share of ordinary documents reaches."""
-import hashlib, json, multiprocessing, pathlib, random, struct, sys, tomllib, uuid
+after each, the windows of ordinary documents with the highest scores are added to the training set. Cross-validation determines the
+score that a share of ordinary documents reaches: each document is scored by a model that has not learnt its package."""
+import copy, hashlib, json, multiprocessing, pathlib, random, struct, sys, tomllib, uuid
 
 import numpy as np
 import scipy.optimize, scipy.sparse
@@ -23,7 +23,7 @@ import fetch
 
 SHARES = (20, 50, 100, 200, 500, 1000, 2000)
 ROUNDS = 4
-STEPS = 30
+STEPS = 60
 DECAY = 0.2
 # Shorter windows are divided as if they had this many words.
 LEAST_WORDS = 8
@@ -33,10 +33,16 @@ LENGTH_BITS = 12
 ATTACK_COST = 3.0
 HARMLESS_COST = 3.0
 WINDOWS = 250_000
-HELD_OUT = 3
+# Windows with a lower score are far from an attack.
+NEAR = -4
+FOLDS = 3
+# Windows in ASCII and others have different biases, with which as many documents of each kind reach the score of this share.
+BALANCED_SHARE = 200
 # Every fourth document is added with its words in random order.
 SHUFFLED = 4
-MAGIC = b"wording1"
+MAGIC = b"wording2"
+# The weights that there are. Scores hardly need finer ones: a window has a hundred features and more.
+STEPS_OF_WEIGHTS = np.array([-127, -99, -74, -52, -33, -17, -6, 0, 6, 17, 33, 52, 74, 99, 127, 127])
 
 
 def length(words):
@@ -47,14 +53,20 @@ class Texts:
     """The sentences of texts: their positions, and their features as rows of a matrix."""
 
     def __init__(self, read):
-        rows = [(number, start, end, slots) for number, sentences in enumerate(read) for start, end, slots in sentences]
-        self.text, self.start, self.end = (np.array([row[column] for row in rows]) for column in range(3))
-        columns = np.concatenate([row[3] for row in rows])
-        ends = np.concatenate([[0], np.cumsum([len(row[3]) for row in rows])])
+        rows = [(number, *sentence) for number, sentences in enumerate(read) for sentence in sentences]
+        self.text, self.start, self.end, self.is_ascii = (np.array([row[column] for row in rows]) for column in range(4))
+        columns = np.concatenate([row[4] for row in rows])
+        ends = np.concatenate([[0], np.cumsum([len(row[4]) for row in rows])])
         size = len(rows), 1 << features.TABLE_BITS
         self.features = scipy.sparse.csr_matrix((np.ones(len(columns), np.float32), columns, ends), shape=size)
-        self.words = np.array([len(row[3]) // features.PER_WORD for row in rows])
-        self.count = len(read)
+        self.words = np.array([len(row[4]) // features.PER_WORD for row in rows])
+
+    def part(self, chosen):
+        """Some of the texts: a flag for each."""
+        part, rows = copy.copy(self), chosen[self.text]
+        for name in ("text", "start", "end", "is_ascii", "features", "words"):
+            setattr(part, name, getattr(self, name)[rows])
+        return part
 
     def windows(self, runs):
         """The features of runs of sentences, each given by its first and last sentence."""
@@ -106,7 +118,8 @@ class Texts:
 
 
 def read(text):
-    return [(start, end, features.slots(words)) for start, end, words in features.sentences(text)]
+    encoded = text.encode()
+    return [(start, end, encoded[start:end].isascii(), features.slots(words)) for start, end, words in features.sentences(text)]
 
 
 def read_all(texts):
@@ -172,69 +185,8 @@ def fit(attacks, harmless, documents, start):
     return scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS, "maxcor": 8}).x
 
 
-def quantize(weights, bias):
-    """The integers that the gate uses: a byte for each weight, and length factors that give scores in sixteenths of a weight."""
-    scale = 127 / np.quantile(np.abs(weights[weights != 0]), 0.9999)
-    table = np.clip(np.rint(weights * scale), -127, 127).astype(np.int8)
-    lengths = np.rint(length(np.arange(LENGTHS)) * (16 << LENGTH_BITS)).astype(np.int32)
-    return table, int(np.rint(bias * scale * 16)), lengths
-
-
-def levels(texts, read_texts, table, offset):
-    """For each share, the score that this share of the texts reaches with a window of prose."""
-    scores, last = read_texts.best(table)
-    alone = (read_texts.features @ table.astype(np.float32)) * length(read_texts.words)
-    highest = np.full(len(texts), -np.inf)
-    for first in np.argsort(-scores, kind="stable"):
-        number = read_texts.text[first]
-        # Where a window is not prose, its sentences may be.
-        for score, end in ((scores[first], last[first]), (alone[first], first)):
-            if score <= highest[number]:
-                break
-            window = texts[number].encode()[read_texts.start[first] : read_texts.end[end]].decode()
-            if features.is_prose(window):
-                highest[number] = score
-                break
-    highest = np.sort(highest * 16 + offset)[::-1]
-    return {share: int(np.ceil(highest[max(int(len(highest) * share / 100_000) - 1, 0)])) for share in SHARES}
-
-
-def write(table, offset, lengths, reached):
-    pairs = b"".join(struct.pack("<Ii", share, level) for share, level in reached.items())
-    MODEL.write_bytes(MAGIC + pairs + struct.pack("<i", offset) + lengths.tobytes() + table.tobytes())
-    texts = GOLDEN.read_text().split("\n---\n")[1::2]
-    GOLDEN.write_text("".join(f"{score(text, table, lengths) + offset}\n---\n{text}\n---\n" for text in texts))
-
-
-def score(text, table, lengths):
-    """The score of the best window, in the integer arithmetic of the gate."""
-    sentences = [(start, end, int(table[slots].sum(dtype=np.int64)), len(slots) // features.PER_WORD) for start, end, slots in read(text)]
-    best = []
-    for first, (start, *_) in enumerate(sentences):
-        total = words = 0
-        for last, (_, end, sum_, count) in enumerate(sentences[first : first + 40], first):
-            if last > first and end - start > features.WINDOW_BYTES:
-                break
-            total, words = total + sum_, words + count
-            best.append(total * int(lengths[min(words, LENGTHS - 1)]) >> LENGTH_BITS)
-    return max(best)
-
-
-def main(work):
-    sources = tomllib.loads((HERE / "sources.toml").read_text())["source"]
-    fetch.fetch(work, listed=sources)
-    known, held_out = [], []
-    for source in sources:
-        digest = hashlib.sha256(source["name"].encode()).digest()
-        holds = digest[0] % HELD_OUT == 0 and not source.get("training_only")
-        (held_out if holds else known).extend(ordinary.documents(fetch.folder_of(work, source)))
-    known += [shuffled(text) for text in known[::SHUFFLED]]
-    rules = inbound_rules()
-    attacks = Texts(read_all(samples("attacks.jsonl") + cases(rules, "catches")))
-    harmless = Texts(read_all(samples("harmless.jsonl") + cases(rules, "spares") + notices(rules)))
-    documents, others = Texts(read_all(known)), Texts(read_all(held_out))
-    print(f"{attacks.count} attacks, {harmless.count} harmless texts, {documents.count} documents, {others.count} held out", flush=True)
-
+def trained(attacks, harmless, documents):
+    """Weights and bias of a model that has learnt these texts."""
     cut = documents.cut()
     chosen = np.random.default_rng(1).permutation(len(cut))[:WINDOWS]
     learnt = documents.windows([cut[at] for at in chosen])
@@ -244,16 +196,98 @@ def main(work):
     for turn in range(ROUNDS):
         values = fit(wanted, spared, learnt, values)
         weights, bias = values[:-1], values[-1]
-        near = documents.nearest(weights, 2, -4 - bias)
+        near = documents.nearest(weights, 2, NEAR - bias)
         print(f"round {turn + 1}: {len(near)} windows near an attack", flush=True)
         if near:
             learnt = scipy.sparse.vstack([learnt] + [documents.windows(near)] * 2).tocsr()
         if turn == 0:
             wanted = scipy.sparse.vstack([wanted, attacks.windows(attacks.nearest(weights, 1))]).tocsr()
-    table, offset, lengths = quantize(weights, bias)
-    reached = levels(held_out, others, table, offset)
-    print(reached)
-    write(table, offset, lengths, reached)
+    return weights, bias
+
+
+def highest(texts, read_texts, weights, bias, reached):
+    """Notes for each text the score of its best window of prose, of windows in ASCII and of others."""
+    scores, last = read_texts.best(weights)
+    alone = (read_texts.features @ weights.astype(np.float32)) * length(read_texts.words)
+    order = np.argsort(-scores, kind="stable")
+    for first in order[scores[order] + bias > NEAR]:
+        number = read_texts.text[first]
+        # Where a window is not prose, its sentences may be.
+        for score, end in ((scores[first] + bias, last[first]), (alone[first] + bias, first)):
+            kind = int(read_texts.is_ascii[first : end + 1].all())
+            if score > reached[number, kind]:
+                window = texts[number].encode()[read_texts.start[first] : read_texts.end[end]].decode()
+                if features.is_prose(window):
+                    reached[number, kind] = score
+
+
+def level(scores, share):
+    """The score that this share of texts reaches."""
+    return np.sort(scores)[::-1][max(int(len(scores) * share / 100_000) - 1, 0)]
+
+
+def quantize(weights):
+    """The integers that the gate uses: for each hash one of sixteen weights, and length factors that give scores in sixteenths of a weight."""
+    scale = STEPS_OF_WEIGHTS[-1] / np.quantile(np.abs(weights[weights != 0]), 0.9999)
+    between = (STEPS_OF_WEIGHTS[1:] + STEPS_OF_WEIGHTS[:-1]) / 2
+    codes = np.searchsorted(between, weights * scale).astype(np.uint8)
+    lengths = np.rint(length(np.arange(LENGTHS)) * (16 << LENGTH_BITS)).astype(np.int32)
+    return codes, lengths, scale * 16
+
+
+def write(codes, offsets, lengths, reached):
+    pairs = b"".join(struct.pack("<Ii", share, level) for share, level in reached.items())
+    numbers = struct.pack("<ii", *offsets) + lengths.tobytes() + STEPS_OF_WEIGHTS.astype(np.int8).tobytes()
+    MODEL.write_bytes(MAGIC + pairs + numbers + (codes[::2] | codes[1::2] << 4).tobytes())
+    texts = GOLDEN.read_text().split("\n---\n")[1::2]
+    table = STEPS_OF_WEIGHTS[codes]
+    GOLDEN.write_text("".join(f"{score(text, table, lengths, offsets)}\n---\n{text}\n---\n" for text in texts))
+
+
+def score(text, table, lengths, offsets):
+    """The score of the best window, in the integer arithmetic of the gate."""
+    sentences = [(start, end, ascii, int(table[slots].sum(dtype=np.int64)), len(slots) // features.PER_WORD) for start, end, ascii, slots in read(text)]
+    best = []
+    for first, (start, *_) in enumerate(sentences):
+        total, words, is_ascii = 0, 0, True
+        for last, (_, end, ascii, sum_, count) in enumerate(sentences[first : first + 40], first):
+            if last > first and end - start > features.WINDOW_BYTES:
+                break
+            total, words, is_ascii = total + sum_, words + count, is_ascii and ascii
+            best.append((total * int(lengths[min(words, LENGTHS - 1)]) >> LENGTH_BITS) + offsets[0 if is_ascii else 1])
+    return max(best)
+
+
+def main(work):
+    sources = tomllib.loads((HERE / "sources.toml").read_text())["source"]
+    fetch.fetch(work, listed=sources)
+    texts, folds = [], []
+    for source in sources:
+        # Documents that are only learnt are in no fold.
+        fold = -1 if source.get("training_only") else hashlib.sha256(source["name"].encode()).digest()[0] % FOLDS
+        documents = list(ordinary.documents(fetch.folder_of(work, source)))
+        documents += [shuffled(text) for text in documents[::SHUFFLED]]
+        texts += documents
+        folds += [fold] * len(documents)
+    folds = np.array(folds)
+    rules = inbound_rules()
+    attacks = Texts(read_all(samples("attacks.jsonl") + cases(rules, "catches")))
+    harmless = Texts(read_all(samples("harmless.jsonl") + cases(rules, "spares") + notices(rules)))
+    documents = Texts(read_all(texts))
+    print(f"{len(texts)} documents", flush=True)
+
+    reached = np.full((len(texts), 2), -np.inf)
+    for fold in range(FOLDS):
+        weights, bias = trained(attacks, harmless, documents.part(folds != fold))
+        highest(texts, documents.part(folds == fold), weights, bias, reached)
+    reached = reached[folds >= 0]
+    beyond, ascii = (level(scores, BALANCED_SHARE / 2) for scores in reached.T)
+    together = np.maximum(reached[:, 0] + ascii - beyond, reached[:, 1])
+    weights, bias = trained(attacks, harmless, documents)
+    codes, lengths, scale = quantize(weights)
+    levels = {share: int(np.ceil(level(together, share) * scale)) for share in SHARES}
+    print(levels)
+    write(codes, [int(np.rint(bias * scale)), int(np.rint((bias + ascii - beyond) * scale))], lengths, levels)
 
 
 if __name__ == "__main__":
