@@ -200,8 +200,8 @@ fn scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
     let (mut start, mut end, mut letters, mut gaps, mut plain) = (part.start, part.start, 0_usize, 0_usize, 0_usize);
     let mut last = 0;
     let within = bytes.get(part.start..part.end.min(bytes.len())).unwrap_or_default();
-    for (at, b) in (part.start..).zip(within.iter().copied()) {
-        let Some(value) = sextet(b) else { continue };
+    for (at, byte) in (part.start..).zip(within) {
+        let Some(value) = sextet(*byte) else { continue };
         let hump = SMALL.contains(&last) && value < SMALL.start || DIGITS.contains(&value);
         plain = if hump { 0 } else { plain + 1 };
         if at - end > BETWEEN || plain > WORD_LETTERS {

@@ -4,7 +4,7 @@ const WORDS: &str = "the kettle holds one litre of water and boils it in about t
 press the switch at the base a lamp shows that it heats when steam reaches the sensor the switch goes back and the lamp goes \
 out pour slowly rinse the filter every second week with vinegar and let it dry in open air keep the cord away from edges and \
 from the stove store the base on a flat dry place children use it only with an adult near the warranty lasts two years from \
-the day of purchase spare parts such as filters lids and bases are sold under the number printed below the handle";
+the day of sale spare parts such as filters lids and bases are sold under the number printed below the handle";
 
 /// Prose of exactly this many bytes: sentences in paragraphs.
 pub fn clean(bytes: usize) -> String {

@@ -119,20 +119,21 @@ impl Word {
     #[inline]
     pub(super) fn ascii(rest: &[u8], length: usize, start: usize) -> Self {
         let span = start..start + length;
-        let Some(eight) =
-            rest.first_chunk().filter(|eight| length <= eight.len() && !eight.first().is_some_and(u8::is_ascii_digit))
-        else {
-            return Self::long_or_number(rest, length, span);
+        let Some(eight) = rest.first_chunk().filter(|eight| length <= eight.len()) else {
+            return Self::long_or_last(rest, length, span);
         };
+        if is_number(eight, length) {
+            return Self { span, whole: Hash::NUMBER, stem: Hash::NUMBER };
+        }
         let lower = lower_case(*eight, length);
         let stem = Hash::EMPTY.add(lower & STEM_MASK).finish();
         Self { span, whole: Hash::EMPTY.add(lower).finish(), stem }
     }
 
-    /// The same for words that are rarer.
-    fn long_or_number(rest: &[u8], length: usize, span: Range<usize>) -> Self {
+    /// The same for words of more than eight bytes, and for the last ones of a text.
+    fn long_or_last(rest: &[u8], length: usize, span: Range<usize>) -> Self {
         let letters = rest.get(..length).unwrap_or_default();
-        if letters.iter().all(u8::is_ascii_digit) {
+        if is_number(letters, length) {
             return Self { span, whole: Hash::NUMBER, stem: Hash::NUMBER };
         }
         if length > WORD_CHARS {
@@ -158,6 +159,12 @@ impl Word {
         let whole = Hash::EMPTY.add(u64::from_le_bytes(eight)).finish();
         Self { span: start..start + length, whole, stem: whole }
     }
+}
+
+/// Whether the first letters, which are so many, are all digits.
+#[inline]
+fn is_number(letters: &[u8], length: usize) -> bool {
+    letters.first().is_some_and(u8::is_ascii_digit) && letters.iter().take(length).all(u8::is_ascii_digit)
 }
 
 /// The bytes of a stem among the first eight of a word.
