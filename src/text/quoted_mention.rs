@@ -58,24 +58,24 @@ const TALK: [&str; 34] = [
 static TALK_WORDS: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(TALK).ok());
 
-/// Finds out which passages of a text are quoted by talk of attacks. Code fences are looked for once, when a passage first asks.
+/// Which passages of a text are quoted by text about attacks. Code fences are searched for once, when they are first needed.
 pub struct QuotedMentions<'t> {
     text: &'t str,
     fences: OnceCell<Vec<usize>>,
 }
 
 impl<'t> QuotedMentions<'t> {
-    /// Of a text in which nothing has been looked for yet.
+    /// For the passages of this text.
     pub fn new(text: &'t str) -> Self {
         Self { text, fences: OnceCell::new() }
     }
 
-    /// Whether `span` stands in quotation marks, code or a table, and what stands around it talks of attacks.
+    /// Whether `span` is in quotation marks, code or a table, and the text around it is about attacks.
     pub fn hold(&self, span: &Range<usize>) -> bool {
         (is_quoted(self.text, span.start) || self.is_fenced(span.start)) && talks(self.text, span)
     }
 
-    /// Whether an open code fence stands before.
+    /// Whether a code fence is open at this place.
     fn is_fenced(&self, at: usize) -> bool {
         let fences = self.fences.get_or_init(|| fences(self.text));
         fences.partition_point(|fence| fence + FENCE.len() <= at) % 2 == 1

@@ -130,7 +130,7 @@ impl Word {
         Self { span, whole: Hash::EMPTY.add(lower).finish(), stem }
     }
 
-    /// The same for words of more than eight bytes, and for the last ones of a text.
+    /// The same for words of more than eight bytes, and for those within the last eight bytes of a text.
     fn long_or_last(rest: &[u8], length: usize, span: Range<usize>) -> Self {
         let letters = rest.get(..length).unwrap_or_default();
         if is_number(letters, length) {
@@ -161,7 +161,7 @@ impl Word {
     }
 }
 
-/// Whether the first letters, which are so many, are all digits.
+/// Whether a word of this length, with which `letters` begin, consists of digits.
 #[inline]
 fn is_number(letters: &[u8], length: usize) -> bool {
     letters.first().is_some_and(u8::is_ascii_digit) && letters.iter().take(length).all(u8::is_ascii_digit)
