@@ -1,7 +1,7 @@
 //! What is held in memory of one principal's login.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, Shared as SharedFuture};
 use parking_lot::{Mutex, MutexGuard};
@@ -30,6 +30,8 @@ pub(super) struct LoginState {
     /// When the vault was last read, and which version of the login was there.
     pub(super) looked: Option<Instant>,
     pub(super) stamp: Option<Stamp>,
+    /// When the stamp was last compared with the vault's.
+    stamp_compared: Option<Instant>,
     /// Until when no renewal ahead of time is tried.
     pub(super) not_before: Option<Instant>,
     /// When this principal was last asked for more scopes.
@@ -37,6 +39,15 @@ pub(super) struct LoginState {
 }
 
 impl LoginState {
+    /// Whether the stamp has not been compared for `interval`; if so, the caller compares it now.
+    pub(super) fn is_stamp_due(&mut self, interval: Duration) -> bool {
+        let is_due = self.stamp_compared.is_none_or(|compared| compared.elapsed() >= interval);
+        if is_due {
+            self.stamp_compared = Some(Instant::now());
+        }
+        is_due
+    }
+
     /// Takes up what the vault has, unless a renewal has ended while it was read: then memory is newer.
     pub(super) fn take_up(&mut self, read: Option<Account>) {
         let given = |account: &Option<Account>| account.as_ref()?.granted.as_ref().map(|granted| granted.given_unix);
@@ -70,5 +81,19 @@ impl Drop for RenewalGuard {
 impl LoginSlot {
     pub(super) fn state(&self) -> MutexGuard<'_, LoginState> {
         self.state.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_compared_once_per_interval() {
+        let mut state = LoginState::default();
+        let hour = Duration::from_secs(3600);
+        assert!(state.is_stamp_due(hour), "the first call compares it");
+        assert!(!state.is_stamp_due(hour), "the next one does not");
+        assert!(state.is_stamp_due(Duration::ZERO), "after the interval it is compared again");
     }
 }

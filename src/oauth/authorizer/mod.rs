@@ -35,6 +35,8 @@ pub use shared::Shared;
 
 /// Principals whose logins are held in memory at once; those of others are in the vault.
 const HELD: usize = 10_000;
+/// How long the stamp of a login is not read again. To read it takes another thread, which costs as much as the rest of a call.
+const STAMP_AGAIN: Duration = Duration::from_millis(100);
 /// How long the vault is not asked again whether somebody has logged in.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The same where a token is at hand.
@@ -292,6 +294,9 @@ impl Authorizer {
     /// by another process, or renewed there.
     async fn refresh_from_vault(&self, held: &LoginSlot, who: &Principal) {
         let Some(kept) = &self.shared.vault else { return };
+        if !held.state().is_stamp_due(STAMP_AGAIN) {
+            return;
+        }
         let stamp = kept.stamp(&self.upstream, who).await.ok();
         {
             let mut state = held.state();
