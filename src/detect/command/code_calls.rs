@@ -261,7 +261,10 @@ impl Reader<'_> {
             flow.taint |= Taint::DOWNLOAD;
             return Some(Term::unknown(Taint::DOWNLOAD));
         }
-        self.keep_written(last, callee, given);
+        let writes_whole = WRITE.contains(&last) && !callee.name.starts_with(OPENED);
+        if !writes_whole {
+            self.keep_written(last, callee, given);
+        }
         let words: &[&str] = match last {
             "kill" if given.iter().take(2).any(|term| matches!(term.first(), "1" | "-1")) => {
                 let target = if given.iter().any(|term| term.first() == "-1") { "-1" } else { "1" };
@@ -289,6 +292,7 @@ impl Reader<'_> {
                 &["mv"]
             }
             _ if COPY.contains(&last) && operands.iter().filter(|term| term.is_known()).count() > 1 => &["cp"],
+            _ if WRITE.contains(&last) && last.starts_with("append") => &["tee", "-a"],
             _ if WRITE.contains(&last) => &["tee"],
             _ if READ.contains(&last) => {
                 let writes = operands.iter().skip(1).any(|term| {
@@ -301,7 +305,7 @@ impl Reader<'_> {
         };
         if !first.is_known() {
             return Some(Term { taint: first.taint | callee.taint, ..Term::default() })
-                .filter(|_| words != ["tee"] && !READ.contains(&last));
+                .filter(|_| words.first() != Some(&"tee") && !READ.contains(&last));
         }
         let mode = |text: &str| text.len() <= 2 && text.starts_with(['>', '<', '+']);
         let paths: Vec<Term> = operands
@@ -314,6 +318,10 @@ impl Reader<'_> {
             })
             .collect();
         let out = self.told(words, &paths.iter().collect::<Vec<_>>());
+        if writes_whole {
+            // `tee` has emptied the file.
+            self.keep_written(last, callee, given);
+        }
         flow.taint |= out.taint;
         // What is written to it later is known by its name.
         let path = paths.first().map_or("", Term::first);

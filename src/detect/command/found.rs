@@ -38,12 +38,29 @@ pub(super) fn narrows(arguments: &[Field]) -> bool {
     arguments.iter().enumerate().any(|(at, f)| {
         let value = arguments.get(at + 1).map_or("", |value| value.text.as_str());
         let all = if f.text.ends_with("regex") { value == ".*" } else { matches!(value, "*" | "**" | "*.*") };
-        FILTERS.contains(&f.text.as_str()) && !all
+        FILTERS.contains(&f.text.as_str()) && !all && !is_negated(arguments, at)
     })
+}
+
+/// Whether the test at `at` leaves out what it matches, which is little of a whole system.
+fn is_negated(arguments: &[Field], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| arguments.get(before));
+    before.is_some_and(|before| matches!(before.text.as_str(), "-not" | "!"))
 }
 
 /// Folders that hold the files of all programs: no test of a name, an age or a size makes deleting there a matter of few.
 const SYSTEM: [&str; 9] = ["/", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/usr/lib"];
+/// Folders of databases, in which no file can be spared by its age or size.
+const DATABASES: [&str; 8] = [
+    "/var/lib/postgresql",
+    "/var/lib/pgsql",
+    "/var/lib/mysql",
+    "/var/lib/mongodb",
+    "/var/lib/mongo",
+    "/var/lib/redis",
+    "/var/lib/elasticsearch",
+    "/var/lib/etcd",
+];
 /// Tests by which a few files are meant wherever they are.
 const NAMED: [&str; 10] =
     ["-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-empty", "-inum", "-samefile"];
@@ -72,7 +89,8 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
         return false;
     }
     let value = |names: &[&str]| {
-        let at = arguments.iter().position(|f| names.contains(&f.text.as_str()))?;
+        let at = (0..arguments.len())
+            .find(|at| arguments.get(*at).is_some_and(|f| names.contains(&f.text.as_str())) && !is_negated(arguments, *at))?;
         Some(arguments.get(at + 1).map_or("", |value| value.text.as_str()))
     };
     let name = value(&NAMED);
@@ -85,7 +103,7 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
         starts.iter().any(|start| is(start, &["~", "/home", "/root", "/Users"]) || start.text.trim_matches('/') == "home/user");
     match name {
         Some(name) => !system || LEFT_BEHIND.iter().any(|end| name.trim_end_matches('*').ends_with(end)),
-        None => !system && !home,
+        None => !system && !home && !starts.iter().any(|start| is(start, &DATABASES)),
     }
 }
 
@@ -113,14 +131,15 @@ pub(super) fn listed_by_ls(arguments: &[Field]) -> Option<String> {
     Some(lines.join("\n") + "\n")
 }
 
-/// What it prints, if that is all there is below folders that are named in full: a glob for each.
+/// What it prints, if that is all or much of what is below folders that are named in full: a glob for each.
 pub(super) fn listed(arguments: &[Field]) -> Option<String> {
-    if narrows(arguments) || arguments.iter().any(|f| ACTIONS.contains(&f.text.as_str())) {
+    let started: Vec<&Field> = starts(arguments).collect();
+    if narrows_at(arguments, &started) || arguments.iter().any(|f| ACTIONS.contains(&f.text.as_str())) {
         return None;
     }
     let end = if arguments.iter().any(|f| f.text == "-print0") { '\0' } else { '\n' };
     let mut out = String::new();
-    for start in starts(arguments).take(16) {
+    for start in started.into_iter().take(16) {
         if !start.text.starts_with(['/', '~']) {
             return None;
         }

@@ -87,3 +87,51 @@ pub(super) fn trim_end<'t>(text: &'t str, pattern: &str, longest: bool) -> &'t s
     let start = if longest { fits.next() } else { fits.last() };
     start.and_then(|start| text.get(..start)).unwrap_or(text)
 }
+
+/// `${text/pattern/by}` and, if `all`, `${text//pattern/by}`: the longest match at each place. Places beyond the first 256
+/// characters are left as they are.
+pub(super) fn replace(text: &str, pattern: &str, by: &str, all: bool) -> String {
+    if !pattern.contains(['*', '?', '[']) {
+        return if all { text.replace(pattern, by) } else { text.replacen(pattern, by, 1) };
+    }
+    let limit = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(at, _)| at);
+    let (mut made, mut at, mut tries) = (String::new(), 0, MAX_CHARS * 16);
+    while at < limit {
+        let ends = (at + 1..=limit).rev().filter(|end| text.is_char_boundary(*end)).take(tries);
+        let mut tried = 0;
+        let end = ends.inspect(|_| tried += 1).find(|end| text.get(at..*end).is_some_and(|part| matches(pattern, part)));
+        tries -= tried;
+        let next = text.get(at..).and_then(|rest| rest.chars().next()).map_or(at + 1, |c| at + c.len_utf8());
+        match end {
+            Some(end) => {
+                made.push_str(by);
+                at = end;
+                if !all {
+                    break;
+                }
+            }
+            None => {
+                made.push_str(text.get(at..next).unwrap_or_default());
+                at = next;
+            }
+        }
+    }
+    made.push_str(text.get(at..).unwrap_or_default());
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longest_match_is_replaced() {
+        assert_eq!(replace("bash", "*", "rm", false), "rm");
+        assert_eq!(replace("a-b-c", "?-", "", false), "b-c");
+        assert_eq!(replace("a-b-c", "?-", "", true), "c");
+        assert_eq!(replace("xrmx", "x", "", true), "rm");
+        assert_eq!(replace("é1é2", "[0-9]", "", true), "éé");
+        let long = "ab".repeat(400);
+        assert!(replace(&long, "*z", "", true) == long && replace(&long, "c?", "", true) == long);
+    }
+}

@@ -238,8 +238,18 @@ impl Reader<'_> {
     /// `find … -exec`: the command runs on what is found; without a filter that is all there is.
     fn found(&mut self, arguments: &[Field]) {
         const ACTIONS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch"];
-        let starts: Vec<&Field> = found::starts(arguments).collect();
+        let named = value_of(arguments, &["-files0-from"]).and_then(|file| self.file(&file.text));
+        let named: Vec<Field> = named
+            .as_ref()
+            .and_then(Value::as_text)
+            .map(|names| names.split('\0').filter(|name| !name.is_empty()).take(16).map(Field::plain).collect())
+            .unwrap_or_default();
+        let starts: Vec<&Field> = found::starts(arguments).chain(&named).collect();
         let filtered = found::narrows_at(arguments, &starts);
+        if !filtered && arguments.iter().any(|field| field.text == "-delete") {
+            let removed = ["rm", "-R"].map(Field::plain).into_iter().chain(starts.iter().take(16).map(|start| (*start).clone()));
+            self.command(removed.collect(), Around::default());
+        }
         let mut at = 0;
         while let Some(field) = arguments.get(at) {
             at += 1;

@@ -29,7 +29,9 @@ impl Reader<'_> {
         let items = |items: Vec<String>| Value { items, known: true, taint };
         if lines {
             let name = names.first().map_or("MAPFILE", String::as_str);
-            self.assign(name, items(text.lines().take(MAX_ITEMS).map(String::from).collect()));
+            let ends = delimiter(arguments).map_or('\n', |by| by.chars().next().unwrap_or('\0'));
+            let text = text.strip_suffix(ends).unwrap_or(&text);
+            self.assign(name, items(text.split(ends).take(MAX_ITEMS).map(String::from).collect()));
             return;
         }
         let by = around.environment.iter().rev().find(|(name, _)| name == "IFS").map(|(_, by)| by.as_str());
@@ -47,6 +49,12 @@ impl Reader<'_> {
             (None, names) => self.assign(names.first().map_or("REPLY", String::as_str), set(text.trim_end().to_owned())),
         }
     }
+}
+
+/// What `-d` says that lines end with.
+fn delimiter(arguments: &[Field]) -> Option<&str> {
+    let joined = || arguments.iter().find_map(|field| field.text.strip_prefix("-d"));
+    value_of(arguments, &["-d"]).map(|by| by.text.as_str()).or_else(joined)
 }
 
 /// The list that `-a` names, and the variables.

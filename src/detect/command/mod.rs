@@ -94,6 +94,8 @@ use crate::text::quick::{QuickMap, QuickSet};
 
 /// Programs that one pattern is taken to name.
 const MAX_SPELT: usize = 16;
+/// Characters of a pattern at which the end of a name may begin.
+const MAX_NAME: usize = 32;
 
 /// The kind `command`.
 #[derive(Debug)]
@@ -210,9 +212,17 @@ impl Commands {
         if pattern.is_none() {
             return Vec::new();
         }
-        let names = self.by_program.keys().filter(|name| glob::matches(&facts.program, name));
-        names.take(MAX_SPELT).map(|name| facts.named((name, programs.get(name)))).collect()
+        let names = self.by_program.keys().filter(|name| glob::matches(&facts.program, name)).cloned();
+        let globbed = self.by_glob.iter().filter_map(|(name, star, _)| common_name(&facts.program, name.get(..*star)?));
+        names.chain(globbed).take(MAX_SPELT).map(|name| facts.named((&name, programs.get(&name)))).collect()
     }
+}
+
+/// A name that a pattern matches and that begins with `start`: the end is taken from the pattern.
+fn common_name(pattern: &str, start: &str) -> Option<String> {
+    let ends = pattern.char_indices().skip(1).take(MAX_NAME).map(|(at, _)| pattern.get(at..).unwrap_or_default());
+    let mut names = ends.filter(|end| !start.is_empty() && !unwrap::is_pattern(end)).map(|end| format!("{start}{end}"));
+    names.find(|name| glob::matches(pattern, name))
 }
 
 impl Detector for Commands {

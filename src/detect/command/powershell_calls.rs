@@ -71,7 +71,8 @@ impl Session<'_, '_> {
             "get-command" | "get-alias" => {
                 let pattern = operands(&given).next().map(|field| field.text.clone()).unwrap_or_default();
                 let found = meant(&pattern, aliases()).and_then(cmdlet_of).or_else(|| meant(&pattern, cmdlets()));
-                return found.map(Term::text).unwrap_or_default();
+                let whole = || Term::text(pattern.clone());
+                return found.map_or_else(|| if pattern.contains(['*', '?']) { Term::default() } else { whole() }, Term::text);
             }
             "set-alias" | "new-alias" => {
                 let mut names = operands(&given).map(|field| field.text.to_ascii_lowercase());

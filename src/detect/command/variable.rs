@@ -115,7 +115,9 @@ impl Reader<'_> {
             };
         }
         if !value.known {
-            return value;
+            // All of a value is replaced, whatever it is.
+            let replaced = rest.strip_prefix("//*/").or_else(|| rest.strip_prefix("/*/"));
+            return replaced.map_or(value, |by| self.inner_text(by));
         }
         // Letters are cut out of full paths (`${HOME:0:1}` is `/`).
         for item in &mut value.items {
@@ -183,7 +185,7 @@ impl Reader<'_> {
                 if wanted.is_empty() {
                     return Some(text.to_owned());
                 }
-                Some(if doubled.is_some() { text.replace(&wanted, &by) } else { text.replacen(&wanted, &by, 1) })
+                Some(glob::replace(text, &wanted, &by, doubled.is_some()))
             }
             _ => None,
         }

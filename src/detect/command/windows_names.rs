@@ -103,8 +103,22 @@ const ALIASES: [(&str, &str); 92] = [
 ];
 
 /// Long names that a pattern may mean, besides those that have a short one.
-const LONG_NAMES: [&str; 6] =
-    ["remove-item", "invoke-expression", "invoke-webrequest", "invoke-restmethod", "new-object", "start-process"];
+const LONG_NAMES: [&str; 14] = [
+    "remove-item",
+    "invoke-expression",
+    "invoke-webrequest",
+    "invoke-restmethod",
+    "new-object",
+    "start-process",
+    "set-mppreference",
+    "add-mppreference",
+    "stop-computer",
+    "restart-computer",
+    "format-volume",
+    "clear-disk",
+    "set-executionpolicy",
+    "clear-eventlog",
+];
 
 /// The cmdlet that an alias stands for.
 pub(super) fn cmdlet_of(alias: &str) -> Option<&'static str> {
