@@ -148,6 +148,11 @@ impl<'s> Search<'s> {
                     self.look((&joined, &Facts::of(&joined)), "separated", DEPTH, &|_| span.clone(), locate, &mut open);
                 }
             }
+            for (span, joined) in separated::labels(text) {
+                if self.afford(joined.len() * 2).is_some() {
+                    self.look((&joined, &Facts::of(&joined)), "labels", DEPTH - 1, &|_| span.clone(), locate, &mut open);
+                }
+            }
         }
         while let Some(View { text, origin, reading, depth }) = open.pop().filter(|_| !self.budget.is_spent()) {
             let facts = Facts::of(&text);

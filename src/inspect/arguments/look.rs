@@ -162,6 +162,12 @@ pub(super) fn is_url(text: &str) -> bool {
     if text.starts_with("ext::") {
         return true;
     }
+    // Escaped as a whole: who takes it unescapes it first.
+    if let Some(("http" | "https" | "HTTP" | "HTTPS", rest)) = text.split_once('%')
+        && rest.get(..2).is_some_and(|colon| colon.eq_ignore_ascii_case("3a"))
+    {
+        return !rest.contains(char::is_whitespace) && text.len() < 4096;
+    }
     let Some((scheme, rest)) = text.split_once(':') else { return false };
     let scheme_fits = scheme.len() > 1
         && scheme.len() < 20

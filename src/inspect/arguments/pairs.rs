@@ -9,9 +9,26 @@ const NAME_BYTES: usize = 96;
 /// Longest value, in bytes.
 const VALUE_BYTES: usize = 4096;
 /// What the member with the name is called, and the one with the value.
-const NAMES: [&str; 11] =
-    ["name", "key", "label", "variable", "var", "envvar", "header", "field", "secretname", "parameter", "property"];
-const VALUES: [&str; 6] = ["value", "val", "text", "secretvalue", "content", "data"];
+const NAMES: [&str; 16] = [
+    "name",
+    "key",
+    "label",
+    "variable",
+    "var",
+    "envvar",
+    "header",
+    "field",
+    "secretname",
+    "parameter",
+    "property",
+    "parameterkey",
+    "parametername",
+    "variablename",
+    "settingname",
+    "optionname",
+];
+const VALUES: [&str; 9] =
+    ["value", "val", "text", "secretvalue", "content", "data", "parametervalue", "variablevalue", "settingvalue"];
 
 /// The value, and the two as one assignment, where an object holds such a pair.
 pub(super) fn named_value<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Option<(Value<'j>, String)> {

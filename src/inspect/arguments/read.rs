@@ -70,7 +70,9 @@ impl Frame<'_> {
         if runs == Runs::Mentions {
             return match self.head {
                 Head::Path => path(text),
+                Head::Url if forms::is_file(text) => ReadAs::Path,
                 Head::Url => ReadAs::Url,
+                Head::PathOrUrl => self.by_look(text),
                 _ => ReadAs::Text,
             };
         }
