@@ -17,6 +17,9 @@ fn is_escape(text: &[u8], at: usize) -> bool {
 
 /// The character that an escape stands for, and its length.
 fn escape(text: &[u8]) -> Option<(char, usize)> {
+    if let Some(found) = wide(text) {
+        return Some(found);
+    }
     let hex = |from: usize, to: usize| {
         let digits = std::str::from_utf8(text.get(from..to)?).ok()?;
         digits
@@ -51,7 +54,53 @@ fn escape(text: &[u8]) -> Option<(char, usize)> {
         }
         _ => return None,
     };
-    (c.is_ascii() && (is_text(c as u8))).then_some((c, length))
+    // `%BA` alone is a part of a character.
+    let whole = c > '\u{ff}' || text.first() == Some(&b'&');
+    (whole && folds(c) || c.is_ascii() && is_text(c as u8)).then_some((c, length))
+}
+
+/// A character beyond ASCII that a reader takes for a letter or does not see, and the length of its escape: `%EF%BD%8E`,
+/// `\uFF4E`, `\uD835\uDC5B`, `%uFF4E`. Others are left alone: most are letters of a language.
+fn wide(text: &[u8]) -> Option<(char, usize)> {
+    let unit = |at: usize| {
+        let digits = std::str::from_utf8(text.get(at + 2..at + 6)?).ok()?;
+        let escaped = matches!(text.get(at..at + 2), Some(b"\\u" | b"%u"));
+        (escaped && digits.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| u16::from_str_radix(digits, 16).ok())?
+    };
+    let (c, length) = match text {
+        [sign @ (b'%' | b'='), b'c'..=b'f' | b'C'..=b'F', ..] => {
+            let octet = |at: usize| {
+                let group = text.get(at * 3..at * 3 + 3).filter(|group| group.first() == Some(sign))?;
+                let digit = |at: usize| group.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+                u8::try_from(digit(1)? << 4 | digit(2)?).ok()
+            };
+            let count = match octet(0)? {
+                0xc2..=0xdf => 2,
+                0xe0..=0xef => 3,
+                0xf0..=0xf4 => 4,
+                _ => return None,
+            };
+            let mut octets = [0; 4];
+            for (at, place) in octets.iter_mut().enumerate().take(count) {
+                *place = octet(at)?;
+            }
+            (std::str::from_utf8(octets.get(..count)?).ok()?.chars().next()?, count * 3)
+        }
+        [b'\\' | b'%', b'u', ..] => match unit(0)? {
+            high @ 0xd800..=0xdbff => (char::decode_utf16([high, unit(6)?]).next()?.ok()?, 12),
+            one => (char::from_u32(u32::from(one))?, 6),
+        },
+        _ => return None,
+    };
+    (folds(c) || length == 6 && text.first() == Some(&b'%') && c.is_ascii() && is_text(c as u8)).then_some((c, length))
+}
+
+/// Whether a character is a variant of an ASCII one (full-width, mathematical, circled, raised), or is not displayed.
+fn folds(c: char) -> bool {
+    matches!(u32::from(c),
+        0xaa | 0xad | 0xb2 | 0xb3 | 0xb9 | 0xba | 0x34f | 0x180e | 0x200b..=0x200f | 0x2060..=0x2064 | 0x2070..=0x209c
+        | 0x2100..=0x214f | 0x2460..=0x24ff | 0xfe00..=0xfe0f | 0xfeff | 0xff01..=0xff5e | 0x1d400..=0x1d7ff
+        | 0x1f110..=0x1f189 | 0xe0000..=0xe007f)
 }
 
 /// A text with its escapes resolved, where that makes another text of it. What `=` escapes is resolved only where there is
@@ -102,6 +151,17 @@ mod tests {
             assert_eq!(unescape(text).as_deref(), Some("key"), "{text}");
         }
         assert_eq!(unescape("=6B=65=79=6B=65=79=\r\n!").as_deref(), Some("keykey!"));
+        for (text, wanted) in [
+            ("%EF%BD%8Ek%ef%bd%85", "ｎkｅ"),
+            (r"\uff4e\ud835\udc5b\u{ff4e}", "ｎ𝑛ｎ"),
+            ("&#xFF4E;&#65358;%uFF4E%u006e", "ｎｎｎn"),
+            ("A%E2%80%8BK", "A\u{200b}K"),
+        ] {
+            assert_eq!(unescape(text).as_deref(), Some(wanted), "{text}");
+        }
+        for text in ["Z%C3%BCrich %E6%9D%B1%E4%BA%AC", r"\u6771\u4eac \ud83d\ude00", "%EF%BD", "%F0%9F%98%80", r"\ud835x"] {
+            assert_eq!(unescape(text), None, "{text}");
+        }
         for text in ["100% of a=41", r"C:\users\x", "a & b", "%zz"] {
             assert_eq!(unescape(text), None, "{text}");
         }
