@@ -4,8 +4,10 @@ use std::ops::Range;
 
 use super::check::{is_password, is_uuid};
 use super::class::Class;
+use super::decode;
 use super::name::{Says, says};
 use super::random::{Made, is_standin, surprise};
+use super::reference::{in_address, is_example, is_reference};
 
 /// Longest value looked at, in bytes.
 const VALUE_BYTES: usize = 512;
@@ -151,6 +153,15 @@ fn is_scheme(word: &str) -> bool {
         .any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
+/// Whether a value in a text is a secret by its name, as it stands or decoded. One in the address of a secret or in an example
+/// is not.
+pub(super) fn is_given_secret(text: &str, given: &Given) -> bool {
+    let (Some(name), Some(value)) = (text.get(given.name.clone()), text.get(given.value.clone())) else { return false };
+    let decoded = || decode::open(value, 0, value.len(), 0).map(|opened| opened.text);
+    let secret = is_secret(name, value, given.link) || decoded().is_some_and(|text| is_secret(name, text.trim(), given.link));
+    secret && !in_address(text, &given.name) && !is_example(text, &given.name, value)
+}
+
 /// Whether a value that has such a name is a secret.
 pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
     if value.len() < 8 {
@@ -165,7 +176,9 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
     }
     let Some(says) = says(name) else { return false };
     let identifier = is_uuid(value);
-    if identifier && link == Link::Sign && names_credential(name) {
+    if identifier
+        && (link == Link::Sign && names_credential(name) || link == Link::Next && name.eq_ignore_ascii_case("authorization"))
+    {
         return true;
     }
     if identifier || is_standin(value) || is_reference(value, &made) {
@@ -187,7 +200,7 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
 
 /// Whether a name is one of a credential and of nothing else: several services give out keys that are UUIDs.
 fn names_credential(name: &str) -> bool {
-    const ENDS: [&str; 13] = [
+    const ENDS: [&str; 24] = [
         "apikey",
         "apitoken",
         "apisecret",
@@ -201,52 +214,21 @@ fn names_credential(name: &str) -> bool {
         "subscriptionkey",
         "licensekey",
         "licencekey",
+        "adminsecret",
+        "appsecret",
+        "sharedsecret",
+        "signingsecret",
+        "signingkey",
+        "webhooksecret",
+        "bearertoken",
+        "servertoken",
+        "personaltoken",
+        "refreshtoken",
+        "password",
     ];
     let plain: String = name.chars().rev().take(32).filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
     let plain: String = plain.chars().rev().collect();
     ENDS.iter().any(|end| plain.ends_with(end))
-}
-
-/// Whether a value says where a secret is, or is plainly something else: a path, a call, a member, an address.
-fn is_reference(value: &str, made: &Made) -> bool {
-    const STARTS: [&str; 24] = [
-        "$",
-        "%",
-        "@",
-        "~",
-        "./",
-        "../",
-        "{",
-        "env.",
-        "env:",
-        "process.",
-        "os.",
-        "secrets.",
-        "vault:",
-        "op://",
-        "arn:",
-        "ref+",
-        "file:",
-        "http:",
-        "https:",
-        "sha256:",
-        "sha512-",
-        "sha1-",
-        "sha384-",
-        "projects/",
-    ];
-    STARTS.iter().any(|start| value.starts_with(start))
-        || value.contains("://")
-        || value.contains(['(', '*', '?']) && value.len() < 24 && made.digits == 0
-        || made.digits + made.other == value.len()
-        || is_path(value)
-        || value.split_once('@').is_some_and(|(_, host)| host.contains('.'))
-}
-
-fn is_path(value: &str) -> bool {
-    let parts = value.split('/');
-    value.starts_with('/') && value.matches('/').count() > 1 && parts.clone().count() <= 12
-        || parts.clone().count() > 2 && parts.filter(|part| surprise(part) > 4.0).count() * 3 < value.split('/').count()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::budget::{Budget, LOOK_BYTES, MOVED, TRY_BYTES, Unpacking, WEIGHED};
 use super::check::belongs_together;
-use super::context::{Given, Link, given, is_secret, name_around};
+use super::context::{Given, Link, given, is_given_secret, is_secret, name_around};
 use super::decode;
 use super::escape;
 use super::mirror::{self, MIRRORED};
@@ -346,9 +346,7 @@ impl<'s> Search<'s> {
                 given.link != Link::Words || ["key", "token", "secret", "pass", "cred"].iter().any(|word| between.contains(word));
             return (meant && !is_of_something_else(name) && shape.is(value)).then_some(*rule);
         }
-        let decoded = || decode::open(value, 0, value.len(), 0).map(|opened| opened.text);
-        let secret = is_secret(name, value, given.link) || decoded().is_some_and(|text| is_secret(name, text.trim(), given.link));
-        secret.then_some(self.secrets.named?)
+        is_given_secret(text, given).then_some(self.secrets.named?)
     }
 
     /// A value whose name is that of the argument which it is.

@@ -19,6 +19,7 @@ mod own;
 mod pieces;
 mod prints;
 mod random;
+mod reference;
 mod seen;
 mod separated;
 mod shape;
