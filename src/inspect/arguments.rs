@@ -5,6 +5,7 @@
 //! variables and the standard input of a command) is put together, each word quoted, so that no word is made that
 //! the receiver would not see.
 
+mod base_path;
 mod forms;
 mod join;
 mod look;
@@ -209,7 +210,9 @@ impl<'m> Units<'m> {
         let heads: Vec<Head> = members.iter().map(|(key, _)| head(key)).collect();
         let scope = Rc::new(frame.scope.within(&members, &heads, names::is_record(last_name(&frame.argument)), frame.pinned));
         let covered = self.join(frame, &scope, &members, readers);
-        let paired = pairs::named_value(&members);
+        let paired = pairs::named_value(&members).map(|(at, text)| (at, text, ReadAs::Text));
+        let elsewhere = scope.kept || scope.in_container || scope.is_routed;
+        let joined = base_path::joined_path(&members).filter(|_| !elsewhere).map(|(at, text)| (at, text, ReadAs::Path));
         let start = frames.len();
         for ((key, value), named) in members.into_iter().zip(heads) {
             let mut child = self.child(frame, &key, value, true);
@@ -231,8 +234,9 @@ impl<'m> Units<'m> {
             }
             let (node, argument) = (self.nodes.len() - 1, child.argument.clone());
             let read_as = if file { ReadAs::Path } else { ReadAs::Text };
-            if let Some(text) = paired.as_ref().filter(|(at, _)| at.span() == value.span()).map(|(_, text)| text.clone()) {
-                let (argument, read_as) = (argument.clone(), ReadAs::Text);
+            let pairs = [&paired, &joined].into_iter().flatten().filter(|(at, ..)| at.span() == value.span());
+            for (_, text, read_as) in pairs.cloned() {
+                let argument = argument.clone();
                 self.units.push(Unit { text: text.into(), argument, role: Role::Value, read_as, joined: true, node });
             }
             self.units.push(Unit { text: keep(key), argument, role: Role::Key, read_as, joined: false, node });

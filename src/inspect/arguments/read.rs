@@ -73,6 +73,7 @@ impl Frame<'_> {
                 Head::Url if forms::is_file(text) => ReadAs::Path,
                 Head::Url => ReadAs::Url,
                 Head::PathOrUrl => self.by_look(text),
+                Head::Text if self.leaves_folder(text) => ReadAs::Path,
                 _ => ReadAs::Text,
             };
         }
@@ -100,11 +101,15 @@ impl Frame<'_> {
             Head::Text if runs == Runs::All && !self.scope.executes && text.contains(' ') && look::is_command(text) => {
                 ReadAs::Shell
             }
-            // `{ base, name }`: a name that climbs out of the folder beside it.
-            Head::Text if self.scope.has_folder && !text.contains(' ') && climbs(text) => ReadAs::Path,
+            Head::Text if self.leaves_folder(text) => ReadAs::Path,
             Head::Text => ReadAs::Text,
             Head::Unknown => self.unknown(text),
         }
+    }
+
+    /// Whether a name climbs out of the folder beside it: `{ base, name }`.
+    fn leaves_folder(&self, text: &str) -> bool {
+        self.scope.has_folder && !text.contains(' ') && climbs(text)
     }
 
     /// Whether a path here is a route, a step in a document or a place in a container, and no file of this machine.

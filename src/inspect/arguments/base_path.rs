@@ -1,0 +1,117 @@
+//! A folder and a name in members side by side, which the server joins: `{ "base": "/srv/app", "name": "../x" }`.
+
+use std::borrow::Cow;
+
+use crate::message::{Value, ValueKind};
+
+use super::{look, names};
+
+/// Longest folder and longest name, in bytes.
+const FOLDER_BYTES: usize = 4096;
+const NAME_BYTES: usize = 1024;
+/// Names of members that hold a name in a folder. One called a path may be the folder instead.
+const NAMES: [&str; 17] = [
+    "name",
+    "newname",
+    "filename",
+    "file",
+    "relativepath",
+    "relpath",
+    "relative",
+    "subpath",
+    "suffix",
+    "entry",
+    "leaf",
+    "basename",
+    "filepath",
+    "path",
+    "targetname",
+    "outputname",
+    "asset",
+];
+/// Folders in which a plain word names a file, too.
+const SYSTEM: [&str; 6] = ["/etc", "/root", "/proc", "/boot", "/dev", "/var/spool"];
+
+/// The name, and the path that the two make, where an object holds an absolute folder and a name in it.
+pub(super) fn joined_path<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Option<(Value<'j>, String)> {
+    let text = |value: &Value<'j>| value.str().filter(|_| value.kind() == ValueKind::String);
+    let fits = |key: &str| key.len() <= 32 && NAMES.contains(&plain(key).as_str());
+    let is_base = |key: &str| names::is_folder(key) || names::is_base(key);
+    let folder = |is: &dyn Fn(&str) -> bool| {
+        let mut folders = members.iter().filter(|(key, _)| is(key)).filter_map(|(key, value)| Some((key, text(value)?)));
+        folders.find(|(_, text)| text.len() <= FOLDER_BYTES && is_absolute(text) && !text.contains(['\n', '*']))
+    };
+    let (held_by, folder) = folder(&is_base).or_else(|| folder(&|key| matches!(plain(key).as_str(), "path" | "location")))?;
+    let (value, name) = members
+        .iter()
+        .filter(|(key, _)| key != held_by && fits(key) && !is_base(key))
+        .filter_map(|(_, value)| Some((*value, text(value)?)))
+        .find(|(_, name)| is_file_name(name, &folder))?;
+    let path = if is_absolute(&name) { name.into_owned() } else { format!("{}/{name}", folder.trim_end_matches(['/', '\\'])) };
+    Some((value, path))
+}
+
+/// Whether a text names a file in a folder: a word alone only in folders of the system and in hidden ones.
+fn is_file_name(name: &str, folder: &str) -> bool {
+    let signs = name.contains(['/', '\\', '.', '%']) && !name.contains("://") && (!is_absolute(name) || look::is_path(name));
+    let last = folder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(folder);
+    let system = || last.starts_with('.') || SYSTEM.iter().any(|system| folder.starts_with(system));
+    !name.is_empty() && name.len() <= NAME_BYTES && !name.contains([' ', '\n', '\t']) && (signs || system())
+}
+
+fn is_absolute(text: &str) -> bool {
+    let drive = matches!(text.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
+    text.starts_with('/') && !text.starts_with("//") || text == "~" || text.starts_with("~/") || drive
+}
+
+fn plain(key: &str) -> String {
+    key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::message::{Json, ReadLimits};
+
+    fn path(object: &str) -> Option<String> {
+        let json = Json::parse(Bytes::copy_from_slice(object.as_bytes()), &ReadLimits::default()).unwrap();
+        let members: Vec<_> = json.root().members().collect();
+        joined_path(&members).map(|(_, path)| path)
+    }
+
+    #[test]
+    fn a_folder_and_a_name_make_a_path() {
+        for (object, wanted) in [
+            (r#"{"base":"/srv/app","name":"../../etc/x"}"#, "/srv/app/../../etc/x"),
+            (r#"{"name":".ssh/id_rsa","dir":"/home/ada/"}"#, "/home/ada/.ssh/id_rsa"),
+            (r#"{"directory":"/etc","file":"shadow"}"#, "/etc/shadow"),
+            (r#"{"path":"/home/ada/.ssh","filename":"authorized_keys"}"#, "/home/ada/.ssh/authorized_keys"),
+            (r#"{"root":"~","path":".aws/credentials"}"#, "~/.aws/credentials"),
+            (r#"{"folder":"/srv/app","relative_path":"a/../../../x"}"#, "/srv/app/a/../../../x"),
+            (r#"{"base":"/srv/app","name":"/etc/shadow"}"#, "/etc/shadow"),
+            (r#"{"cwd":"C:\\work","file":"..\\..\\x"}"#, "C:\\work/..\\..\\x"),
+        ] {
+            assert_eq!(path(object).as_deref(), Some(wanted), "{object}");
+        }
+    }
+
+    #[test]
+    fn other_members_are_not_joined() {
+        for object in [
+            r#"{"base":"main","name":"../x"}"#,
+            r#"{"directory":"/srv/app","name":"cookies"}"#,
+            r#"{"directory":"/srv/app","name":"Fix the login. Then rest"}"#,
+            r#"{"base":"https://a.example/v1","path":"../x"}"#,
+            r#"{"directory":"/srv/app","name":"https://a.example/x"}"#,
+            r#"{"path":"/srv/app/a.txt"}"#,
+            r#"{"dir":"src","file":"a.txt"}"#,
+            r#"{"directory":"/srv/app","name":7}"#,
+            r#"{"prefix":"//cdn","name":"a.js"}"#,
+            r#"{"root":"/srv/app","name":"/api/users"}"#,
+        ] {
+            assert_eq!(path(object), None, "{object}");
+        }
+    }
+}
