@@ -4,6 +4,7 @@ use super::code_flow::{Flow, Frame, Kind};
 use super::code_imports;
 use super::code_lex::{self, Language, Token};
 use super::code_names;
+use super::compiled;
 use super::env_secrets;
 use super::facts::{Behaviour, Facts};
 use super::reader::Reader;
@@ -16,8 +17,10 @@ const MAX_FRAMES: usize = 128;
 impl Reader<'_> {
     /// Reads code of the language that `program` runs.
     pub(super) fn code(&mut self, program: &str, text: &str, taint: Taint) {
-        let mut flow = Flow { taint, ..Flow::default() };
-        self.more_code(Language::of(program), text, &mut flow);
+        let language = Language::of(program);
+        let deletes_in_walk = language == Language::Compiled && compiled::deletes_in_walk(text);
+        let mut flow = Flow { taint, deletes_in_walk, ..Flow::default() };
+        self.more_code(language, text, &mut flow);
         let executes = if flow.evaluates { flow.taint.without(Taint::SOCKET) } else { Taint::NONE };
         let sends = flow.sent.without(Taint::DOWNLOAD | Taint::DECODED | Taint::SOCKET | Taint::SECRET_VARIABLE);
         if executes != Taint::NONE || sends != Taint::NONE {
@@ -127,6 +130,11 @@ impl Reader<'_> {
                 self.open(frames, Kind::Index(of));
             }
             '{' => {
+                // The head of a loop ends here: `for _, d := range dirs {`.
+                if language == Language::Compiled && !frame.targets.is_empty() && frame.value.as_ref().is_some_and(Term::is_known)
+                {
+                    frame.end(flow);
+                }
                 // `each { |f| … }`
                 if language == Language::Ruby && matches!(next, Some(Token::Sign('|'))) {
                     let of = frame.value.clone().unwrap_or_default();
@@ -172,6 +180,10 @@ impl Reader<'_> {
                 frame.value = None;
                 frame.sign = None;
             }
+            // `home, _ := f()`
+            ':' if language == Language::Compiled && matches!(next, Some(Token::Sign('='))) => {}
+            // `let x: &str = …`: a type.
+            ':' if language == Language::Compiled => frame.clear(),
             // The head of a loop ends here.
             ':' => frame.end(flow),
             '.' if language == Language::Lua && matches!(before, Some(Token::Sign('.'))) => {}

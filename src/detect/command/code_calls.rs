@@ -6,6 +6,7 @@ use super::code_lex::Language;
 use super::code_names::{
     CONNECT, COPY, DELETE, DELETE_TREE, EVALUATE, FETCH, READ, RUN, SEND, WALK, WRITE, acts, fetches, last_of, mode,
 };
+use super::compiled::{self, CallMeaning};
 use super::dialect::{self, Dialect};
 use super::facts::Facts;
 use super::reader::{Around, Reader};
@@ -20,7 +21,13 @@ const OPENED: &str = "file:";
 
 impl Reader<'_> {
     /// A call: what it does is told as a command; what it makes is given back.
-    pub(super) fn code_call(&mut self, language: Language, callee: Term, given: &[Term], flow: &mut Flow) -> Term {
+    pub(super) fn code_call(&mut self, language: Language, mut callee: Term, given: &[Term], flow: &mut Flow) -> Term {
+        match compiled::call_meaning(language, &callee, given, flow) {
+            Some(CallMeaning::Makes(made)) => return made,
+            Some(CallMeaning::Runs(words)) => return self.run_call("spawn", &[words], flow),
+            Some(CallMeaning::Call(name)) => callee.name = name.to_owned(),
+            None => {}
+        }
         let name = callee.name.clone();
         let last = last_of(&name);
         let lower = last.to_ascii_lowercase();

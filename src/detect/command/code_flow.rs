@@ -25,6 +25,8 @@ pub(super) struct Flow {
     pub(super) connects: bool,
     /// Runs what came over a connection.
     pub(super) shells: bool,
+    /// Walks through folders and deletes what it finds.
+    pub(super) deletes_in_walk: bool,
     /// A second pass would know more.
     pub(super) again: bool,
 }

@@ -1,9 +1,12 @@
 //! Code to names, texts and signs: as much of a lexer as every interpreter's language shares.
 
-use super::quote;
+use super::{compiled, quote};
 
 /// Most tokens of one piece of code.
 const MAX_TOKENS: usize = 65_536;
+
+/// The name under which sources of compiled languages are read.
+pub(super) const COMPILED: &str = "compiled";
 
 /// A language, as far as it is read in its own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +18,8 @@ pub(super) enum Language {
     Php,
     Lua,
     Awk,
+    /// Go, Rust, C, Java and the like.
+    Compiled,
     Other,
 }
 
@@ -30,6 +35,7 @@ impl Language {
             "php" => Self::Php,
             "lua" | "luajit" => Self::Lua,
             "awk" | "gawk" | "mawk" | "nawk" => Self::Awk,
+            COMPILED => Self::Compiled,
             _ => Self::Other,
         }
     }
@@ -62,7 +68,7 @@ pub(super) enum Token {
 pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
     let bytes = code.as_bytes();
     let hashes = !matches!(language, Language::JavaScript | Language::Lua);
-    let slashes = matches!(language, Language::JavaScript | Language::Php);
+    let slashes = matches!(language, Language::JavaScript | Language::Php | Language::Compiled);
     let runs_backticks = matches!(language, Language::Perl | Language::Ruby | Language::Php);
     let mut out: Vec<Token> = Vec::new();
     let mut at = 0;
@@ -73,10 +79,13 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
         let next = bytes.get(at + 1).copied();
         let at_line = matches!(out.last(), None | Some(Token::Line));
         match b {
+            // A call of a method on a line of its own belongs to the line before.
+            b'\n' if language == Language::Compiled && compiled::goes_on(bytes, at) => at += 1,
             b'\n' => {
                 out.push(Token::Line);
                 at += 1;
             }
+            b'\'' if language == Language::Compiled => at = compiled::behind_character(code, at),
             b'!' | b'%' if language == Language::Python && at_line => at = magic(code, at, &mut out),
             b'#' if hashes && (at == 0 || bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace)) => {
                 at = quote::find(bytes, at, b'\n')
@@ -119,6 +128,14 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
                 out.push(Token::Number(quote::cut(code, start, at).to_owned()));
             }
             b if b.is_ascii_whitespace() => at += 1,
+            b'{' if language == Language::Compiled => {
+                // `[]string{"a", "b"}`: a list.
+                if let [.., Token::Sign('['), Token::Sign(']'), Token::Name(_)] = out.as_slice() {
+                    out.truncate(out.len() - 3);
+                }
+                out.push(Token::Sign('{'));
+                at += 1;
+            }
             b'\\' if next == Some(b'\n') => at += 2,
             b if b.is_ascii() => {
                 out.push(Token::Sign(b as char));

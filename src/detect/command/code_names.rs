@@ -298,7 +298,7 @@ pub(super) fn is_keyword(name: &str, language: Language) -> bool {
             | "int"
             | "elsif"
     );
-    common || (loose && language.calls_loosely())
+    common || (loose && language.calls_loosely()) || (name == "range" && language == Language::Compiled)
 }
 
 pub(super) fn last_of(name: &str) -> &str {

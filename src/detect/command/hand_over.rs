@@ -62,6 +62,10 @@ impl Reader<'_> {
             }
             "curl" => self.curl_config(arguments, around),
             "go" | "zig" | "java" | "dotnet" | "nim" => self.run_source(facts, arguments),
+            "cargo" | "mono" | "kotlin" | "rust-script" | "tcc" | "rdmd" | "scala-cli" | "dotnet-script" | "csi" => {
+                self.run_source(facts, arguments);
+                self.given(facts, arguments, around);
+            }
             "cmake" | "ctest" => self.cmake_script(facts, arguments),
             "sed" | "gsed" => self.sed(facts, arguments),
             "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" | "ed" | "red" | "less" | "more" | "man" | "sqlite3" | "psql"

@@ -3,6 +3,7 @@
 use super::facts::{self, Facts};
 use super::known::Interprets;
 use super::reader::Reader;
+use super::tcl;
 use super::value::{Field, Taint, Value};
 use super::wrappers::value_of;
 
@@ -109,6 +110,9 @@ impl Reader<'_> {
 
     /// Code of an interpreter, and what it gives to a shell in ways that its own reader does not know.
     fn foreign(&mut self, program: &str, text: &str, taint: Taint) {
+        if tcl::is_tcl(program) {
+            return self.tcl(text);
+        }
         self.code(program, text, taint);
         self.argument_lists(text);
         if self.programs().is_unread(program) {

@@ -17,6 +17,7 @@ mod code_flow;
 mod code_imports;
 mod code_lex;
 mod code_names;
+mod compiled;
 mod dialect;
 mod env_secrets;
 mod escapes;
@@ -57,6 +58,7 @@ mod sources;
 mod spec;
 mod sql_clients;
 mod standing;
+mod tcl;
 mod term;
 #[cfg(test)]
 mod tests;

@@ -102,17 +102,20 @@ impl Reader<'_> {
 
     /// What a compiler makes of sources that came from elsewhere, or that the script wrote.
     fn compile(&mut self, arguments: &[Field], input: &Value) {
-        let mut output = "a.out";
+        let mut output = None;
+        // What `rustc` and `go build` make is called as the source.
+        let mut stem = "a.out";
         let mut taint = Taint::NONE;
         let mut texts: Vec<String> = Vec::new();
         let mut words = arguments.iter();
         while let Some(field) = words.next() {
             match field.text.strip_prefix("-o") {
-                Some("") => output = words.next().map_or(output, |field| field.text.as_str()),
-                Some(joined) => output = joined,
+                Some("") => output = words.next().map(|field| field.text.as_str()),
+                Some(joined) => output = Some(joined),
                 None => {
                     let source = if field.text == "-" { Some(input.clone()) } else { self.file(&field.text) };
                     if let Some(source) = source {
+                        stem = field.text.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or(stem);
                         taint |= source.taint;
                         texts.extend(source.as_text().map(str::to_owned));
                     }
@@ -123,6 +126,13 @@ impl Reader<'_> {
             return;
         }
         // Not a shell script: only the string literals of the sources are judged.
-        self.keep_file(output, Value { items: texts, known: false, taint });
+        let program = Value { items: texts, known: false, taint };
+        match output {
+            Some(output) => self.keep_file(output, program),
+            None => {
+                self.keep_file(stem, program.clone());
+                self.keep_file("a.out", program);
+            }
+        }
     }
 }

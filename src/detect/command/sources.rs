@@ -67,16 +67,32 @@ impl Reader<'_> {
         }
     }
 
-    /// Source code of a compiled language that is run at once: `go run x.go`.
+    /// Source code of a compiled language that is run at once: `go run x.go`, `cargo run`, `java X` after `javac X.java`.
     pub(super) fn run_source(&mut self, facts: &mut Facts, arguments: &[Field]) {
-        if facts.program != "java" && !arguments.first().is_some_and(|f| matches!(f.text.as_str(), "run" | "r" | "script")) {
+        const VERBS: [&str; 6] = ["run", "r", "script", "test", "-run", "-script"];
+        let by_verb = matches!(facts.program.as_str(), "go" | "zig" | "dotnet" | "nim" | "cargo" | "swift" | "crystal" | "tcc");
+        let verb = arguments.iter().take(2).any(|f| VERBS.contains(&f.text.as_str()));
+        if by_verb && !verb {
             return;
         }
-        for field in arguments.iter().filter(|f| f.text.contains('.') && !f.text.starts_with('-')).take(16) {
-            if let Some(value) = self.file_to_run(&field.text) {
-                facts.executes |= value.taint;
-                value.as_text().into_iter().for_each(|text| self.rare_code(text));
+        let operands = || arguments.iter().filter(|f| !f.text.starts_with('-') && !VERBS.contains(&f.text.as_str())).take(16);
+        let mut sources: Vec<Value> = Vec::new();
+        for operand in operands() {
+            // A class or a program is named after its source.
+            let stem = operand.text.rsplit_once('.').map_or(operand.text.as_str(), |(stem, _)| stem);
+            let named = || [".java", ".cs", ".kt", ".scala"].iter().find_map(|end| self.file(&format!("{stem}{end}")));
+            sources.extend(self.file(&operand.text).or_else(named));
+        }
+        // The whole project.
+        if by_verb && sources.is_empty() && operands().all(|f| matches!(f.text.as_str(), "." | "./..." | "./")) {
+            sources = self.source_files();
+        }
+        for source in sources {
+            if source.taint.meets(Taint::UNREAD) {
+                self.give_up();
             }
+            facts.executes |= source.taint;
+            source.as_text().into_iter().for_each(|text| self.source_code(text));
         }
     }
 

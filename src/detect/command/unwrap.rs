@@ -100,7 +100,7 @@ impl Reader<'_> {
                     self.inner_script(text, &around.input);
                 }
                 if !file.known {
-                    file.items.iter().for_each(|source| self.rare_code(source));
+                    file.items.iter().for_each(|source| self.source_code(source));
                 }
             }
             if program == "env"

@@ -4,6 +4,7 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
+use super::compiled::SOURCES;
 use super::paths;
 use super::reader::Reader;
 use super::value::{Taint, Value};
@@ -155,6 +156,13 @@ impl Reader<'_> {
             let written = self.given.written?;
             Some(written.content(&key).or_else(|| written.content(name))?.value())
         })
+    }
+
+    /// The sources of compiled languages that this script wrote.
+    pub(super) fn source_files(&self) -> Vec<Value> {
+        let mut sources: Vec<_> = self.files.iter().filter(|(name, _)| SOURCES.iter().any(|end| name.ends_with(end))).collect();
+        sources.sort_by_key(|(name, _)| name.as_str());
+        sources.into_iter().take(16).map(|(_, file)| file.value.clone()).collect()
     }
 
     /// The same for a file that is run: one that is too long to be read may hold anything.

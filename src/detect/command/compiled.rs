@@ -1,0 +1,212 @@
+//! Sources of compiled languages (Go, Rust, C, Java, C# and the like) that are compiled and run: what their calls delete, write
+//! and start.
+
+use super::code_flow::Flow;
+use super::code_lex::{COMPILED, Language};
+use super::code_names::last_of;
+use super::reader::Reader;
+use super::term::Term;
+use super::value::Taint;
+
+/// Ends of the names of source files.
+pub(super) const SOURCES: [&str; 22] = [
+    ".go", ".rs", ".c", ".cc", ".cpp", ".cxx", ".java", ".cs", ".csx", ".kt", ".kts", ".swift", ".zig", ".nim", ".d", ".m",
+    ".scala", ".cr", ".hs", ".f90", ".pas", ".v",
+];
+/// Calls that delete a folder with all that is in it.
+const DELETE_TREE: [&str; 16] = [
+    "RemoveAll",
+    "remove_all",
+    "deleteDirectory",
+    "deleteTree",
+    "deleteTreeAbsolute",
+    "deleteRecursive",
+    "deleteSync",
+    "removeDir",
+    "removeItem",
+    "removeItemAtPath",
+    "rmdirRecurse",
+    "removeDirectoryRecursive",
+    "removePathForcibly",
+    "forceDelete",
+    "cleanDirectory",
+    "rm_rf",
+];
+/// Calls that delete one file.
+const DELETE: [&str; 7] = ["Remove", "Unlink", "DeleteFile", "deleteIfExists", "remove_file", "deleteFile", "removeFile"];
+/// Names of these that collections and servers use too.
+const COMMON: [&str; 8] = ["remove", "delete", "unlink", "rm", "rmdir", "Remove", "Delete", "Unlink"];
+/// What those are called that work on files.
+const FILES: [&str; 12] =
+    ["os", "fs", "io", "std", "unix", "syscall", "posix", "sys", "File", "Files", "Directory", "filesystem"];
+/// Calls that walk through a folder, and calls that delete what is found there.
+const WALKS: [&str; 7] = ["Walk", "WalkDir", "walk", "walkFileTree", "nftw", "ftw", "fts_open"];
+const WALK_DELETIONS: [&str; 9] =
+    ["os.Remove(", "Files.delete", "File::delete", "File.delete", ".delete()", "remove(", "unlink(", "rmdir(", "remove_file("];
+/// Calls that only wrap a path, or make the same text of it.
+const WRAPS: [&str; 31] = [
+    "of",
+    "new",
+    "from",
+    "File",
+    "Path",
+    "PathBuf",
+    "DirectoryInfo",
+    "FileInfo",
+    "URL",
+    "path",
+    "to_string",
+    "to_owned",
+    "into",
+    "as_str",
+    "as_ref",
+    "as_path",
+    "c_str",
+    "clone",
+    "unwrap",
+    "expect",
+    "toFile",
+    "toPath",
+    "toString",
+    "toAbsolutePath",
+    "getPath",
+    "map",
+    "filter",
+    "sorted",
+    "stream",
+    "String",
+    "string",
+];
+/// Variables and properties that hold the home folder.
+const HOMES: [&str; 3] = ["HOME", "user.home", "USERPROFILE"];
+
+impl Reader<'_> {
+    /// Reads the source of a program that runs: texts that it may give to a shell, and calls that change files.
+    pub(super) fn source_code(&mut self, text: &str) {
+        self.rare_code(text);
+        self.code(COMPILED, text, Taint::NONE);
+    }
+}
+
+/// What a call comes to that other languages have no name for: the same call by a name that is known, or what it makes.
+pub(super) enum CallMeaning {
+    Call(&'static str),
+    Makes(Term),
+    Runs(Term),
+}
+
+/// The name of what a program is started by: `Command::new("rm")`.
+const BUILDER: &str = "builder";
+
+/// Reads a call of a compiled language, or of one that few use.
+pub(super) fn call_meaning(language: Language, callee: &Term, given: &[Term], flow: &Flow) -> Option<CallMeaning> {
+    if !matches!(language, Language::Compiled | Language::Other) {
+        return None;
+    }
+    let last = last_of(&callee.name);
+    // A map or a router has methods of the same names.
+    if language == Language::Compiled && COMMON.contains(&last) && !callee.is_known() && !is_of_files(&callee.name, last) {
+        return Some(CallMeaning::Makes(Term::default()));
+    }
+    if DELETE_TREE.contains(&last) {
+        return Some(CallMeaning::Call("rmtree"));
+    }
+    if DELETE.contains(&last) {
+        return Some(CallMeaning::Call("unlink"));
+    }
+    if language != Language::Compiled {
+        return None;
+    }
+    let first = given.first();
+    let words = || {
+        let given = given.iter().flat_map(|term| &term.items);
+        Term { name: BUILDER.to_owned(), ..Term::list(callee.items.iter().chain(given).take(256).cloned().collect()) }
+    };
+    let builds = callee.name.strip_prefix(BUILDER).is_some_and(|rest| rest.starts_with('.'));
+    let known = || callee.is_known() || first.is_some_and(Term::is_known);
+    match last {
+        _ if flow.deletes_in_walk && WALKS.contains(&last) && known() => Some(CallMeaning::Call("rmtree")),
+        "new" if callee.name.contains("Command") => Some(CallMeaning::Makes(words())),
+        "arg" | "args" if builds => Some(CallMeaning::Makes(words())),
+        "spawn" | "status" | "output" | "exec" if builds => Some(CallMeaning::Runs(words())),
+        "ProcessBuilder" | "CommandContext" => Some(CallMeaning::Call("spawn")),
+        "Start" if callee.name.contains("Process") => Some(CallMeaning::Runs(Term::text(words().items.join(" ")))),
+        "Delete" => Some(CallMeaning::Call(if given.len() > usize::from(!callee.is_known()) { "rmtree" } else { "unlink" })),
+        "WriteFile" | "WriteAllText" | "WriteAllBytes" | "writeString" => Some(CallMeaning::Call("writeFile")),
+        "Rename" => Some(CallMeaning::Call("rename")),
+        "Chmod" => Some(CallMeaning::Call("chmod")),
+        "UserHomeDir" | "home_dir" => Some(CallMeaning::Makes(Term::text("~"))),
+        "getenv" | "Getenv" | "var" | "getProperty" | "GetEnvironmentVariable"
+            if first.is_some_and(|name| HOMES.contains(&name.first())) =>
+        {
+            Some(CallMeaning::Makes(Term::text("~")))
+        }
+        "GetFolderPath" if first.is_some_and(|folder| folder.name.ends_with("UserProfile")) => {
+            Some(CallMeaning::Makes(Term::text("~")))
+        }
+        _ if WRAPS.contains(&last) && callee.is_known() => {
+            Some(CallMeaning::Makes(Term { name: String::new(), ..callee.clone() }))
+        }
+        _ if (WRAPS.contains(&last) || callee.name == "Paths.get") && given.len() == 1 => {
+            first.filter(|term| term.is_known()).cloned().map(CallMeaning::Makes)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a call is of a function alone, or of a module or class that works on files.
+fn is_of_files(name: &str, last: &str) -> bool {
+    let before = name.strip_suffix(last).unwrap_or_default().trim_end_matches(['.', ':']);
+    before.is_empty() || FILES.contains(&last_of(before))
+}
+
+/// Whether code walks through a folder and deletes what it finds.
+pub(super) fn deletes_in_walk(code: &str) -> bool {
+    WALKS.iter().any(|name| code.contains(name)) && WALK_DELETIONS.iter().any(|name| code.contains(name))
+}
+
+/// Whether the line after the line end at `at` begins with a dot.
+pub(super) fn goes_on(code: &[u8], at: usize) -> bool {
+    let rest = code.get(at..).unwrap_or_default();
+    let next = rest.iter().take(64).find(|byte| !byte.is_ascii_whitespace());
+    next == Some(&b'.')
+}
+
+/// The index behind the character in quotes at `at`. A quote alone is a lifetime's, or part of a number.
+pub(super) fn behind_character(code: &str, at: usize) -> usize {
+    let rest = code.get(at + 1..).unwrap_or_default();
+    let inside = match rest.strip_prefix('\\') {
+        Some(escaped) => escaped.bytes().take(12).skip(1).position(|b| b == b'\'').map(|end| end + 2),
+        None => rest.chars().next().map(char::len_utf8),
+    };
+    inside.filter(|inside| rest.as_bytes().get(*inside) == Some(&b'\'')).map_or(at + 1, |inside| at + inside + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_are_told_from_lifetimes() {
+        for (code, end) in [("'a' x", 3), ("'\\n'", 4), ("'\\''", 4), ("'é'", 4), ("'a T", 1), ("'", 1), ("'\\u{1F}'", 8)] {
+            assert_eq!(behind_character(code, 0), end, "{code}");
+        }
+    }
+
+    #[test]
+    fn calls_on_files_are_told_from_those_on_maps() {
+        for (name, last) in
+            [("os.Remove", "Remove"), ("remove", "remove"), ("std::fs::remove", "remove"), ("System.IO.File.Delete", "Delete")]
+        {
+            assert!(is_of_files(name, last), "{name}");
+        }
+        for (name, last) in [("mux.Delete", "Delete"), ("m.remove", "remove"), ("cache.Remove", "Remove")] {
+            assert!(!is_of_files(name, last), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_method_on_the_next_line_goes_on() {
+        assert!(goes_on(b"\n  .sorted()", 0) && !goes_on(b"\nx.y()", 0) && !goes_on(b"\n", 0));
+    }
+}

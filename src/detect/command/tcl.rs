@@ -1,0 +1,328 @@
+//! Scripts of Tcl and Expect: their commands, in whose words braces are quotes, as far as they run programs or change files.
+
+use std::collections::HashMap;
+
+use super::reader::Reader;
+use super::term::Term;
+use super::value::Value;
+
+/// Commands of one script, and variables that are remembered.
+const MAX_COMMANDS: usize = 1_024;
+const MAX_VARIABLES: usize = 128;
+/// Longest value of a variable, in bytes.
+const VALUE_BYTES: usize = 16 << 10;
+/// Bytes that variables may add to one script.
+const EXPANDED_BYTES: usize = 64 << 10;
+/// Scripts within scripts.
+const MAX_NESTED: usize = 24;
+/// Before the name of a procedure among the variables.
+const PROCEDURE: &str = "proc ";
+/// Commands whose words in braces are data.
+const DATA: [&str; 13] =
+    ["puts", "set", "append", "lappend", "list", "string", "regexp", "regsub", "format", "return", "send_user", "dict", "array"];
+
+/// A word of a command.
+#[derive(Default)]
+struct Word {
+    text: String,
+    braced: bool,
+    /// `{*}` stands before it: it is several words.
+    expands: bool,
+}
+
+/// The variables that scripts set.
+type Variables = HashMap<String, String>;
+
+/// Whether an interpreter runs Tcl.
+pub(super) fn is_tcl(program: &str) -> bool {
+    let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    matches!(name, "tclsh" | "wish" | "expect" | "jimsh")
+}
+
+impl Reader<'_> {
+    /// Reads a script of Tcl.
+    pub(super) fn tcl(&mut self, text: &str) {
+        self.tcl_script(text, &mut Variables::new(), 0);
+    }
+
+    fn tcl_script(&mut self, text: &str, variables: &mut Variables, nested: usize) {
+        self.spend_bytes(text.len());
+        if nested >= MAX_NESTED {
+            self.give_up();
+        }
+        if !self.spend_command() {
+            return;
+        }
+        let mut scan = Scan { text, at: 0, variables, inner: Vec::new(), room: EXPANDED_BYTES };
+        let mut commands = Vec::new();
+        while let Some(words) = scan.command().filter(|_| commands.len() < MAX_COMMANDS) {
+            let inner = std::mem::take(&mut scan.inner);
+            // What a later word refers to is set by the command before.
+            if let [set, name, value, ..] = words.as_slice()
+                && set.text == "set"
+                && scan.variables.len() < MAX_VARIABLES
+                && value.text.len() <= VALUE_BYTES
+            {
+                scan.variables.insert(name.text.clone(), value.text.clone());
+            }
+            commands.push((words, inner));
+        }
+        for (words, inner) in commands {
+            for script in inner {
+                self.tcl_script(script, variables, nested + 1);
+            }
+            self.tcl_command(&words, variables, nested + 1);
+        }
+    }
+
+    fn tcl_command(&mut self, words: &[Word], variables: &mut Variables, nested: usize) {
+        let Some((name, given)) = words.split_first() else { return };
+        let name = name.text.trim_start_matches("::");
+        let texts = || given.iter().map(|word| word.text.as_str());
+        match name {
+            "exec" | "spawn" | "system" | "overlay" => {
+                let program = given.iter().skip_while(|word| word.text.starts_with('-'));
+                let words: Vec<String> = program.flat_map(Word::shell_words).collect();
+                // `system` gives its words to a shell, which reads them again.
+                let line = if name == "system" { texts().collect::<Vec<_>>().join(" ") } else { words.join(" ") };
+                self.tcl_shell(&line);
+            }
+            "open" => texts().filter_map(|text| text.strip_prefix('|')).for_each(|line| self.tcl_shell(line)),
+            "send" | "exp_send" => texts().filter(|text| !text.starts_with('-')).for_each(|line| self.tcl_shell(line)),
+            "eval" | "uplevel" | "subst" => {
+                let script = texts().collect::<Vec<_>>().join(" ");
+                self.tcl_script(&script, variables, nested);
+            }
+            "file" => self.tcl_file(given),
+            "proc" => {
+                if let [name, names, body] = given {
+                    if variables.len() < MAX_VARIABLES {
+                        variables.insert(format!("{PROCEDURE}{}", name.text), format!("{}\0{}", names.text, body.text));
+                    }
+                    self.tcl_script(&body.text, variables, nested);
+                }
+            }
+            name if DATA.contains(&name) => {}
+            name if variables.contains_key(&format!("{PROCEDURE}{name}")) => {
+                // It is not known while it runs: none calls itself.
+                let Some((key, procedure)) = variables.remove_entry(&format!("{PROCEDURE}{name}")) else { return };
+                let (names, body) = procedure.split_once('\0').unwrap_or_default();
+                for (name, value) in names.split_whitespace().zip(texts()) {
+                    variables.insert(name.trim_matches(['{', '}']).to_owned(), value.to_owned());
+                }
+                self.tcl_script(body, variables, nested);
+                variables.insert(key, procedure);
+            }
+            _ => {
+                for body in words.iter().filter(|word| word.braced && word.text.contains(char::is_whitespace)) {
+                    self.tcl_script(&body.text, variables, nested);
+                }
+            }
+        }
+    }
+
+    /// `file delete -force /x`, `file rename a b`, `file copy a b`
+    fn tcl_file(&mut self, given: &[Word]) {
+        let Some((verb, given)) = given.split_first() else { return };
+        let force = given.iter().any(|word| word.text == "-force");
+        let words: &[&str] = match verb.text.as_str() {
+            "delete" if force => &["rm", "-r", "-f"],
+            "delete" => &["rm", "-f"],
+            "rename" => &["mv"],
+            "copy" => &["cp", "-r"],
+            _ => return,
+        };
+        let paths = given.iter().filter(|word| !word.text.starts_with('-')).map(|word| Term::text(word.text.clone()));
+        let paths: Vec<Term> = paths.take(64).collect();
+        self.told(words, &paths.iter().collect::<Vec<_>>());
+    }
+
+    fn tcl_shell(&mut self, line: &str) {
+        let line = line.trim().trim_end_matches("\\r");
+        if !line.is_empty() && self.go_deeper() {
+            self.inner_script(line, &Value::nothing());
+            self.come_up();
+        }
+    }
+}
+
+impl Word {
+    /// The word as a shell would have to be told it. Signs that join programs keep their meaning.
+    fn shell_words(&self) -> Vec<String> {
+        let sign = |text: &str| matches!(text, "|" | "|&" | "&" | "<" | ">" | ">>" | "2>" | ">&" | "<<");
+        let quoted = |text: &str| if sign(text) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) };
+        if self.expands { self.text.split_whitespace().map(quoted).collect() } else { vec![quoted(&self.text)] }
+    }
+}
+
+/// Splits a script into commands and words (Tcl's manual, `Tcl(n)`).
+struct Scan<'t, 'v> {
+    text: &'t str,
+    at: usize,
+    variables: &'v mut Variables,
+    /// Scripts in brackets, which run before the command that they stand in.
+    inner: Vec<&'t str>,
+    /// Bytes that variables may still add.
+    room: usize,
+}
+
+impl<'t> Scan<'t, '_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// The words of the next command; `None` at the end.
+    fn command(&mut self) -> Option<Vec<Word>> {
+        loop {
+            match self.peek()? {
+                b';' => self.at += 1,
+                b if b.is_ascii_whitespace() => self.at += 1,
+                b'#' => self.at = self.find(self.at, b'\n'),
+                _ => break,
+            }
+        }
+        let mut words = Vec::new();
+        loop {
+            match self.peek() {
+                None | Some(b'\n' | b';') => return Some(words),
+                Some(b'\\') if self.text.as_bytes().get(self.at + 1) == Some(&b'\n') => self.at += 2,
+                Some(b) if b.is_ascii_whitespace() => self.at += 1,
+                Some(_) => words.push(self.word()),
+            }
+        }
+    }
+
+    fn word(&mut self) -> Word {
+        let expands = self.text.get(self.at..).is_some_and(|rest| rest.starts_with("{*}"));
+        if expands {
+            self.at += 3;
+        }
+        if self.peek() == Some(b'{') {
+            let text = self.balanced(b'{', b'}');
+            return Word { text: text.to_owned(), braced: true, expands };
+        }
+        let quoted = self.peek() == Some(b'"');
+        self.at += usize::from(quoted);
+        let mut text = String::new();
+        while let Some(b) = self.peek() {
+            match b {
+                b'"' if quoted => {
+                    self.at += 1;
+                    break;
+                }
+                b';' | b'\n' | b' ' | b'\t' | b'\r' if !quoted => break,
+                b'\\' => self.escape(&mut text),
+                b'[' => match self.balanced(b'[', b']') {
+                    list if list.starts_with("list ") && list.len() <= self.room => {
+                        self.room -= list.len();
+                        text.push_str(list.trim_start_matches("list "));
+                    }
+                    script => self.inner.push(script),
+                },
+                b'$' => self.variable(&mut text),
+                _ => {
+                    let end =
+                        (self.at + 1..self.text.len()).find(|at| self.text.is_char_boundary(*at)).unwrap_or(self.text.len());
+                    text.push_str(self.text.get(self.at..end).unwrap_or_default());
+                    self.at = end;
+                }
+            }
+        }
+        Word { text, braced: false, expands }
+    }
+
+    fn escape(&mut self, text: &mut String) {
+        let next = self.text.get(self.at + 1..).and_then(|rest| rest.chars().next());
+        match next {
+            Some('n' | 'r') => text.push('\n'),
+            Some('t') => text.push('\t'),
+            Some(c) => text.push(c),
+            None => {}
+        }
+        self.at += 1 + next.map_or(0, char::len_utf8);
+    }
+
+    fn variable(&mut self, text: &mut String) {
+        let rest = self.text.get(self.at + 1..).unwrap_or_default();
+        let (name, length) = match rest.strip_prefix('{') {
+            Some(inner) => inner.split_once('}').map_or(("", 0), |(name, _)| (name, name.len() + 2)),
+            None => {
+                let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':'))).unwrap_or(rest.len());
+                (rest.get(..end).unwrap_or_default(), end)
+            }
+        };
+        match self.variables.get(name) {
+            Some(value) if value.len() <= self.room => {
+                self.room -= value.len();
+                text.push_str(value);
+            }
+            // `$env(HOME)` is a variable of the shell's, too.
+            _ if name == "env" && rest.starts_with("env(HOME)") => {
+                text.push('~');
+                self.at += "(HOME)".len();
+            }
+            _ => {}
+        }
+        self.at += 1 + length;
+    }
+
+    /// What stands between the bracket here and the one that closes it, or the end; goes on behind that.
+    fn balanced(&mut self, open: u8, close: u8) -> &'t str {
+        let start = self.at + 1;
+        let bytes = self.text.as_bytes();
+        let mut depth = 0_usize;
+        while let Some(&b) = bytes.get(self.at) {
+            match b {
+                b'\\' => self.at += 1,
+                _ if b == open => depth += 1,
+                _ if b == close => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+            if depth == 0 {
+                return self.text.get(start..self.at - 1).unwrap_or_default();
+            }
+        }
+        self.at = bytes.len();
+        self.text.get(start..).unwrap_or_default()
+    }
+
+    fn find(&self, from: usize, byte: u8) -> usize {
+        let rest = self.text.as_bytes().get(from..).unwrap_or_default();
+        rest.iter().position(|b| *b == byte).map_or(self.text.len(), |at| from + at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(script: &str) -> Vec<Vec<String>> {
+        let mut variables = Variables::from([("d".to_owned(), "/srv".to_owned())]);
+        let mut scan = Scan { text: script, at: 0, variables: &mut variables, inner: Vec::new(), room: 64 };
+        std::iter::from_fn(|| scan.command()).map(|words| words.into_iter().map(|word| word.text).collect()).collect()
+    }
+
+    #[test]
+    fn braces_and_quotes_keep_words_together() {
+        for (script, wanted) in [
+            ("exec sh -c {a; b {c d}}", vec![vec!["exec", "sh", "-c", "a; b {c d}"]]),
+            ("a \"b $d c\"; e\\ f ${d}x", vec![vec!["a", "b /srv c"], vec!["e f", "/srvx"]]),
+            ("# a; b\nc \\\n d", vec![vec!["c", "d"]]),
+            ("{*}{a b} $none", vec![vec!["a b", ""]]),
+            ("a {b", vec![vec!["a", "b"]]),
+            ("é {ü \\} ö}", vec![vec!["é", "ü \\} ö"]]),
+        ] {
+            assert_eq!(words(script), wanted, "{script}");
+        }
+        assert!(words("").is_empty() && words(" \n;").is_empty());
+    }
+
+    #[test]
+    fn a_word_is_quoted_for_the_shell() {
+        let word = |text: &str, expands| Word { text: text.to_owned(), braced: true, expands };
+        assert_eq!(word("it's; x", false).shell_words(), ["'it'\\''s; x'"]);
+        assert_eq!(word("rm -rf x", true).shell_words(), ["'rm'", "'-rf'", "'x'"]);
+        assert_eq!(word("|", false).shell_words(), ["|"]);
+    }
+}
