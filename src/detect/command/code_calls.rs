@@ -363,6 +363,7 @@ impl Reader<'_> {
             && let Some(text) = known(Some(content))
         {
             self.append_file(&path, Value::text(text).with(content.taint));
+            self.note_written_by_code(&path);
         }
     }
 

@@ -72,6 +72,8 @@ pub(super) struct Facts {
     pub(super) stdin: Taint,
     /// What it reads, where that is known and a database is to run it.
     pub(super) input: Option<String>,
+    /// What it writes to a file of the system or among a user's settings, where that is known.
+    pub(super) written: Option<String>,
     /// Taint of what it runs as code.
     pub(super) executes: Taint,
     /// Taint of what it sends to another host.
@@ -264,7 +266,7 @@ impl Facts {
                             || writer
                             || in_place
                             || options::names_output(value_of) && self.program != "grep"
-                            || prints_to(&self.program, value_of)
+                            || options::prints_to(&self.program, value_of)
                     }
                     Part::Option if copier => field.text.starts_with("--target"),
                     Part::Option => ["--output", "-o", "-O"].iter().any(|flag| field.text.starts_with(flag)),
@@ -300,11 +302,6 @@ fn authenticates(program: &str, option: &str) -> bool {
         "wget" => matches!(option, "--private-key" | "--certificate" | "--ca-certificate"),
         _ => false,
     }
-}
-
-/// Whether the value of this option of `find` is a file that it prints to.
-fn prints_to(program: &str, option: &str) -> bool {
-    matches!(program, "find" | "gfind") && matches!(option, "-fprint" | "-fprint0" | "-fprintf" | "-fls")
 }
 
 /// Programs that remove or change the files that a bare `*` names.

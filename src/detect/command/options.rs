@@ -208,6 +208,11 @@ pub(super) fn names_output(option: &str) -> bool {
     matches!(option, "-o" | "-O" | "--output" | "--output-document" | "-OutFile" | "-outfile" | "--output-file")
 }
 
+/// Whether the value of this option of `find` is a file that it prints to.
+pub(super) fn prints_to(program: &str, option: &str) -> bool {
+    matches!(program, "find" | "gfind") && matches!(option, "-fprint" | "-fprint0" | "-fprintf" | "-fls")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 /// Each class and its patterns, over normalised paths: `~` is any user's home, `*` and `?` stay within a
 /// component, a last `**` is anything below (or the folder itself), a first `**` is any folder.
 /// A space is written `?`.
-pub(super) const CLASSES: [(&str, &str); 20] = [
+pub(super) const CLASSES: [(&str, &str); 21] = [
     ("root", "/ /*$ ?: ?:/*$"),
     // Told by its variable, not by its name.
     ("unset-root", ""),
@@ -19,6 +19,33 @@ pub(super) const CLASSES: [(&str, &str); 20] = [
          /private /private/etc /private/var /Volumes /Volumes/*$ /mnt /mnt/*$ /media /media/*$ /snap /nix \
          /nix/store /efi /boot/efi/** ?:/windows/** ?:/program?files*/** ?:/programdata ?:/users ?:/recovery/**",
     ),
+    // Folders further down without which the system does not start, or its programs do not run.
+    (
+        "system-part",
+        "/boot/** /usr/lib32 /usr/libx32 /libx32 /usr/lib64/* /usr/lib32/*$ /usr/lib/*-linux-gnu* \
+         /usr/lib/*-linux-gnu*/*$ /lib/*-linux-gnu*/*$ /usr/lib/*-linux-musl* /usr/lib/*-linux-gnu*/security \
+         /lib/*-linux-gnu*/security /usr/lib/modules /usr/lib/modules/* /usr/lib/modules/*/kernel /lib/modules/* \
+         /lib/modules/*/kernel /usr/lib/systemd /usr/lib/systemd/* /lib/systemd/* /usr/lib/firmware \
+         /usr/lib/firmware/*$ /lib/firmware/*$ /usr/lib/udev /usr/lib/udev/* /lib/udev/* /usr/lib/security \
+         /usr/lib/security/** /lib/security/** /usr/lib/sudo /usr/lib/openssh /usr/lib/apt /usr/lib/dpkg /usr/lib/rpm \
+         /usr/lib/grub /usr/lib/grub/** /usr/lib/dracut /usr/lib/kernel /usr/lib/dbus-1.0 /usr/lib/polkit-1 \
+         /usr/lib/ssl /usr/lib/python3 /usr/lib/python3.* /usr/lib/python3/dist-packages \
+         /usr/lib/python3/dist-packages/*$ /usr/libexec/*$ /usr/include/*$ /usr/local/bin/*$ /usr/local/sbin \
+         /usr/local/sbin/*$ /usr/local/lib/*$ /usr/local/etc /usr/share/dbus-1 /usr/share/polkit-1 /usr/share/pam \
+         /usr/share/pam-configs /usr/share/ca-certificates /usr/share/keyrings /usr/share/perl /usr/share/perl5 \
+         /usr/share/grub /usr/share/initramfs-tools /etc/ssl/certs /etc/ssl/private /etc/ssl/certs/*$ \
+         /etc/ssl/private/*$ /etc/pam.d/*$ /etc/ssh/*$ /etc/systemd/system /etc/systemd/system/*$ /etc/sudoers.d/*$ \
+         /etc/security/*$ /etc/network/*$ /etc/kubernetes/pki /etc/kubernetes/manifests /etc/letsencrypt/live \
+         /etc/pki/tls /etc/pki/ca-trust /var/lib/dpkg/info /var/lib/dpkg/info/*$ /var/lib/rpm /var/lib/pacman \
+         /var/lib/systemd /var/lib/mysql/*$ /var/lib/postgresql/*$ /var/lib/postgresql/*/main \
+         /var/lib/postgresql/data /var/lib/postgresql/data/*$ /var/lib/pgsql /var/lib/pgsql/data /var/lib/docker/*$ \
+         /var/lib/docker/volumes /var/lib/docker/overlay2 /var/lib/containerd /var/lib/etcd /var/lib/mongodb \
+         /var/lib/redis /var/lib/libvirt /var/lib/libvirt/images /var/db /var/run /run/systemd /run/systemd/*$ \
+         /sys/firmware/** /dev/mapper/*$ /dev/disk /nix/var /nix/store/*$ /opt/homebrew /opt/homebrew/*$ \
+         /opt/homebrew/Cellar /usr/local/Cellar /usr/local/Homebrew /Library/LaunchDaemons /Library/LaunchAgents \
+         /Library/Frameworks /Library/Extensions /Library/Keychains /Library/Preferences /Library/*$ /private/var/db \
+         /private/etc/**",
+    ),
     ("etc", "/etc/**"),
     ("binary", "/bin/* /sbin/* /usr/bin/* /usr/sbin/* /usr/local/bin/* /usr/local/sbin/* /lib/** /usr/lib/** /boot/**"),
     (
@@ -32,7 +59,8 @@ pub(super) const CLASSES: [(&str, &str); 20] = [
         "accounts",
         "/etc/passwd /etc/passwd- /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/group /etc/group- \
          /etc/master.passwd /etc/sudoers /etc/sudoers.d /etc/sudoers.d/* /etc/doas.conf /etc/pam.d/** \
-         /etc/pam.conf /etc/security/** /etc/subuid /etc/subgid /etc/nsswitch.conf /etc/polkit-1/**",
+         /etc/pam.conf /etc/security/** /etc/subuid /etc/subgid /etc/nsswitch.conf /etc/polkit-1/** \
+         /usr/share/polkit-1/** /usr/share/pam-configs/** /usr/lib/pam.d/** /etc/sudo.conf",
     ),
     (
         "credential",
@@ -95,7 +123,18 @@ pub(super) const CLASSES: [(&str, &str); 20] = [
          ~/.config/systemd/** /etc/init.d/** /etc/init/** /etc/inittab /etc/xinetd.d/** ~/Library/LaunchAgents/** \
          /Library/LaunchAgents/** /Library/LaunchDaemons/** /System/Library/LaunchDaemons/** /etc/udev/rules.d/** \
          /lib/udev/rules.d/** /etc/modules-load.d/** /etc/modprobe.d/** /etc/modules /etc/emond.d/** \
-         /etc/NetworkManager/dispatcher.d/** /etc/network/if-up.d/**",
+         /etc/NetworkManager/dispatcher.d/** /etc/network/if-*.d/** /etc/networkd-dispatcher/** \
+         /etc/dhcp/dhclient-*-hooks.d/** /lib/dhcpcd/dhcpcd-hooks/** /usr/lib/dhcpcd/dhcpcd-hooks/** \
+         /etc/ppp/ip-up.d/** /etc/ppp/ip-down.d/** /etc/resolvconf/update.d/** /usr/lib/udev/rules.d/** \
+         /run/udev/rules.d/** /usr/local/lib/systemd/** /etc/systemd/system-generators/** \
+         /etc/systemd/user-generators/** /etc/systemd/*-environment-generators/** /etc/systemd/system-sleep/** \
+         /etc/systemd/system-shutdown/** /etc/kernel/*.d/** /etc/initramfs-tools/hooks/** \
+         /etc/initramfs-tools/scripts/** /etc/dracut.conf.d/** /etc/grub.d/** /etc/acpi/** /etc/pm/** \
+         /usr/lib/pm-utils/** /etc/ca-certificates/update.d/** /etc/pacman.d/hooks/** /usr/share/libalpm/hooks/** \
+         /etc/dnf/plugins/post-transaction-actions.d/** /etc/local.d/** /etc/runit/** /etc/sv/** /etc/service/** \
+         /etc/incron.d/** /var/spool/incron/** /etc/X11/xinit/xinitrc.d/** /etc/X11/Xsession.d/** \
+         /usr/share/dbus-1/system-services/** /etc/needrestart/hook.d/** /etc/needrestart/restart.d/** \
+         /usr/share/git-core/templates/hooks/** /etc/smartmontools/run.d/** /etc/apcupsd/** /etc/usb_modeswitch.d/**",
     ),
     ("loader", "/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/**"),
     (

@@ -385,6 +385,7 @@ impl<'w> Reader<'w> {
                 Flow::Read | Flow::Here | Flow::Duplicate => {}
             }
         }
+        self.note_written(facts);
         if !around.environment.is_empty() {
             self.environment(&around.environment);
             facts.environment.extend(around.environment);

@@ -34,6 +34,7 @@ pub(super) struct Clause {
     argument: Vec<Regex>,
     line: Vec<Regex>,
     unless: Vec<Regex>,
+    content: Vec<Regex>,
     environment: Vec<String>,
     stdin: Taint,
     executes: Taint,
@@ -118,6 +119,7 @@ impl Clause {
             argument: regexes(table, "argument"),
             line: regexes(table, "line"),
             unless: regexes(table, "unless"),
+            content: regexes(table, "content"),
             environment: table.strings("environment").into_iter().map(|name| name.value).collect(),
             stdin: taints(table, "stdin"),
             executes: taints(table, "executes"),
@@ -142,6 +144,7 @@ impl Clause {
             && self.writes.is_empty()
             && self.argument.is_empty()
             && self.line.is_empty()
+            && self.content.is_empty()
             && self.environment.is_empty()
             && self.stdin == Taint::NONE
             && self.executes == Taint::NONE
@@ -152,7 +155,7 @@ impl Clause {
 
     /// Compiles its regexes.
     fn compile(&self) -> Result<(), String> {
-        [&self.argument, &self.line, &self.unless, &self.raw].into_iter().flatten().try_for_each(Regex::compile)
+        [&self.argument, &self.line, &self.unless, &self.content, &self.raw].into_iter().flatten().try_for_each(Regex::compile)
     }
 
     /// What a command must have for this clause to be worth a look, in the order of [`Facts::has`].
@@ -199,6 +202,8 @@ impl Clause {
             && (self.argument.is_empty() || facts.arguments().iter().any(|f| self.argument.iter().any(|r| r.may_match(&f.text))))
             && (self.line.is_empty()
                 || self.line.iter().any(|regex| regex.may_match(line()) || spread().is_some_and(|line| regex.may_match(line))))
+            && (self.content.is_empty()
+                || facts.written.as_deref().is_some_and(|text| self.content.iter().any(|regex| regex.may_match(text))))
             && !self.unless.iter().any(|regex| regex.is_match(line()))
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 use super::compiled::SOURCES;
+use super::facts::Facts;
 use super::paths;
 use super::reader::Reader;
 use super::value::{Taint, Value};
@@ -156,6 +157,25 @@ impl Reader<'_> {
             let written = self.given.written?;
             Some(written.content(&key).or_else(|| written.content(name))?.value())
         })
+    }
+
+    /// Notes the text that a command writes to a file of the system or among a user's settings.
+    pub(super) fn note_written(&mut self, facts: &mut Facts) {
+        const PLACES: [&str; 5] = ["/etc/", "/usr/", "/lib/", "/var/", "~/."];
+        let written = facts.writes.iter().filter(|seen| PLACES.iter().any(|place| seen.path.starts_with(place)));
+        let text = written.take(4).find_map(|seen| self.file(&seen.path)?.as_text().map(str::to_owned));
+        self.spend_bytes(text.as_ref().map_or(0, String::len));
+        facts.written = text;
+    }
+
+    /// Notes what code writes to a file, as a command that writes it.
+    pub(super) fn note_written_by_code(&mut self, path: &str) {
+        let mut facts = Facts { program: "tee".to_owned(), ..Facts::default() };
+        facts.redirect_write(path, self.folder.as_deref());
+        self.note_written(&mut facts);
+        if facts.written.is_some() {
+            self.facts.push(facts);
+        }
     }
 
     /// The sources of compiled languages that this script wrote.
