@@ -1,6 +1,6 @@
 //! What `find` lists.
 
-use super::value::Field;
+use super::value::{Field, Value};
 
 /// Tests that leave some files out.
 const FILTERS: [&str; 24] = [
@@ -113,6 +113,12 @@ pub(super) fn starts(arguments: &[Field]) -> impl Iterator<Item = &Field> {
         .iter()
         .skip_while(|f| matches!(f.text.as_str(), "-L" | "-H" | "-P"))
         .take_while(|f| !f.text.starts_with(['-', '(', '!']))
+}
+
+/// The folders that the file of `-files0-from` names.
+pub(super) fn named_by(file: Option<&Value>) -> Vec<Field> {
+    let names = file.and_then(Value::as_text).unwrap_or_default();
+    names.split('\0').filter(|name| !name.is_empty()).take(16).map(Field::plain).collect()
 }
 
 /// What `ls` prints of folders: all names in them, or the paths where it lists these themselves.

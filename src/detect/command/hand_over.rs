@@ -242,12 +242,8 @@ impl Reader<'_> {
     /// `find … -exec`: the command runs on what is found; without a filter that is all there is.
     fn found(&mut self, arguments: &[Field]) {
         const ACTIONS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch"];
-        let named = value_of(arguments, &["-files0-from"]).and_then(|file| self.file(&file.text));
-        let named: Vec<Field> = named
-            .as_ref()
-            .and_then(Value::as_text)
-            .map(|names| names.split('\0').filter(|name| !name.is_empty()).take(16).map(Field::plain).collect())
-            .unwrap_or_default();
+        let file = value_of(arguments, &["-files0-from"]).and_then(|file| self.file(&file.text));
+        let named = found::named_by(file.as_ref());
         let starts: Vec<&Field> = found::starts(arguments).chain(&named).collect();
         let filtered = found::narrows_at(arguments, &starts);
         if !filtered && arguments.iter().any(|field| field.text == "-delete") {

@@ -103,22 +103,8 @@ const ALIASES: [(&str, &str); 92] = [
 ];
 
 /// Long names that a pattern may mean, besides those that have a short one.
-const LONG_NAMES: [&str; 14] = [
-    "remove-item",
-    "invoke-expression",
-    "invoke-webrequest",
-    "invoke-restmethod",
-    "new-object",
-    "start-process",
-    "set-mppreference",
-    "add-mppreference",
-    "stop-computer",
-    "restart-computer",
-    "format-volume",
-    "clear-disk",
-    "set-executionpolicy",
-    "clear-eventlog",
-];
+const LONG_NAMES: &str = "remove-item invoke-expression invoke-webrequest invoke-restmethod new-object start-process set-mppreference \
+    add-mppreference stop-computer restart-computer format-volume clear-disk set-executionpolicy clear-eventlog";
 
 /// The cmdlet that an alias stands for.
 pub(super) fn cmdlet_of(alias: &str) -> Option<&'static str> {
@@ -127,7 +113,7 @@ pub(super) fn cmdlet_of(alias: &str) -> Option<&'static str> {
 
 /// Every cmdlet's name that is known.
 pub(super) fn cmdlets() -> impl Iterator<Item = &'static str> {
-    LONG_NAMES.into_iter().chain(ALIASES.iter().map(|(_, name)| *name))
+    LONG_NAMES.split_ascii_whitespace().chain(ALIASES.iter().map(|(_, name)| *name))
 }
 
 /// Every alias.

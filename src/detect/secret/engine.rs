@@ -143,14 +143,11 @@ impl<'s> Search<'s> {
         let mut open = Vec::new();
         self.look((text, facts), reading, 0, &|span| span, locate, &mut open);
         if self.place.direction == Direction::Outbound {
-            for (span, joined) in separated::separated(text) {
+            let spelt = separated::separated(text).into_iter().map(|found| (found, "separated", DEPTH));
+            let labels = separated::labels(text).into_iter().map(|found| (found, "labels", DEPTH - 1));
+            for ((span, joined), reading, depth) in spelt.chain(labels) {
                 if self.afford(joined.len() * 2).is_some() {
-                    self.look((&joined, &Facts::of(&joined)), "separated", DEPTH, &|_| span.clone(), locate, &mut open);
-                }
-            }
-            for (span, joined) in separated::labels(text) {
-                if self.afford(joined.len() * 2).is_some() {
-                    self.look((&joined, &Facts::of(&joined)), "labels", DEPTH - 1, &|_| span.clone(), locate, &mut open);
+                    self.look((&joined, &Facts::of(&joined)), reading, depth, &|_| span.clone(), locate, &mut open);
                 }
             }
         }
