@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 mod alphabetic;
+mod attack_samples;
 pub(crate) mod blocks;
 mod code_runs;
 mod data;
@@ -32,6 +33,7 @@ mod visible;
 pub mod invisible;
 pub mod quick;
 
+use attack_samples::AttackSamples;
 pub use code_runs::{CODE_RUN, code_runs, is_code};
 pub use facts::Facts;
 pub use glob::glob_fits;
@@ -52,6 +54,7 @@ pub struct Text<'m> {
     bare: OnceCell<Option<String>>,
     page: OnceCell<Option<Box<Page>>>,
     readings: OnceCell<readings::Readings>,
+    attack_samples: OnceCell<Box<AttackSamples>>,
 }
 
 impl<'m> Text<'m> {
@@ -65,6 +68,7 @@ impl<'m> Text<'m> {
             bare: OnceCell::new(),
             page: OnceCell::new(),
             readings: OnceCell::new(),
+            attack_samples: OnceCell::new(),
         }
     }
 
@@ -145,6 +149,11 @@ impl<'m> Text<'m> {
             None => Some(reading.span.clone()),
             Some(map) => map.locate(range).map(|plain| self.locate(plain)),
         }
+    }
+
+    /// Whether a passage consists of samples of attacks in code or in a table. Searches the text for them when first asked.
+    pub fn is_attack_sample(&self, span: &Range<usize>) -> bool {
+        self.attack_samples.get_or_init(|| Box::new(AttackSamples::of(&self.raw))).contains(&self.raw, span)
     }
 
     /// Adds the names of what was read of it so far, besides how it came. A reading within another counts as both.

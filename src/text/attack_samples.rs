@@ -1,0 +1,223 @@
+//! Samples of attacks in code and in tables: phrase lists, regexes, inputs of tests, tables of techniques.
+//!
+//! A string literal is a sample if the code around it says so: the name on its line, or on a line that it is indented below,
+//! is that of a list of patterns, of a test or of a search (`BLOCKLIST = [`, `fn rejects_overrides() {`, `expect(scan(`). A cell
+//! is a sample if the header of its table names samples and what became of them, and a quotation if its sentence introduces it as
+//! wording.
+//!
+//! A sample gives its reader nothing to do: it is short, addresses no assistant, and names no address, file, command or tool. Comments,
+//! docstrings, printed strings and other prose are never samples, except that a comment may quote a sample of the same text.
+
+mod line;
+mod names;
+mod quotation;
+mod table;
+
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
+
+use line::{Line, Literals};
+use names::{is_inert, is_search_phrase};
+use quotation::quotations;
+use table::Table;
+
+/// Maximum length of a passage that several samples make up.
+const PASSAGE_BYTES: usize = 800;
+/// Maximum number of letters and digits of code beside the samples of a passage, and between two of them.
+const BESIDE: usize = 24;
+const BETWEEN: usize = 48;
+/// Minimum number of search phrases in a list without a telling name.
+const PHRASES: usize = 3;
+/// Maximum number of lines that a line is indented below.
+const DEPTH: usize = 64;
+
+/// The samples of a text.
+#[derive(Debug)]
+pub(super) struct AttackSamples {
+    /// In the order of the text; they do not overlap.
+    spans: Vec<Range<usize>>,
+    /// The places of those that are known by their form only. A passage must not go on from one to another: its words may have
+    /// been put into quotation marks of their own.
+    formal: BTreeSet<usize>,
+}
+
+impl AttackSamples {
+    /// Finds the samples of a text. Strings of JSON are data rather than code, and are judged one by one.
+    pub(super) fn of(text: &str) -> Self {
+        let trimmed = text.trim();
+        let is_json = trimmed.starts_with('{') && trimmed.ends_with('}') || trimmed.starts_with('[') && trimmed.ends_with(']');
+        if is_json { Self { spans: Vec::new(), formal: BTreeSet::new() } } else { Finder::default().find(text) }
+    }
+
+    /// Whether a passage of the same text consists of samples.
+    pub(super) fn contains(&self, text: &str, span: &Range<usize>) -> bool {
+        let Some(passage) = text.get(span.clone()).filter(|passage| passage.len() <= PASSAGE_BYTES) else { return false };
+        let is_mark = |c: char| !c.is_alphanumeric();
+        let start = span.end - passage.trim_start_matches(is_mark).len();
+        let end = span.start + passage.trim_end_matches(is_mark).len();
+        let is_code = |part: Range<usize>, limit| {
+            let between = text.get(part).unwrap_or_default();
+            between.bytes().filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()).count() <= limit
+        };
+        let first = self.spans.partition_point(|sample| sample.end <= start);
+        let mut reached = start;
+        let mut is_formal = false;
+        for sample in self.spans.iter().skip(first).take_while(|sample| sample.start < end) {
+            if !is_code(reached..sample.start.max(reached), if reached == start { BESIDE } else { BETWEEN }) {
+                return false;
+            }
+            if reached > start && (is_formal || self.formal.contains(&sample.start)) {
+                return false;
+            }
+            is_formal = self.formal.contains(&sample.start);
+            reached = sample.end;
+        }
+        reached > start && (reached >= end || is_code(reached..end, BESIDE))
+    }
+}
+
+/// Reads a text line by line.
+#[derive(Default)]
+struct Finder<'t> {
+    spans: Vec<Range<usize>>,
+    formal: BTreeSet<usize>,
+    /// The lines that the current one is indented below.
+    above: Vec<Above>,
+    previous: PreviousLine,
+    table: Table<'t>,
+    /// Literals that are samples if another literal of the same text is.
+    quoted: Vec<(Range<usize>, &'t str)>,
+    /// Consecutive search phrases that no name tells to be samples.
+    phrases: Vec<Range<usize>>,
+    literals: Literals,
+}
+
+/// The line of code before the current one.
+#[derive(Default)]
+struct PreviousLine {
+    indent: usize,
+    names_samples: bool,
+    /// Its values that are not known to be samples. An assertion on the next line makes them samples.
+    values: Vec<Range<usize>>,
+}
+
+/// A line that others are indented below.
+struct Above {
+    indent: usize,
+    /// It, or a line above it, names samples.
+    is_named: bool,
+    /// It is a key of YAML, so that the values below it need no quotation marks.
+    is_key: bool,
+}
+
+impl<'t> Finder<'t> {
+    fn find(mut self, text: &'t str) -> AttackSamples {
+        let mut start = 0;
+        for whole in text.split_inclusive('\n') {
+            let line = Line::new(whole.trim_end_matches(['\n', '\r']), start);
+            start += whole.len();
+            self.read(&line);
+        }
+        self.end_phrases();
+        let known: HashSet<String> =
+            self.spans.iter().filter_map(|span| text.get(span.clone())).map(str::to_ascii_lowercase).collect();
+        let repeated = self.quoted.into_iter().filter(|(_, content)| known.contains(&content.to_ascii_lowercase()));
+        self.spans.extend(repeated.map(|(span, _)| span));
+        self.spans.sort_unstable_by_key(|span| (span.start, span.end));
+        let mut spans: Vec<Range<usize>> = Vec::with_capacity(self.spans.len());
+        for span in self.spans {
+            match spans.last_mut() {
+                Some(last) if span.start < last.end => last.end = last.end.max(span.end),
+                _ => spans.push(span),
+            }
+        }
+        AttackSamples { spans, formal: self.formal }
+    }
+
+    fn read(&mut self, line: &Line<'t>) {
+        if line.text.trim().is_empty() {
+            self.table.end();
+            return;
+        }
+        if line.is_fence() {
+            self.above.clear();
+            self.table.end();
+            return;
+        }
+        let cells = if self.literals.is_open() { None } else { self.table.cells(line) };
+        if let Some(cells) = cells {
+            self.spans.extend(cells);
+            return;
+        }
+        for quotation in quotations(line) {
+            self.formal.insert(quotation.start);
+            self.spans.push(quotation);
+        }
+        // A line that closes a bracket goes on with the statement that opened it.
+        let mut goes_on = false;
+        while let Some(above) = self.above.pop_if(|above| above.indent >= line.indent) {
+            goes_on = above.is_named && above.indent == line.indent && line.text.trim_start().starts_with(['}', ')', ']']);
+        }
+        let (is_below, is_below_key) = self.above.last().map_or((false, false), |above| (above.is_named, above.is_key));
+        let read = self.literals.read(line);
+        if read.is_comment && read.found.is_empty() {
+            return;
+        }
+        if read.asserts && self.previous.indent == line.indent {
+            self.spans.append(&mut self.previous.values);
+        }
+        let mut values = Vec::new();
+        for literal in &read.found {
+            let is_named = is_below || read.named_at.is_some_and(|at| at <= literal.span.start);
+            let is_inert = is_inert(literal.content, literal.is_regex);
+            if is_inert && (literal.is_regex || literal.is_value && (is_named || literal.is_searched_for)) {
+                self.formal.remove(&literal.span.start);
+                self.spans.push(literal.span.clone());
+                continue;
+            }
+            if is_inert && literal.is_element && is_search_phrase(literal.content) {
+                self.phrases.push(literal.span.clone());
+            } else {
+                self.end_phrases();
+            }
+            if is_inert {
+                self.quoted.push((literal.span.clone(), literal.content));
+            }
+            if is_inert && literal.is_value {
+                values.push(literal.span.clone());
+            }
+        }
+        if read.found.is_empty() {
+            if is_below && is_below_key {
+                let value = line.value();
+                self.spans.extend(value.filter(|(_, content)| is_inert(content, false)).map(|(span, _)| span));
+            }
+            if line.text.contains(|c: char| c.is_alphanumeric()) {
+                self.end_phrases();
+            }
+        }
+        if read.is_comment {
+            return;
+        }
+        // A bracket on a line of its own belongs to the line before it.
+        let continues_previous = line.is_bracket() && self.previous.names_samples && self.previous.indent == line.indent;
+        let is_named = line.opens() && (goes_on || read.named_at.is_some()) || continues_previous;
+        if self.above.len() < DEPTH {
+            let is_key = line.is_key() || is_below_key && !line.opens();
+            self.above.push(Above { indent: line.indent, is_named: is_below || is_named, is_key });
+        }
+        self.previous = PreviousLine { indent: line.indent, names_samples: read.named_at.is_some(), values };
+    }
+
+    /// Ends a list without a name: three search phrases or more are samples.
+    fn end_phrases(&mut self) {
+        if self.phrases.len() >= PHRASES {
+            self.formal.extend(self.phrases.iter().map(|phrase| phrase.start));
+            self.spans.append(&mut self.phrases);
+        }
+        self.phrases.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+//! Lines of code, and the string literals in them, in whatever language.
+
+use std::ops::Range;
+
+use super::names::{is_output, is_regex, names_samples};
+
+/// Maximum number of bytes of a line that are read; a longer one is no code that a person wrote.
+const LINE_BYTES: usize = 4000;
+/// Maximum number of literals that are read in a line.
+const LITERALS: usize = 64;
+/// Quotation marks of docstrings and blocks of text.
+const TRIPLE: [&str; 2] = ["\"\"\"", "'''"];
+/// What opens and closes a block comment.
+const BLOCK_COMMENTS: [(&str, &str); 2] = [("/*", "*/"), ("<!--", "-->")];
+/// What begins an assertion.
+const ASSERTIONS: [&str; 5] = ["expect(", "assert", "require.", "refute", "should"];
+/// Words that may follow a literal in code.
+const AFTER: [&str; 9] = ["in", "nocase", "do", "and", "or", "if", "for", "as", "then"];
+
+/// A line of a text.
+pub(super) struct Line<'t> {
+    pub(super) text: &'t str,
+    /// Its place in the text.
+    pub(super) start: usize,
+    pub(super) indent: usize,
+}
+
+impl<'t> Line<'t> {
+    pub(super) fn new(text: &'t str, start: usize) -> Self {
+        // A mark of a diff is not part of the line.
+        let unmarked = text.strip_prefix(['+', '-']).filter(|rest| rest.starts_with(['\t', ' ']) && !rest.starts_with(" \""));
+        let indented = unmarked.unwrap_or(text);
+        let indent = text.len() - indented.trim_start().len();
+        Self { text, start, indent }
+    }
+
+    /// Whether it opens or closes a block of code of Markdown.
+    pub(super) fn is_fence(&self) -> bool {
+        self.text.trim_start().starts_with("```")
+    }
+
+    /// Whether the lines indented below it are part of what it begins.
+    pub(super) fn opens(&self) -> bool {
+        let text = self.text.trim_end();
+        let is_statement =
+            |head: &str| head.ends_with(')') || ["class ", "for "].iter().any(|word| head.trim_start().starts_with(word));
+        self.is_key()
+            || text.strip_suffix(':').is_some_and(is_statement)
+            || text.ends_with(['[', '(', '{', '=', ',', '|', '\\'])
+            || text.ends_with(" do")
+            || text.ends_with("VALUES")
+    }
+
+    /// Whether it is a key of YAML whose value is below it.
+    pub(super) fn is_key(&self) -> bool {
+        let key = self.text.trim().strip_suffix(':').map(|key| key.trim_start_matches("- "));
+        key.is_some_and(|key| key.chars().all(|c| c.is_alphanumeric() || "_-.\"'".contains(c)))
+    }
+
+    /// Whether it only opens a bracket.
+    pub(super) fn is_bracket(&self) -> bool {
+        matches!(self.text.trim(), "{" | "[" | "(")
+    }
+
+    /// The value of a member of YAML without quotation marks, with its place in the text.
+    pub(super) fn value(&self) -> Option<(Range<usize>, &'t str)> {
+        let member = self.text.trim_start().trim_start_matches("- ");
+        let (key, value) = member.split_once(": ")?;
+        let start = self.start + self.text.len() - value.len();
+        (!key.contains(' ')).then_some((start..start + value.len(), value))
+    }
+}
+
+/// A string literal.
+pub(super) struct Literal<'t> {
+    pub(super) span: Range<usize>,
+    pub(super) content: &'t str,
+    pub(super) is_regex: bool,
+    /// It is an element, an argument or a value, and not shown to a reader.
+    pub(super) is_value: bool,
+    /// It is an element of a list.
+    pub(super) is_element: bool,
+    /// The code asks whether it is in a text.
+    pub(super) is_searched_for: bool,
+}
+
+/// What a line contains.
+#[derive(Default)]
+pub(super) struct ReadLine<'t> {
+    pub(super) found: Vec<Literal<'t>>,
+    /// The end of the first name in it that is one of samples.
+    pub(super) named_at: Option<usize>,
+    pub(super) is_comment: bool,
+    /// It asserts what the lines before it lead to.
+    pub(super) asserts: bool,
+}
+
+/// Reads the literals of consecutive lines.
+#[derive(Default)]
+pub(super) struct Literals {
+    /// What closes the comment or the block of text that is open.
+    open: Option<&'static str>,
+}
+
+impl Literals {
+    /// Whether a comment or a block of text is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    pub(super) fn read<'t>(&mut self, line: &Line<'t>) -> ReadLine<'t> {
+        let mut read = ReadLine::default();
+        let text = line.text;
+        let mut at = 0;
+        if let Some(close) = self.open {
+            read.is_comment = true;
+            let Some(end) = text.find(close) else { return read };
+            self.open = None;
+            at = end + close.len();
+        }
+        if text.len() > LINE_BYTES {
+            return read;
+        }
+        let mut scan = Scan { line, read, code: at, in_comment: false, unclosed: Vec::new() };
+        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+            at = match scan.step(at, rest) {
+                Step::To(next) => next,
+                Step::Open(close) => {
+                    self.open = Some(close);
+                    break;
+                }
+            };
+        }
+        scan.name(text.len());
+        scan.read.asserts = ASSERTIONS.iter().any(|word| text.trim_start().starts_with(word));
+        scan.read
+    }
+}
+
+enum Step {
+    To(usize),
+    /// The rest of the line, and the next lines up to this, are a comment or a block of text.
+    Open(&'static str),
+}
+
+/// A line that is read.
+struct Scan<'l, 't> {
+    line: &'l Line<'t>,
+    read: ReadLine<'t>,
+    /// Up to here code has been searched for names.
+    code: usize,
+    in_comment: bool,
+    /// Quotation marks that are not closed on this line.
+    unclosed: Vec<char>,
+}
+
+impl<'t> Scan<'_, 't> {
+    /// Reads the character or literal at a place, where `rest` begins.
+    fn step(&mut self, at: usize, rest: &'t str) -> Step {
+        let text = self.line.text;
+        let before = text.get(..at).unwrap_or_default();
+        let Some(mark) = rest.chars().next() else { return Step::To(text.len()) };
+        let next = Step::To(at + mark.len_utf8());
+        if !matches!(mark, '"' | '\'' | '`' | '/' | '#' | '<') {
+            return next;
+        }
+        let skipped = TRIPLE.into_iter().map(|mark| (mark, mark)).chain(BLOCK_COMMENTS);
+        let mut skipped = skipped.filter(|(open, _)| rest.starts_with(open) && !self.in_comment);
+        if let Some((open, close)) = skipped.next() {
+            self.name(at);
+            self.read.is_comment |= before.trim().is_empty();
+            let inside = rest.get(open.len()..).unwrap_or_default();
+            let Some(end) = inside.find(close) else { return Step::Open(close) };
+            self.code = at + open.len() + end + close.len();
+            return Step::To(self.code);
+        }
+        let starts_comment = rest.starts_with("//") && !before.ends_with(':')
+            || mark == '#'
+                && (before.is_empty() || before.ends_with(' '))
+                && rest.get(1..).is_some_and(|rest| rest.starts_with([' ', '!']));
+        if starts_comment && !self.in_comment {
+            self.name(at);
+            self.code = text.len();
+            self.in_comment = true;
+            self.read.is_comment |= before.trim().is_empty();
+            return next;
+        }
+        let is_prefix = |head: &str| head.ends_with(['r', 'b', 'f', 'u', 'R', 'L', 'w']) && head.len() < 2;
+        let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let opens = match mark {
+            '\'' => word.is_empty() || is_prefix(word),
+            '/' => before.trim_end().ends_with(['(', ',', '=', ':', '[']) && !self.in_comment,
+            '"' | '`' => true,
+            _ => false,
+        };
+        if !opens || self.unclosed.contains(&mark) || self.read.found.len() >= LITERALS {
+            return next;
+        }
+        let inside = rest.get(mark.len_utf8()..).unwrap_or_default();
+        let Some(length) = closing(inside, mark) else {
+            self.unclosed.push(mark);
+            return next;
+        };
+        let content = inside.get(..length).unwrap_or_default();
+        let start = at + 1;
+        let end = start + length;
+        let after = text.get(end + 1..).unwrap_or_default();
+        if mark == '/' && !is_regex(content) {
+            return next;
+        }
+        let is_key = after.trim_start().starts_with(':') && !after.trim_start().starts_with("::");
+        if !is_key {
+            self.name(at);
+            let head = before.get(..before.len() - if is_prefix(word) { word.len() } else { 0 }).unwrap_or(before);
+            let is_searched_for = searches(after);
+            let is_passed = follows_code(head) && precedes_code(after) && !is_shown(head);
+            let is_value = !self.in_comment && (is_searched_for || is_passed);
+            let begins_element = head.trim().is_empty() || head.trim_end().ends_with(['[', '(', '{', ',']);
+            let is_element = begins_element && after.trim_start().starts_with([',', ']', ')', '}']);
+            self.read.found.push(Literal {
+                span: self.line.start + start..self.line.start + end,
+                content,
+                is_regex: is_regex(content) && !self.in_comment,
+                is_value,
+                is_element: is_element && is_value,
+                is_searched_for,
+            });
+            self.code = self.code.max(end + 1);
+        }
+        Step::To(end + 1)
+    }
+
+    /// Searches the code up to a place for names.
+    fn name(&mut self, end: usize) {
+        if self.read.named_at.is_none() {
+            let code = self.line.text.get(self.code..end).unwrap_or_default();
+            self.read.named_at = names_samples(code).map(|at| self.line.start + self.code + at);
+        }
+        self.code = self.code.max(end);
+    }
+}
+
+/// The length of a literal, up to its closing mark on the same line.
+fn closing(inside: &str, mark: char) -> Option<usize> {
+    let mut is_escaped = false;
+    inside.char_indices().find_map(|(at, c)| {
+        let closes = c == mark && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        closes.then_some(at)
+    })
+}
+
+/// Whether a literal after this is an element, an argument or a value of code.
+fn follows_code(before: &str) -> bool {
+    let head = before.trim().trim_start_matches(['+', '-']).trim_start();
+    if head.is_empty() {
+        return true;
+    }
+    let has_bracket = head.contains(['(', '[', '{', '=']);
+    if let Some(key) = head.strip_suffix(':') {
+        let (object, key) = key.rsplit_once([',', '{', '(', '[']).unwrap_or(("", key));
+        return !key.trim().trim_start_matches("- ").contains(' ') && (object.is_empty() || has_bracket);
+    }
+    // In prose, a comma follows words with blanks between them.
+    let is_listed = |head: &str| head.ends_with(['"', '\'', '`', ']', '}', ')']) || has_bracket || !head.contains(' ');
+    head.ends_with(['[', '(', '{', '=', '|', '&', '>']) || head.strip_suffix(',').is_some_and(is_listed)
+}
+
+/// Whether code goes on after a literal.
+fn precedes_code(after: &str) -> bool {
+    let tail = after.trim_start();
+    let word: &str = tail.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    if word.is_empty() { true } else { AFTER.contains(&word) || after.starts_with('i') && word == "i" }
+}
+
+/// Whether code asks if the literal before this is in a text: `"…" in text`.
+fn searches(after: &str) -> bool {
+    let Some(tail) = after.strip_prefix(" in ").or_else(|| after.strip_prefix(" not in ")) else { return false };
+    let name: &str = tail.split(|c: char| !(c.is_alphanumeric() || "_.()".contains(c))).next().unwrap_or_default();
+    let rest = tail.get(name.len()..).unwrap_or_default();
+    !name.is_empty() && (rest.is_empty() || [":", " or ", " and ", ")", ","].iter().any(|end| rest.starts_with(end)))
+}
+
+/// Whether code shows the literal after this to a reader.
+fn is_shown(before: &str) -> bool {
+    let words = |text: &str| text.rsplit(|c: char| !(c.is_alphanumeric() || "_.:!>-".contains(c))).next().map(str::to_owned);
+    let mut calls = before.split('(');
+    let last = calls.next_back().unwrap_or_default();
+    let called = calls.any(|head| words(head.trim_end()).is_some_and(|name| is_output(&name)));
+    let statement = last.split_ascii_whitespace().next_back().is_some_and(|word| is_output(word) || word == "return");
+    let first = before.split_ascii_whitespace().next().unwrap_or_default();
+    called || statement || is_output(first) || matches!(first, "return" | "yield")
+}

@@ -1,0 +1,147 @@
+//! Words that tell a sample from an instruction.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+/// Maximum length of a sample.
+const SAMPLE_BYTES: usize = 120;
+/// Maximum length of a regex, which spells out alternatives.
+const REGEX_BYTES: usize = 320;
+
+/// Maximum length of a search phrase.
+const PHRASE_BYTES: usize = 60;
+
+/// Beginnings of words in names of lists of attacks, of tests and of searches.
+const SAMPLE_NAMES: &str = "pattern phrase payload attack inject jailbreak blocklist blacklist denylist deny bann forbid suspicious \
+    malicious trigger signature sample corpus case fixture test spec assert refute expect override detect guard filter classif scan \
+    screen flag contains includes match regex compile positive negative bad probe canary adversar needle keyword threat fuzz yara \
+    heuristic indicator saniti mock eval benchmark dataset label reject block example evil hostile poison moderat unsafe secrule \
+    finding matched exfil bypass evasion grep it( it.each (t,";
+
+/// Functions and statements that show a string to a reader.
+const OUTPUT: &str = "print println eprintln printf fprintf sprintf echo puts write writeln log info warn warning error debug trace \
+    fatal panic raise throw exception alert say display show speak render notify";
+
+/// What an instruction would act on, and whom it addresses.
+const TARGETS: [&str; 42] = [
+    "://",
+    "www.",
+    "curl ",
+    "wget ",
+    "sudo ",
+    "rm -",
+    "pip install",
+    "npm ",
+    "~/",
+    "/etc/",
+    "/home",
+    "c:\\",
+    ".env",
+    ".ssh",
+    "id_rsa",
+    ".aws",
+    ".json",
+    ".yaml",
+    ".yml",
+    ".pem",
+    "`",
+    "assistant,",
+    "assistant:",
+    "assistants",
+    "agent,",
+    "agent:",
+    "agents",
+    "ai agent",
+    "ai:",
+    "ai,",
+    "the ai ",
+    "coding agent",
+    "copilot",
+    "claude",
+    "chatgpt",
+    "gemini",
+    "cursor",
+    "llm:",
+    "llms",
+    "model:",
+    "language model",
+    "transfer ",
+];
+
+/// Minimum number of marks of a regex, and maximum number of words for each.
+const MARKS: usize = 2;
+const WORDS_PER_MARK: usize = 3;
+
+/// Syntax of regexes that prose does not have.
+const REGEX_MARKS: [&str; 10] = ["\\s", "\\b", "\\w", "\\d", "(?:", "(?i", ")?", "[^", ".{0", ")\\"];
+
+static NAMES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| search(SAMPLE_NAMES.split_ascii_whitespace()));
+static TARGET: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| search(TARGETS));
+
+fn search<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<AhoCorasick> {
+    AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok()
+}
+
+/// The end of the first word in a piece of code that names samples. A word may be part of a name: `BAD_PHRASES`, `badPhrases`.
+pub(super) fn names_samples(code: &str) -> Option<usize> {
+    let begins = |at: usize| {
+        let bytes = code.as_bytes();
+        let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+        let is_capital = bytes.get(at).is_some_and(u8::is_ascii_uppercase);
+        !bytes.get(at).is_some_and(u8::is_ascii_alphabetic)
+            || before.is_none_or(|before| !before.is_ascii_alphanumeric() || is_capital && before.is_ascii_lowercase())
+    };
+    let names = NAMES.as_ref()?;
+    names.find_overlapping_iter(code).find(|word| begins(word.start())).map(|word| word.end())
+}
+
+/// Whether a name ends a piece of code by which a string is shown to a reader.
+pub(super) fn is_output(name: &str) -> bool {
+    let name = name.trim_end_matches('!');
+    let last = name.rsplit(['.', ':', '>']).next().unwrap_or(name);
+    OUTPUT.split_ascii_whitespace().any(|output| {
+        last.eq_ignore_ascii_case(output) || last.len() > output.len() && ends_with(last, output) && output.len() > 4
+    })
+}
+
+fn ends_with(name: &str, end: &str) -> bool {
+    let at = name.len() - end.len();
+    name.get(at..).is_some_and(|tail| tail.eq_ignore_ascii_case(end))
+}
+
+/// Whether a text gives its reader nothing to do beyond its own words.
+pub(super) fn is_inert(content: &str, is_regex: bool) -> bool {
+    let limit = if is_regex { REGEX_BYTES } else { SAMPLE_BYTES };
+    // A regex names files and commands to find them.
+    let acts = || if is_regex { content.contains("://") } else { TARGET.as_ref().is_none_or(|target| target.is_match(content)) };
+    content.len() <= limit && !has_address(content) && !acts() && (is_regex || !has_identifier(content))
+}
+
+/// Whether it names a tool or another part of a program, such as `delete_all`.
+fn has_identifier(content: &str) -> bool {
+    content.as_bytes().windows(3).any(|three| matches!(three, [a, b'_', b] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic()))
+}
+
+/// Whether an e-mail address may be in it.
+fn has_address(content: &str) -> bool {
+    content.match_indices('@').any(|(at, _)| {
+        let before = content.get(..at).is_some_and(|head| head.ends_with(|c: char| c.is_alphanumeric()));
+        before && content.get(at + 1..).is_some_and(|tail| tail.starts_with(|c: char| c.is_alphanumeric()))
+    })
+}
+
+/// Whether a literal is a regex.
+pub(super) fn is_regex(content: &str) -> bool {
+    let marks: usize = REGEX_MARKS.iter().map(|mark| content.matches(mark).count()).sum();
+    let alternatives = if content.contains('(') { content.matches('|').count() } else { 0 };
+    // A sentence with a few marks in it is still a sentence.
+    marks + alternatives >= MARKS.max(content.matches(' ').count() / WORDS_PER_MARK)
+}
+
+/// Whether a text is written as programs compare it, rather than as a sentence.
+pub(super) fn is_search_phrase(content: &str) -> bool {
+    let phrase = content.trim_end_matches(':');
+    let is_plain = |c: char| matches!(c, ' ' | '\'' | '-') || c.is_alphanumeric() && !c.is_uppercase();
+    phrase.len() <= PHRASE_BYTES && phrase.contains(' ') && phrase.chars().all(is_plain)
+}
