@@ -196,11 +196,7 @@ impl Signals {
         place: &Place<'_>,
         found: &mut Vec<Match>,
     ) {
-        let before = found.len();
-        self.judge(searched, place, (None, &Some), found);
-        for told in found.iter_mut().skip(before) {
-            told.span = told.span.take().map(|span| text.locate(span));
-        }
+        self.judge(searched, text, place, (None, &|part| Some(text.locate(part))), found);
     }
 
     /// Adds what adds up in another reading of a text.
@@ -214,13 +210,20 @@ impl Signals {
         // A reading that only leaves marks out is no disguise.
         let way = Some(reading.way).filter(|_| !REJOINED.contains(&reading.path));
         let mut told = Vec::new();
-        self.judge(searched, place, (way, &|part| text.locate_in(reading, &part)), &mut told);
+        self.judge(searched, text, place, (way, &|part| text.locate_in(reading, &part)), &mut told);
         told.dedup_by(|a, b| a.rule == b.rule && a.span == b.span);
         found.extend(told.into_iter().map(|told| Match { reading: reading.path, ..told }));
     }
 
     /// `locate` gives the place in the text of a part of this reading; `None` where it is no other than in the text itself.
-    fn judge(&self, searched: &Searched<'_>, place: &Place<'_>, (way, locate): (Option<Way>, Locate<'_>), told: &mut Vec<Match>) {
+    fn judge(
+        &self,
+        searched: &Searched<'_>,
+        text: &Text<'_>,
+        place: &Place<'_>,
+        (way, locate): (Option<Way>, Locate<'_>),
+        told: &mut Vec<Match>,
+    ) {
         let mut events = self.events(searched, place);
         if place.trial {
             told.extend(events.iter().filter_map(|event| {
@@ -228,8 +231,33 @@ impl Signals {
                 Some(Match { rule: self.rule(event.phrase as usize)?, span: Some(span), reading: "plain" })
             }));
         }
+        let before = told.len();
+        self.add_up_all(searched.text, &mut events, place, (way, locate), told);
+        if told.len() == before || place.trial || place.hidden {
+            return;
+        }
+        // Samples of attacks are left out before anything is added up, so that they do not cover what is next to them.
+        let is_sample =
+            |event: &Event| !event.everywhere && locate(event.span()).is_some_and(|span| text.is_attack_sample(&span));
+        let count = events.len();
+        events.retain(|event| event.weight < 0 || !is_sample(event));
+        if events.len() < count {
+            told.truncate(before);
+            events.iter_mut().for_each(|event| event.is_told = false);
+            self.add_up_all(searched.text, &mut events, place, (way, locate), told);
+        }
+    }
+
+    fn add_up_all(
+        &self,
+        text: &str,
+        events: &mut [Event],
+        place: &Place<'_>,
+        (way, locate): (Option<Way>, Locate<'_>),
+        told: &mut Vec<Match>,
+    ) {
         for sums in self.sums.chunk_by(|a, b| (&a.intents, &a.except) == (&b.intents, &b.except)) {
-            self.add_up(sums, searched.text, &mut events, place, (way, locate), told);
+            self.add_up(sums, text, events, place, (way, locate), told);
         }
     }
 
