@@ -17,6 +17,10 @@ use tokio::time::Instant;
 use super::certificate::CertificateNames;
 use crate::config::Limits;
 
+/// Time without an open request after which the buffers of a connection are freed. To make them again takes microseconds, and
+/// the next call of an agent often comes after seconds.
+const BUFFERS_KEPT: Duration = Duration::from_secs(1);
+
 /// The open connections of one listener.
 #[derive(Debug)]
 pub(super) struct ConnectionTable {
@@ -155,6 +159,10 @@ struct Activity {
     idle_since: AtomicU64,
     asked: AtomicBool,
     authenticated: AtomicBool,
+    /// Whether all that was written has left hyper's buffer.
+    flushed: AtomicBool,
+    /// Whether something was read since the last request ended.
+    has_read: AtomicBool,
     evicted: Notify,
 }
 
@@ -166,6 +174,8 @@ impl Activity {
             idle_since: AtomicU64::new(0),
             asked: AtomicBool::new(false),
             authenticated: AtomicBool::new(authenticated),
+            flushed: AtomicBool::new(true),
+            has_read: AtomicBool::new(false),
             evicted: Notify::new(),
         }
     }
@@ -178,6 +188,10 @@ impl Activity {
     fn rest(&self) {
         let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.idle_since.fetch_max(now, Ordering::Release);
+    }
+
+    fn has_no_buffered_bytes(&self) -> bool {
+        self.flushed.load(Ordering::Relaxed) && !self.has_read.load(Ordering::Relaxed)
     }
 
     /// For how long no request has been open; `None` while one is.
@@ -242,6 +256,32 @@ impl Connection {
         }
     }
 
+    /// Something was read from it.
+    pub(super) fn has_read(&self) {
+        self.activity.has_read.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether all that was written to it has left hyper's buffer.
+    pub(super) fn set_flushed(&self, flushed: bool) {
+        self.activity.flushed.store(flushed, Ordering::Relaxed);
+    }
+
+    /// Returns once there was no request for [`BUFFERS_KEPT`], all responses are written, and no part of a next request was
+    /// read. It looks at least every `longest`.
+    pub(super) async fn without_buffered_bytes(&self, longest: Duration) {
+        let activity = &self.activity;
+        let mut pause = BUFFERS_KEPT;
+        loop {
+            tokio::time::sleep(pause).await;
+            pause = match activity.idle_for() {
+                Some(idle) if idle < BUFFERS_KEPT => BUFFERS_KEPT - idle,
+                Some(_) if self.has_asked() && activity.has_no_buffered_bytes() => return,
+                // A stream may be open for hours.
+                _ => (pause.max(BUFFERS_KEPT) * 2).min(longest),
+            };
+        }
+    }
+
     /// Returns `time` after it was opened, if no valid credential was shown until then.
     pub(super) async fn unauthenticated(&self, time: Duration) {
         tokio::time::sleep_until(self.activity.since + time).await;
@@ -280,6 +320,7 @@ pub(super) struct OpenRequest(Arc<Activity>);
 impl Drop for OpenRequest {
     fn drop(&mut self) {
         self.0.rest();
+        self.0.has_read.store(false, Ordering::Relaxed);
         self.0.requests.fetch_sub(1, Ordering::Release);
     }
 }

@@ -15,7 +15,7 @@ use http::{Request, Response};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
-use hyper::service::service_fn;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -26,6 +26,7 @@ use tokio::time::sleep;
 use super::Body;
 use super::connections::{Connection, OpenRequest};
 use super::repoll::repoll;
+use super::tracked_stream::TrackedStream;
 use crate::config::Limits;
 
 /// Time between HTTP/2 pings to a peer, and time for it to answer one.
@@ -124,17 +125,57 @@ impl Server {
             // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
             ResponseFuture { response: Box::pin(answer(request)), open }
         });
-        let stream = TokioIo::new(stream);
         match version {
-            Version::Http1 => repoll(self.until_ended(self.http1.serve_connection(stream, service), connection, draining)).await,
+            Version::Http1 => {
+                let stream = TrackedStream::new(stream, connection.clone());
+                repoll(pin!(self.run_http1(stream, service, connection, draining))).await
+            }
             // Boxed: few connections speak it, and all would make room for it.
             Version::Http2 => {
-                Box::pin(repoll(self.until_ended(self.http2.serve_connection(stream, service), connection, draining))).await
+                let http = self.http2.serve_connection(TokioIo::new(stream), service);
+                repoll(Box::pin(self.run_http2(http, connection, draining)).as_mut()).await
             }
         }
     }
 
-    async fn until_ended(
+    async fn run_http1<S, V>(
+        &self,
+        stream: TrackedStream<S>,
+        service: V,
+        connection: &Connection,
+        draining: &mut watch::Receiver<bool>,
+    ) -> Result<(), &'static str>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        V: Service<Request<Incoming>, Response = Response<TrackedBody>, Error = Infallible>,
+    {
+        // Boxed, so that an idle connection has room neither for hyper's buffers nor for its state.
+        let mut http = Box::pin(self.http1.serve_connection(stream, service));
+        {
+            let mut end = pin!(self.end_due(connection, draining));
+            loop {
+                tokio::select! {
+                    ended = &mut http => return limit_of(ended, connection),
+                    () = &mut end => break,
+                    () = connection.without_buffered_bytes(self.time) => {}
+                }
+                let http1::Parts { io, read_buf, service, .. } = Pin::into_inner(http).into_parts();
+                let mut stream = io.with_unread(&read_buf);
+                drop(read_buf);
+                let ends = tokio::select! {
+                    () = stream.readable() => false,
+                    () = &mut end => true,
+                };
+                http = Box::pin(self.http1.serve_connection(stream, service));
+                if ends {
+                    break;
+                }
+            }
+        }
+        self.shut_down(http.as_mut(), connection, draining).await
+    }
+
+    async fn run_http2(
         &self,
         http: impl GracefulConnection<Error = hyper::Error>,
         connection: &Connection,
@@ -143,10 +184,27 @@ impl Server {
         let mut http = pin!(http);
         tokio::select! {
             ended = http.as_mut() => return limit_of(ended, connection),
+            () = self.end_due(connection, draining) => {}
+        }
+        self.shut_down(http, connection, draining).await
+    }
+
+    /// Returns when a connection has to end: the gate drains, or its time is over.
+    async fn end_due(&self, connection: &Connection, draining: &mut watch::Receiver<bool>) {
+        tokio::select! {
             () = super::drained(draining) => {}
             () = connection.idle(self.time) => {}
             () = connection.unauthenticated(self.time) => {}
         }
+    }
+
+    /// Lets open requests of a connection end.
+    async fn shut_down(
+        &self,
+        mut http: Pin<&mut impl GracefulConnection<Error = hyper::Error>>,
+        connection: &Connection,
+        draining: &watch::Receiver<bool>,
+    ) -> Result<(), &'static str> {
         if !connection.has_asked() && !*draining.borrow() {
             return Err("request_read_seconds");
         }

@@ -24,6 +24,7 @@ mod sse;
 pub mod stdio;
 pub mod tls;
 mod token;
+mod tracked_stream;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};

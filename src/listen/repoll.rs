@@ -3,7 +3,7 @@
 //! switch of threads for nothing, twice a call.
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -17,9 +17,9 @@ const WOKEN: u8 = 2;
 /// So often in a row; after that, other tasks have their turn.
 const POLLS: usize = 8;
 
-/// Runs a future to its end, and polls it again at once when it has been woken while it was polled.
-pub(super) async fn repoll<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(future);
+/// Runs a future to its end, and polls it again at once when it has been woken while it was polled. It is pinned by the caller:
+/// taken by value it would take its room twice.
+pub(super) async fn repoll<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     let wakeups = Arc::new(Wakeups::default());
     let waker = Waker::from(wakeups.clone());
     poll_fn(|context| wakeups.poll(future.as_mut(), &waker, context)).await
@@ -65,6 +65,7 @@ impl Wake for Wakeups {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
     use std::sync::atomic::AtomicUsize;
 
     use tokio::sync::Notify;
@@ -87,14 +88,15 @@ mod tests {
         let waker = Waker::from(task.clone());
         let mut context = Context::from_waker(&waker);
         let mut left = 3;
-        let mut future = pin!(repoll(poll_fn(|context| {
+        let mut wakes_itself = pin!(poll_fn(|context| {
             if left == 0 {
                 return Poll::Ready(());
             }
             left -= 1;
             context.waker().wake_by_ref();
             Poll::Pending
-        })));
+        }));
+        let mut future = pin!(repoll(wakes_itself.as_mut()));
         assert!(future.as_mut().poll(&mut context).is_ready());
         assert_eq!(task.0.load(Ordering::SeqCst), 0);
     }
@@ -104,11 +106,12 @@ mod tests {
         let task = Arc::new(Task::default());
         let waker = Waker::from(task.clone());
         let polls = AtomicUsize::new(0);
-        let mut future = pin!(repoll(poll_fn(|context| {
+        let mut wakes_itself = pin!(poll_fn(|context| {
             polls.fetch_add(1, Ordering::SeqCst);
             context.waker().wake_by_ref();
             Poll::<()>::Pending
-        })));
+        }));
+        let mut future = pin!(repoll(wakes_itself.as_mut()));
         assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         assert_eq!((task.0.load(Ordering::SeqCst), polls.load(Ordering::SeqCst)), (1, POLLS));
     }
@@ -119,7 +122,8 @@ mod tests {
         let waker = Waker::from(task.clone());
         let mut context = Context::from_waker(&waker);
         let notify = Notify::new();
-        let mut future = pin!(repoll(notify.notified()));
+        let mut notified = pin!(notify.notified());
+        let mut future = pin!(repoll(notified.as_mut()));
         assert!(future.as_mut().poll(&mut context).is_pending());
         assert_eq!(task.0.load(Ordering::SeqCst), 0);
         notify.notify_one();
