@@ -236,14 +236,13 @@ fn content(headers: &HeaderMap) -> Result<(), CallError> {
 
 /// The reply whose stream, should it fail on the way for a reason that its client cannot see, says so at its end.
 pub(super) fn closed_off(reply: Reply, context: Context, message: Option<Message>) -> Reply {
-    if reply.framing != Framing::Events {
-        return reply;
-    }
+    // A stream that was not opened by a message has nothing to answer.
+    let Some(message) = message.filter(|_| reply.framing == Framing::Events) else { return reply };
     let frames = reply.frames.then(move |frame| {
         let failed = match &frame {
             // A connection that breaks breaks off here too: clients know what to do then.
             Ok(_) | Err(CallError::Connect(_)) => None,
-            Err(error) => message.as_ref().map(|message| answer::failed(error, Some(&context), Some(message))),
+            Err(error) => Some(answer::failed(error, Some(&context), Some(&message))),
         };
         async move {
             let Some(mut reply) = failed else { return frame };
@@ -281,7 +280,10 @@ pub(super) async fn respond(front: &Arc<Frontend>, reply: Reply, listens: Option
             });
             let bytes = keep_alive::commented(bytes.boxed(), front.gate.limits().keep_alive);
             Body::Stream(match listens {
-                Some(who) => until_over(front, who, bytes),
+                Some(who) => {
+                    headers = headers::compact(headers);
+                    until_over(front, who, bytes)
+                }
                 None => bytes,
             })
         }

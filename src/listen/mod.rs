@@ -116,18 +116,22 @@ impl Frontend {
     }
 
     /// Returns when somebody who has come in would not come in any more, or not to the same.
-    async fn over(self: Arc<Self>, who: Identity) {
+    fn over(self: Arc<Self>, who: Identity) -> impl Future<Output = ()> + Send + use<> {
         let (mut entered, before) = (self.entered.subscribe(), self.entry.load_full());
-        while self.entry.load().still_admits(&who, &before) {
-            let stays = async {
-                match who.stays() {
-                    Some(stays) => tokio::time::sleep(stays).await,
-                    None => std::future::pending().await,
+        // A block holds each of these once, where an `async fn` makes room for its arguments twice.
+        async move {
+            while self.entry.load().still_admits(&who, &before) {
+                // Boxed: only few credentials end.
+                let stays = async {
+                    match who.stays() {
+                        Some(stays) => Box::pin(tokio::time::sleep(stays)).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    changed = entered.changed() => if changed.is_err() { return },
+                    () = stays => {}
                 }
-            };
-            tokio::select! {
-                changed = entered.changed() => if changed.is_err() { return },
-                () = stays => {}
             }
         }
     }

@@ -64,6 +64,13 @@ pub fn copied(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
+/// The same headers in a map with little room for more. `hyper` keeps the map for as long as the body lasts.
+pub fn compact(headers: HeaderMap) -> HeaderMap {
+    let mut compact = HeaderMap::with_capacity(headers.len() + 1);
+    compact.extend(headers);
+    compact
+}
+
 /// Refuses a header that may be there once only and is there twice.
 ///
 /// # Errors
