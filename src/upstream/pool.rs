@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Request, Response, Uri, header};
 use http_body::{Body as HttpBody, Frame, SizeHint};
@@ -134,7 +135,7 @@ impl Pool {
                 .keep_alive_interval(PING_INTERVAL)
                 .handshake(io)
                 .await?;
-            tokio::spawn(ended(connection));
+            run(connection);
             return Ok(Sender::Http2(sender));
         }
         match io {
@@ -152,15 +153,18 @@ impl Pool {
 /// Begins a connection of HTTP/1.1.
 async fn handshake(io: impl Read + Write + Unpin + Send + 'static) -> Result<Sender, Failed> {
     let (sender, connection) = http1::Builder::new().max_buf_size(HEAD_BYTES).handshake(io).await?;
-    tokio::spawn(ended(connection));
+    run(connection);
     Ok(Sender::Http1(sender))
 }
 
 /// Runs a connection until it ends.
-async fn ended(connection: impl Future<Output = hyper::Result<()>>) {
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, "a connection to a server ended early");
-    }
+fn run(connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
+    // An `async fn` would make room for the connection twice.
+    tokio::spawn(connection.map(|ended| {
+        if let Err(error) = ended {
+            tracing::debug!(%error, "a connection to a server ended early");
+        }
+    }));
 }
 
 fn lock(idle: &Mutex<IdleConnections>) -> MutexGuard<'_, IdleConnections> {
