@@ -30,11 +30,21 @@ struct Plan {
     sizes: &'static [usize],
     turn: Duration,
     held: usize,
+    /// Time without a request before the memory of held sessions is measured: jemalloc returns freed memory after 10 s.
+    idle: Duration,
     starts: usize,
 }
 
-const FULL: Plan = Plan { rounds: 5, sizes: &SIZES, turn: Duration::from_millis(500), held: 1000, starts: 5 };
-const QUICK: Plan = Plan { rounds: 1, sizes: &[1_000, 10_000, 100_000], turn: Duration::from_millis(150), held: 50, starts: 1 };
+const FULL: Plan =
+    Plan { rounds: 5, sizes: &SIZES, turn: Duration::from_millis(500), held: 1000, idle: Duration::from_secs(15), starts: 5 };
+const QUICK: Plan = Plan {
+    rounds: 1,
+    sizes: &[1_000, 10_000, 100_000],
+    turn: Duration::from_millis(150),
+    held: 50,
+    idle: Duration::ZERO,
+    starts: 1,
+};
 /// Sessions that call at the same time.
 pub const CONCURRENCY: [usize; 3] = [1, 8, 64];
 const SESSIONS: usize = CONCURRENCY[CONCURRENCY.len() - 1];
@@ -160,6 +170,7 @@ async fn held_sessions(stage: &Stage, plan: &Plan) -> io::Result<()> {
             let stream = agent.listen().await?;
             held.push((agent, stream));
         }
+        tokio::time::sleep(plan.idle).await;
         let each = settled(process).await.saturating_sub(before) / plan.held as u64;
         println!("{}: {each} bytes for each of {} idle sessions with an open stream", way.name, held.len());
     }
