@@ -35,8 +35,9 @@ pub use shared::Shared;
 
 /// Principals whose logins are held in memory at once; those of others are in the vault.
 const HELD: usize = 10_000;
-/// How long the stamp of a login is not read again. To read it takes another thread, which costs as much as the rest of a call.
-const STAMP_AGAIN: Duration = Duration::from_millis(100);
+/// How long the stamp of a login is not read again: shorter than a person or a process needs from a logout to the next call. To
+/// read it takes another thread, which costs as much as the rest of a call.
+const STAMP_AGAIN: Duration = Duration::from_millis(5);
 /// How long the vault is not asked again whether somebody has logged in.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The same where a token is at hand.
