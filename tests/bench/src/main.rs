@@ -36,7 +36,7 @@ struct Plan {
 }
 
 const FULL: Plan =
-    Plan { rounds: 5, sizes: &SIZES, turn: Duration::from_millis(500), held: 1000, idle: Duration::from_secs(15), starts: 5 };
+    Plan { rounds: 5, sizes: &SIZES, turn: Duration::from_millis(500), held: 1000, idle: Duration::from_secs(20), starts: 5 };
 const QUICK: Plan = Plan {
     rounds: 1,
     sizes: &[1_000, 10_000, 100_000],
