@@ -27,6 +27,13 @@ impl Candidates {
         }
     }
 
+    /// Gives back room that a vector of many candidates has beside them: it is as much as several copies of a text of attacks.
+    pub(super) fn release_unused(&mut self) {
+        for candidates in &mut self.0 {
+            candidates.shrink_to(candidates.len().max(KEPT_CANDIDATES));
+        }
+    }
+
     pub(super) fn all(&self, class: Class) -> &[Candidate] {
         let [patterns, anchors, others] = &self.0;
         match class {
@@ -43,7 +50,7 @@ pub(in crate::detect) struct Scan {
     pub(super) room: Room,
     /// The text is too long to be searched.
     pub(super) too_long: bool,
-    others_by_place: OnceCell<Vec<Candidate>>,
+    others_by_place: OnceCell<Vec<u32>>,
 }
 
 /// The memory of a scan.
@@ -55,6 +62,7 @@ pub(super) struct Room {
 
 /// Memory that a thread keeps for the next text, in bytes of text and of candidates.
 const KEPT_BYTES: usize = 256 << 10;
+const KEPT_CANDIDATES: usize = KEPT_BYTES / size_of::<Candidate>();
 
 thread_local! {
     static SPARE: RefCell<Option<Room>> = const { RefCell::new(None) };
@@ -65,12 +73,13 @@ impl Scan {
         Self { room: SPARE.take().unwrap_or_default(), too_long: false, others_by_place: OnceCell::new() }
     }
 
-    /// The candidates of the class [`Class::Other`] in the order of their places, which most texts do not need.
-    pub(super) fn others_by_place(&self) -> &[Candidate] {
+    /// The indices of the candidates of the class [`Class::Other`] in the order of their places, which most texts do not need.
+    pub(super) fn others_by_place(&self) -> &[u32] {
         self.others_by_place.get_or_init(|| {
-            let mut others = self.room.candidates.all(Class::Other).to_vec();
-            others.sort_unstable_by_key(|candidate| candidate.start);
-            others
+            let others = self.room.candidates.all(Class::Other);
+            let mut order: Vec<u32> = (0..u32::try_from(others.len()).unwrap_or(u32::MAX)).collect();
+            order.sort_unstable_by_key(|at| others.get(*at as usize).map(|candidate| candidate.start));
+            order
         })
     }
 }
@@ -81,7 +90,7 @@ impl Drop for Scan {
         room.folded.shrink(KEPT_BYTES);
         for candidates in &mut room.candidates.0 {
             candidates.clear();
-            candidates.shrink_to(KEPT_BYTES / size_of::<Candidate>());
+            candidates.shrink_to(KEPT_CANDIDATES);
         }
         SPARE.set(Some(room));
     }
