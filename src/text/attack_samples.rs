@@ -220,4 +220,5 @@ impl<'t> Finder<'t> {
 }
 
 #[cfg(test)]
+#[allow(clippy::string_slice)]
 mod tests;

@@ -226,7 +226,7 @@ impl Engine {
     fn runs(&self, scan: &Scan, class: Class, region: &Range<usize>, mut look: impl FnMut(&Rule, Vec<Run>)) {
         let folded = &scan.room.folded;
         let near = if class == Class::Other {
-            let mut near = self.others_near(scan, region);
+            let mut near = self.others_near(scan, region).to_vec();
             self.order(&mut near);
             Cow::Owned(near)
         } else {
@@ -241,16 +241,13 @@ impl Engine {
     }
 
     /// The candidates of the class [`Class::Other`] that could be in a region, and few more: a text may have many regions.
-    fn others_near(&self, scan: &Scan, region: &Range<usize>) -> Vec<Candidate> {
+    fn others_near<'s>(&self, scan: &'s Scan, region: &Range<usize>) -> &'s [Candidate] {
         let folded = &scan.room.folded;
-        let others = scan.room.candidates.all(Class::Other);
-        let order = scan.others_by_place();
-        let start = |at: &u32| others.get(*at as usize).map_or(0, |candidate| candidate.start as usize);
+        let others = scan.others_by_place();
         let longest = self.longest as usize;
-        let first = order.partition_point(|at| folded.end(start(at) + longest) <= region.start);
-        let end = order.partition_point(|at| folded.place(start(at)) < region.end);
-        let near = order.get(first..end).unwrap_or_default();
-        near.iter().filter_map(|at| others.get(*at as usize).copied()).collect()
+        let first = others.partition_point(|candidate| folded.end(candidate.start as usize + longest) <= region.start);
+        let end = others.partition_point(|candidate| folded.place(candidate.start as usize) < region.end);
+        others.get(first..end).unwrap_or_default()
     }
 
     /// Puts candidates in the order of their units, and of their places in the text.

@@ -50,7 +50,7 @@ pub(in crate::detect) struct Scan {
     pub(super) room: Room,
     /// The text is too long to be searched.
     pub(super) too_long: bool,
-    others_by_place: OnceCell<Vec<u32>>,
+    others_by_place: OnceCell<Vec<Candidate>>,
 }
 
 /// The memory of a scan.
@@ -73,13 +73,12 @@ impl Scan {
         Self { room: SPARE.take().unwrap_or_default(), too_long: false, others_by_place: OnceCell::new() }
     }
 
-    /// The indices of the candidates of the class [`Class::Other`] in the order of their places, which most texts do not need.
-    pub(super) fn others_by_place(&self) -> &[u32] {
+    /// The candidates of the class [`Class::Other`] in the order of their places, which most texts do not need.
+    pub(super) fn others_by_place(&self) -> &[Candidate] {
         self.others_by_place.get_or_init(|| {
-            let others = self.room.candidates.all(Class::Other);
-            let mut order: Vec<u32> = (0..u32::try_from(others.len()).unwrap_or(u32::MAX)).collect();
-            order.sort_unstable_by_key(|at| others.get(*at as usize).map(|candidate| candidate.start));
-            order
+            let mut others = self.room.candidates.all(Class::Other).to_vec();
+            others.sort_unstable_by_key(|candidate| candidate.start);
+            others
         })
     }
 }
