@@ -174,7 +174,7 @@ pub(super) fn is_example(text: &str, name: &Range<usize>, value: &str) -> bool {
     })
 }
 
-/// Whether one of the words stands in a line, and not in the name of a host or a file.
+/// Whether a line contains one of the words outside names of hosts and files.
 fn says_example(line: &str) -> bool {
     let words = line.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '.'));
     words.map(|word| word.trim_end_matches('.').to_ascii_lowercase()).any(|word| EXAMPLE_WORDS.contains(&word.as_str()))

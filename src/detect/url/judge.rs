@@ -91,7 +91,7 @@ impl Seen {
         let mut seen = Self::new(Where::Argument);
         let returns = place.argument.is_some_and(is_return);
         seen.look(text, place, 0, By::Trick, returns);
-        // Escaped as a whole: whoever takes it unescapes it first.
+        // The whole URL is escaped: its receiver resolves the escapes first.
         if !text.contains("://") && text.contains("%3") {
             seen.look(&fold::percent(text), place, 0, By::Standard, returns);
         }

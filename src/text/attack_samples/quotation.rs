@@ -1,4 +1,4 @@
-//! Quotations in prose that are introduced as wording (`whoever types the words "…"`, `phrases such as "…"`), and enumerations of
+//! Quotations in prose that are introduced as wording (`the words "…"`, `phrases such as "…"`), and enumerations of
 //! phrases (`knows "…", "…" and "…"`).
 
 use std::ops::Range;
