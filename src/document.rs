@@ -10,6 +10,7 @@ mod prepared;
 mod replace;
 mod source;
 mod suggest;
+mod value;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -25,8 +26,8 @@ pub use suggest::suggest;
 use bytes::Reader;
 use bytestring::ByteString;
 use source::{Positions, Source};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
+use value::{Content, Members, Value};
 
 /// One thing that is wrong in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,9 +123,9 @@ pub fn read_edited<T>(
             return Err(vec![source.place(at).fault(error.message(), None)]);
         }
     };
-    let span = root.span();
-    edit(root.get_mut(), &mut |span, message, hint| source.fault(span, message, Some(hint)));
-    source.read(root.get_ref(), span, read)
+    let start = root.span().start;
+    edit(root.get_mut(), &mut |span, message, hint| source.fault(span.start, message, Some(hint)));
+    source.read(Members::Parsed(root.get_ref()), start, read)
 }
 
 /// The built-in rule files, each after its name.
@@ -139,8 +140,8 @@ pub(crate) static PREPARED_TEXTS: &str = include_str!(concat!(env!("OUT_DIR"), "
 pub fn read_builtin<T>(file: &str, read: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Vec<Fault>> {
     let mut files = Reader(PREPARED_FILES);
     let found = iter::from_fn(|| files.text().zip(files.text())).find(|(name, _)| *name == file.as_bytes());
-    match found.and_then(|(_, content)| prepared::read(&mut Reader(content), PREPARED_TEXTS)) {
-        Some(root) => Source::new(file, Positions::Packed).read(&root, prepared::START..prepared::START, read),
+    match found {
+        Some((_, content)) => Source::new(file, Positions::Packed).read(Members::Prepared(content), prepared::START, read),
         None => Err(vec![Fault::of_file(file, "the build has not prepared this file", None)]),
     }
 }
@@ -148,20 +149,21 @@ pub fn read_builtin<T>(file: &str, read: impl FnOnce(&Table<'_>) -> Option<T>) -
 /// A table of a file. Take what it may hold, then [`Table::finish`].
 pub struct Table<'s> {
     source: &'s Source<'s>,
-    table: &'s DeTable<'s>,
-    span: Range<usize>,
+    members: Members<'s>,
+    /// Where it begins.
+    at: usize,
     used: RefCell<HashSet<String>>,
 }
 
 impl<'s> Table<'s> {
     /// Where it stands.
     pub fn place(&self) -> Place {
-        self.source.place(self.span.start)
+        self.source.place(self.at)
     }
 
     /// Notes a fault of the table as a whole.
     pub fn fault(&self, message: impl Into<String>, hint: Option<&str>) {
-        self.source.fault(&self.span, message, hint.map(Into::into));
+        self.source.fault(self.at, message, hint.map(Into::into));
     }
 
     /// Notes a fault at a place.
@@ -176,23 +178,23 @@ impl<'s> Table<'s> {
 
     /// Notes a fault of one key's value.
     pub fn fault_of(&self, key: &str, message: impl Into<String>, hint: Option<&str>) {
-        let span = self.table.get(key).map_or(self.span.clone(), Spanned::span);
-        self.source.fault(&span, message, hint.map(Into::into));
+        let at = self.members.get(key).map_or(self.at, |value| value.at);
+        self.source.fault(at, message, hint.map(Into::into));
     }
 
     /// Whether the key is there.
     pub fn has(&self, key: &str) -> bool {
-        self.table.contains_key(key)
+        self.members.get(key).is_some()
     }
 
     /// Whether the key is there and holds a table, where something else may stand too.
     pub fn is_table(&self, key: &str) -> bool {
-        self.table.get(key).is_some_and(|value| matches!(value.get_ref(), DeValue::Table(_)))
+        self.members.get(key).is_some_and(|value| matches!(value.content, Content::Table(_)))
     }
 
     /// Whether the key is there and holds true or false, where something else may stand too.
     pub fn is_boolean(&self, key: &str) -> bool {
-        self.table.get(key).is_some_and(|value| matches!(value.get_ref(), DeValue::Boolean(_)))
+        self.members.get(key).is_some_and(|value| matches!(value.content, Content::Boolean(_)))
     }
 
     /// Says that the key is known, where its value cannot be read.
@@ -205,43 +207,49 @@ impl<'s> Table<'s> {
 
     /// The keys, in no particular order.
     pub fn keys(&self) -> Vec<Located<String>> {
-        self.table
-            .keys()
-            .map(|key| Located { value: key.get_ref().to_string(), place: self.source.place(key.span().start) })
-            .collect()
+        self.members.all().map(|(key, at, _)| Located { value: key.to_owned(), place: self.source.place(at) }).collect()
     }
 
-    fn take(&self, key: &str) -> Option<&'s Spanned<DeValue<'s>>> {
+    fn take(&self, key: &str) -> Option<Value<'s>> {
         self.know(key);
-        self.table.get(key)
+        self.members.get(key)
+    }
+
+    fn inner(&self, members: Members<'s>, at: usize) -> Self {
+        Self { source: self.source, members, at, used: RefCell::default() }
     }
 
     /// A text that the build has added to a table of a built-in file; `None` in any other file.
     pub(crate) fn added(&self, key: &str) -> Option<ByteString> {
-        let text = self.table.get(key).filter(|_| self.source.is_built_in())?.get_ref().as_str()?;
-        Some(self.source.keep(text))
+        match self.members.get(key).filter(|_| self.source.is_built_in())?.content {
+            Content::String(text) => Some(self.source.keep(text)),
+            _ => None,
+        }
     }
 
-    /// The table as it was parsed.
-    pub(crate) fn parsed(&self) -> &DeTable<'s> {
-        self.table
+    /// The table as it was parsed; `None` in a built-in file.
+    pub(crate) fn parsed(&self) -> Option<&'s DeTable<'s>> {
+        match self.members {
+            Members::Parsed(table) => Some(table),
+            Members::Prepared(_) => None,
+        }
     }
 
-    fn wrong(&self, value: &Spanned<DeValue<'_>>, key: &str, wanted: &str) {
-        self.source.fault(&value.span(), format!("`{key}` must be {wanted}, not {}", kind(value.get_ref())), None);
+    fn wrong(&self, value: &Value<'_>, key: &str, wanted: &str) {
+        self.source.fault(value.at, format!("`{key}` must be {wanted}, not {}", value.kind()), None);
     }
 
     /// Notes that an obligatory key is missing.
     pub fn missing(&self, key: &str, hint: &str) {
-        self.source.fault(&self.span, format!("`{key}` is missing"), Some(hint.to_owned()));
+        self.source.fault(self.at, format!("`{key}` is missing"), Some(hint.to_owned()));
     }
 
     pub fn string(&self, key: &str) -> Option<Located<String>> {
         let value = self.take(key)?;
-        match value.get_ref() {
-            DeValue::String(text) => Some(Located { value: text.to_string(), place: self.source.place(value.span().start) }),
+        match value.content {
+            Content::String(text) => Some(Located { value: text.to_owned(), place: self.source.place(value.at) }),
             _ => {
-                self.wrong(value, key, "a string");
+                self.wrong(&value, key, "a string");
                 None
             }
         }
@@ -267,15 +275,15 @@ impl<'s> Table<'s> {
 
     fn list<T>(&self, key: &str, keep: impl Fn(&str) -> T) -> Vec<Located<T>> {
         let Some(value) = self.take(key) else { return Vec::new() };
-        let DeValue::Array(items) = value.get_ref() else {
-            self.wrong(value, key, "a list of strings");
+        let Content::List(items) = value.content else {
+            self.wrong(&value, key, "a list of strings");
             return Vec::new();
         };
-        let mut out = Vec::with_capacity(items.len());
-        for item in items.iter() {
-            match item.get_ref() {
-                DeValue::String(text) => out.push(Located { value: keep(text), place: self.source.place(item.span().start) }),
-                _ => self.wrong(item, key, "a list of strings"),
+        let mut out = Vec::with_capacity(items.size_hint().0);
+        for item in items {
+            match item.content {
+                Content::String(text) => out.push(Located { value: keep(text), place: self.source.place(item.at) }),
+                _ => self.wrong(&item, key, "a list of strings"),
             }
         }
         out
@@ -288,16 +296,16 @@ impl<'s> Table<'s> {
 
     /// Whether the key is there and holds a list, where something else may stand too.
     pub fn is_list(&self, key: &str) -> bool {
-        self.table.get(key).is_some_and(|value| matches!(value.get_ref(), DeValue::Array(_)))
+        self.members.get(key).is_some_and(|value| matches!(value.content, Content::List(_)))
     }
 
     /// `true` or `false`, if there.
     pub fn boolean(&self, key: &str) -> Option<bool> {
         let value = self.take(key)?;
-        match value.get_ref() {
-            DeValue::Boolean(boolean) => Some(*boolean),
+        match value.content {
+            Content::Boolean(boolean) => Some(boolean),
             _ => {
-                self.wrong(value, key, "true or false");
+                self.wrong(&value, key, "true or false");
                 None
             }
         }
@@ -306,14 +314,14 @@ impl<'s> Table<'s> {
     /// A whole number within `range`, if there.
     pub fn integer(&self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
         let value = self.take(key)?;
-        let DeValue::Integer(integer) = value.get_ref() else {
-            self.wrong(value, key, "a whole number");
+        let Content::Integer(digits, radix) = value.content else {
+            self.wrong(&value, key, "a whole number");
             return None;
         };
-        match u64::from_str_radix(integer.as_str(), integer.radix()) {
+        match u64::from_str_radix(digits, radix) {
             Ok(number) if range.contains(&number) => Some(number),
             _ => {
-                self.source.fault(&value.span(), format!("`{key}` must be between {} and {}", range.start(), range.end()), None);
+                self.source.fault(value.at, format!("`{key}` must be between {} and {}", range.start(), range.end()), None);
                 None
             }
         }
@@ -332,10 +340,10 @@ impl<'s> Table<'s> {
 
     pub fn table(&self, key: &str) -> Option<Self> {
         let value = self.take(key)?;
-        match value.get_ref() {
-            DeValue::Table(table) => Some(Table { source: self.source, table, span: value.span(), used: RefCell::default() }),
+        match value.content {
+            Content::Table(members) => Some(self.inner(members, value.at)),
             _ => {
-                self.wrong(value, key, "a table");
+                self.wrong(&value, key, "a table");
                 None
             }
         }
@@ -344,17 +352,15 @@ impl<'s> Table<'s> {
     /// A list of tables (`[[key]]`); empty if not there.
     pub fn tables(&self, key: &str) -> Vec<Self> {
         let Some(value) = self.take(key) else { return Vec::new() };
-        let DeValue::Array(items) = value.get_ref() else {
-            self.wrong(value, key, &format!("a list of tables (write `[[{key}]]`)"));
+        let Content::List(items) = value.content else {
+            self.wrong(&value, key, &format!("a list of tables (write `[[{key}]]`)"));
             return Vec::new();
         };
         let mut out = Vec::new();
-        for item in items.iter() {
-            match item.get_ref() {
-                DeValue::Table(table) => {
-                    out.push(Table { source: self.source, table, span: item.span(), used: RefCell::default() })
-                }
-                _ => self.wrong(item, key, "a list of tables"),
+        for item in items {
+            match item.content {
+                Content::Table(members) => out.push(self.inner(members, item.at)),
+                _ => self.wrong(&item, key, "a list of tables"),
             }
         }
         out
@@ -367,24 +373,11 @@ impl<'s> Table<'s> {
         }
         let used = self.used.borrow();
         let known: Vec<&str> = used.iter().map(String::as_str).collect();
-        for key in self.table.keys() {
-            let name = key.get_ref();
-            if !used.contains(name.as_ref()) {
-                self.source.fault(&key.span(), format!("unknown key `{name}`"), Some(suggest(name, &known)));
+        for (name, at, _) in self.members.all() {
+            if !used.contains(name) {
+                self.source.fault(at, format!("unknown key `{name}`"), Some(suggest(name, &known)));
             }
         }
-    }
-}
-
-fn kind(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a string",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a point",
-        DeValue::Boolean(_) => "true or false",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use toml::de::DeValue;
 
+use super::value::Content;
 use super::{Located, Table};
 
 /// A day of the calendar, in UTC.
@@ -35,15 +36,15 @@ impl Day {
 impl Table<'_> {
     pub fn day(&self, key: &str) -> Option<Located<Day>> {
         let value = self.take(key)?;
-        let written = match value.get_ref() {
-            DeValue::Datetime(date) => date.to_string(),
-            DeValue::String(text) => text.to_string(),
+        let written = match value.content {
+            Content::Other(DeValue::Datetime(date)) => date.to_string(),
+            Content::String(text) => text.to_owned(),
             _ => {
-                self.wrong(value, key, "a day");
+                self.wrong(&value, key, "a day");
                 return None;
             }
         };
-        let place = self.source.place(value.span().start);
+        let place = self.source.place(value.at);
         let Some(day) = Day::read(&written) else {
             let message = format!("`{}` is not a valid date for `{key}`", written.escape_debug());
             self.fault_at(&place, message, Some("write it as in `2027-01-31`"));

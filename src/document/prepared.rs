@@ -1,14 +1,15 @@
 //! Files that the build has parsed, in bytes that the gateway reads without a parser of TOML: a start reads two megabytes of
 //! rules.
 //!
-//! A table is the number of its keys, then for each its name, its place and its value. A value is its kind, its place and its
-//! content. A place is a line and a column, in one number. A text is where it begins in [`Texts`], and its length.
+//! A table is the tags of its keys, where the member of each begins, and the members: the key, its place and the value. A value
+//! is its kind, its place and its content. A list or a table within another begins with its length in bytes, and a list then
+//! has the number of its values. A place is a line and a column, in one number. A text is where it begins in [`Texts`], and its
+//! length.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue};
+use toml::de::{DeTable, DeValue};
 
 use super::bytes::{Reader, Writer};
 
@@ -20,11 +21,11 @@ const COLUMN_BITS: u32 = 10;
 pub(crate) const START: usize = 1 << COLUMN_BITS | 1;
 
 /// Kinds of values.
-const STRING: u8 = 0;
-const INTEGER: u8 = 1;
-const BOOLEAN: u8 = 2;
-const ARRAY: u8 = 3;
-const TABLE: u8 = 4;
+pub(crate) const STRING: u8 = 0;
+pub(crate) const INTEGER: u8 = 1;
+pub(crate) const BOOLEAN: u8 = 2;
+pub(crate) const ARRAY: u8 = 3;
+pub(crate) const TABLE: u8 = 4;
 
 /// The texts of all files, one after the other. They are one string, which the compiler checks: a start would take
 /// milliseconds to find that they are UTF-8.
@@ -55,6 +56,18 @@ pub(crate) fn read_text<'t>(from: &mut Reader<'_>, texts: &'t str) -> Option<&'t
     texts.get(start..start.checked_add(length)?)
 }
 
+/// By this most keys of a table differ, so that a search reads few of them.
+pub(crate) fn tag(key: &str) -> u32 {
+    let key = key.as_bytes();
+    let byte = |at: usize| key.get(at).copied().map_or(0, u32::from);
+    (key.len() as u32) << 24 ^ byte(0) << 16 ^ byte(key.len() / 2) << 8 ^ byte(key.len().saturating_sub(1))
+}
+
+/// Reads the key of a member of a table, and its place.
+pub(crate) fn read_key<'t>(from: &mut Reader<'_>, texts: &'t str) -> Option<(&'t str, usize)> {
+    Some((read_text(from, texts)?, from.number()? as usize))
+}
+
 /// Writes a table. `place` gives the line and column of a byte of the file.
 ///
 /// # Errors
@@ -66,12 +79,17 @@ pub(crate) fn write(
     texts: &mut Texts,
     to: &mut Writer,
 ) -> Result<(), String> {
-    to.number(table.len());
+    let (mut tags, mut starts, mut members) = (Vec::new(), Vec::new(), Writer::default());
     for (name, value) in table {
-        texts.write(name.get_ref(), to);
-        to.number(packed(place(name.span().start)));
-        write_value(value, place, texts, to)?;
+        tags.push(tag(name.get_ref()));
+        starts.push(u32::try_from(members.0.len()).unwrap_or(u32::MAX));
+        texts.write(name.get_ref(), &mut members);
+        members.number(packed(place(name.span().start)));
+        write_value(value, place, texts, &mut members)?;
     }
+    to.numbers(&tags);
+    to.numbers(&starts);
+    to.0.extend(members.0);
     Ok(())
 }
 
@@ -101,48 +119,20 @@ fn write_value(
         }
         DeValue::Array(values) => {
             begin(ARRAY);
-            to.number(values.len());
-            values.iter().try_for_each(|value| write_value(value, place, texts, to))?;
+            let mut content = Writer::default();
+            content.number(values.len());
+            values.iter().try_for_each(|value| write_value(value, place, texts, &mut content))?;
+            to.text(&content.0);
         }
         DeValue::Table(table) => {
             begin(TABLE);
-            write(table, place, texts, to)?;
+            let mut content = Writer::default();
+            write(table, place, texts, &mut content)?;
+            to.text(&content.0);
         }
         other => return Err(format!("{other:?} is of a kind that is not prepared: see src/document/prepared.rs")),
     }
     Ok(())
-}
-
-/// Reads a table. Spans begin at packed places: see [`unpacked`].
-pub(crate) fn read<'t>(from: &mut Reader<'_>, texts: &'t str) -> Option<DeTable<'t>> {
-    let mut table = DeTable::new();
-    for _ in 0..from.number()? {
-        let name = read_text(from, texts)?;
-        let at = from.number()? as usize;
-        table.insert(Spanned::new(at..at, Cow::Borrowed(name)), read_value(from, texts)?);
-    }
-    Some(table)
-}
-
-fn read_value<'t>(from: &mut Reader<'_>, texts: &'t str) -> Option<Spanned<DeValue<'t>>> {
-    let kind = *from.bytes(1)?.first()?;
-    let at = from.number()? as usize;
-    let value = match kind {
-        STRING => DeValue::String(Cow::Borrowed(read_text(from, texts)?)),
-        INTEGER => DeValue::parse(read_text(from, texts)?).ok()?.into_inner(),
-        BOOLEAN => DeValue::Boolean(from.flag()?),
-        ARRAY => {
-            let count = from.number()? as usize;
-            let mut values = Vec::with_capacity(count);
-            for _ in 0..count {
-                values.push(read_value(from, texts)?);
-            }
-            DeValue::Array(DeArray::from_iter(values))
-        }
-        TABLE => DeValue::Table(read(from, texts)?),
-        _ => return None,
-    };
-    Some(Spanned::new(at..at, value))
 }
 
 fn packed((line, column): (usize, usize)) -> usize {

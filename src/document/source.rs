@@ -1,12 +1,11 @@
 //! A file that is read: where its parts are, and what is wrong in it.
 
 use std::cell::RefCell;
-use std::ops::Range;
 use std::rc::Rc;
 
 use bytestring::ByteString;
-use toml::de::DeTable;
 
+use super::value::Members;
 use super::{Fault, PREPARED_TEXTS, Place, Table, prepared};
 
 /// How the spans of a parsed file say where its parts are.
@@ -61,20 +60,20 @@ impl<'t> Source<'t> {
         built_in.map_or_else(|| ByteString::from(text), ByteString::from_static)
     }
 
-    /// Notes a fault.
-    pub(super) fn fault(&self, span: &Range<usize>, message: impl Into<String>, hint: Option<String>) {
-        let fault = self.place(span.start).fault(message, hint.as_deref());
+    /// Notes a fault of the part that begins at `at`.
+    pub(super) fn fault(&self, at: usize, message: impl Into<String>, hint: Option<String>) {
+        let fault = self.place(at).fault(message, hint.as_deref());
         self.faults.borrow_mut().push(fault);
     }
 
-    /// Gives the root table, which is at `span`, to `read`.
+    /// Gives the root table, which begins at `at`, to `read`.
     pub(super) fn read<T>(
         self,
-        root: &DeTable<'_>,
-        span: Range<usize>,
+        root: Members<'_>,
+        at: usize,
         read: impl FnOnce(&Table<'_>) -> Option<T>,
     ) -> Result<T, Vec<Fault>> {
-        let made = read(&Table { source: &self, table: root, span, used: RefCell::default() });
+        let made = read(&Table { source: &self, members: root, at, used: RefCell::default() });
         let mut faults = self.faults.into_inner();
         faults.sort_by_key(|fault| (fault.line, fault.column));
         match made {

@@ -120,7 +120,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     let was = table.strings("was").into_iter().filter(|id| slug(table, "was", id)).map(|id| RuleId::new(&id.value)).collect();
     let packs = shared.packs.iter().cloned().chain(packs(table)).collect();
     let place = table.place();
-    let digest = table.added("digest").unwrap_or_else(|| content::digest(table.parsed()).into());
+    let digest = table.added("digest").or_else(|| table.parsed().map(|rule| content::digest(rule).into()));
     table.finish();
     Some(Rule {
         id: RuleId::new(&id?.value),
@@ -132,7 +132,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
         only: only?,
         unless: unless?,
         spares_quotes,
-        digest,
+        digest: digest?,
         cases,
         references,
         was,

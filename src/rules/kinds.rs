@@ -102,9 +102,9 @@ pub(super) fn detectors<'r>(
 impl Find {
     /// Reads the `find` table of a rule: exactly one kind.
     pub(super) fn read(rule: &Table<'_>) -> Option<Self> {
-        let hint = format!("one of: {}", Self::WORDS.iter().map(|word| format!("`find.{word}`")).collect::<Vec<_>>().join(", "));
+        let hint = || format!("one of: {}", Self::WORDS.iter().map(|word| format!("`find.{word}`")).collect::<Vec<_>>().join(", "));
         if !rule.has("find") {
-            rule.missing("find", &format!("set `find`: {hint}"));
+            rule.missing("find", &format!("set `find`: {}", hint()));
         }
         let find = rule.table("find")?;
         let keys = find.keys();
@@ -113,7 +113,7 @@ impl Find {
             return None;
         }
         let Some(key) = keys.first() else {
-            find.fault("`find` is empty", Some(&hint));
+            find.fault("`find` is empty", Some(&hint()));
             return None;
         };
         if !Self::WORDS.contains(&key.value.as_str()) {

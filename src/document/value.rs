@@ -1,0 +1,151 @@
+//! Values of a file, as a parser of TOML gives them or as the build has written them ([`prepared`](super::prepared)).
+
+use std::{iter, slice};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::PREPARED_TEXTS;
+use super::bytes::Reader;
+use super::prepared;
+
+/// A value, and where it begins: a byte of the file or a packed place.
+pub(super) struct Value<'s> {
+    pub(super) at: usize,
+    pub(super) content: Content<'s>,
+}
+
+pub(super) enum Content<'s> {
+    String(&'s str),
+    /// Digits and their radix.
+    Integer(&'s str, u32),
+    Boolean(bool),
+    List(List<'s>),
+    Table(Members<'s>),
+    /// A float or a date, of which the build writes none.
+    Other(&'s DeValue<'s>),
+}
+
+/// The values of a list, one after the other.
+#[derive(Clone)]
+pub(super) enum List<'s> {
+    Parsed(slice::Iter<'s, Spanned<DeValue<'s>>>),
+    /// With the number of those that are left.
+    Prepared(Reader<'s>, usize),
+}
+
+/// The members of a table.
+#[derive(Clone, Copy)]
+pub(super) enum Members<'s> {
+    Parsed(&'s DeTable<'s>),
+    Prepared(&'s [u8]),
+}
+
+/// A member of a table: its key, where that begins, and its value.
+pub(super) type Member<'s> = (&'s str, usize, Value<'s>);
+
+impl<'s> Value<'s> {
+    fn parsed(value: &'s Spanned<DeValue<'s>>) -> Self {
+        let content = match value.get_ref() {
+            DeValue::String(text) => Content::String(text),
+            DeValue::Integer(integer) => Content::Integer(integer.as_str(), integer.radix()),
+            DeValue::Boolean(boolean) => Content::Boolean(*boolean),
+            DeValue::Array(items) => Content::List(List::Parsed(items.iter())),
+            DeValue::Table(table) => Content::Table(Members::Parsed(table)),
+            other => Content::Other(other),
+        };
+        Self { at: value.span().start, content }
+    }
+
+    fn prepared(from: &mut Reader<'s>) -> Option<Self> {
+        let kind = *from.bytes(1)?.first()?;
+        let at = from.number()? as usize;
+        let content = match kind {
+            prepared::STRING => Content::String(prepared::read_text(from, PREPARED_TEXTS)?),
+            prepared::INTEGER => Content::Integer(prepared::read_text(from, PREPARED_TEXTS)?, 10),
+            prepared::BOOLEAN => Content::Boolean(from.flag()?),
+            prepared::ARRAY => {
+                let mut values = Reader(from.text()?);
+                let count = values.number()? as usize;
+                Content::List(List::Prepared(values, count))
+            }
+            prepared::TABLE => Content::Table(Members::Prepared(from.text()?)),
+            _ => return None,
+        };
+        Some(Self { at, content })
+    }
+
+    /// What kind of value it is, with its article.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.content {
+            Content::String(_) => "a string",
+            Content::Integer(..) => "a whole number",
+            Content::Boolean(_) => "true or false",
+            Content::List(_) => "a list",
+            Content::Table(_) => "a table",
+            Content::Other(DeValue::Float(_)) => "a number with a point",
+            Content::Other(_) => "a date",
+        }
+    }
+}
+
+impl<'s> Iterator for List<'s> {
+    type Item = Value<'s>;
+
+    fn next(&mut self) -> Option<Value<'s>> {
+        match self {
+            Self::Parsed(values) => values.next().map(Value::parsed),
+            Self::Prepared(from, left) => {
+                *left = left.saturating_sub(1);
+                Value::prepared(from)
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            Self::Parsed(values) => values.size_hint(),
+            Self::Prepared(_, left) => (*left, Some(*left)),
+        }
+    }
+}
+
+impl<'s> Members<'s> {
+    /// The value of a key.
+    pub(super) fn get(self, key: &str) -> Option<Value<'s>> {
+        match self {
+            Self::Parsed(table) => table.get(key).map(Value::parsed),
+            Self::Prepared(bytes) => {
+                let mut from = Reader(bytes);
+                let (tags, starts) = (from.numbers()?, from.numbers()?);
+                let tag = prepared::tag(key).to_le_bytes();
+                let same = tags.iter().zip(starts).filter(|(other, _)| **other == tag);
+                same.filter_map(|(_, start)| {
+                    let mut member = Reader(from.0.get(u32::from_le_bytes(*start) as usize..)?);
+                    let (name, _) = prepared::read_key(&mut member, PREPARED_TEXTS)?;
+                    if name == key { Value::prepared(&mut member) } else { None }
+                })
+                .next()
+            }
+        }
+    }
+
+    /// The members, in an order that depends on the keys only.
+    pub(super) fn all(self) -> Box<dyn Iterator<Item = Member<'s>> + 's> {
+        match self {
+            Self::Parsed(table) => Box::new(table.iter().map(|(key, value)| {
+                let name: &str = key.get_ref();
+                (name, key.span().start, Value::parsed(value))
+            })),
+            Self::Prepared(bytes) => {
+                let mut from = Reader(bytes);
+                // The members follow tags and starts, one after the other.
+                let _ = from.numbers().and_then(|_| from.numbers());
+                Box::new(iter::from_fn(move || {
+                    let (name, at) = prepared::read_key(&mut from, PREPARED_TEXTS)?;
+                    Some((name, at, Value::prepared(&mut from)?))
+                }))
+            }
+        }
+    }
+}
