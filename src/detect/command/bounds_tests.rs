@@ -108,7 +108,9 @@ fn twice_as_much_takes_twice_as_long() {
 #[test]
 fn a_limit_that_is_hit_is_told() {
     let many = ["$(", "env ", "( ", "x sh -c ", "a=b ", "eval ", "a ", "if "].map(|piece| piece.repeat(30_000));
-    for text in many.into_iter().chain(["{a,b}".repeat(200)]) {
+    let tcl = ["puts a\n".repeat(1_100), (0..1_100).map(|n| format!("set v{n} a\n")).collect()];
+    let tcl = tcl.map(|script| format!("tclsh <<'E'\n{script}E\n"));
+    for text in many.into_iter().chain(tcl).chain(["{a,b}".repeat(200)]) {
         assert!(is_unread(&Reader::read(&text, Given::default())), "{:?}", text.get(..20));
     }
 }

@@ -6,14 +6,13 @@ use super::reader::Reader;
 use super::term::Term;
 use super::value::Value;
 
-/// Commands of one script, and variables that are remembered.
+/// Limits of what is read. A script beyond one of them is unreadable.
+/// Maximum number of commands of one script, and of variables.
 const MAX_COMMANDS: usize = 1_024;
-const MAX_VARIABLES: usize = 128;
-/// Longest value of a variable, in bytes.
-const VALUE_BYTES: usize = 16 << 10;
-/// Bytes that variables may add to one script.
+const MAX_VARIABLES: usize = 1_024;
+/// Maximum number of bytes that variables may add to one script.
 const EXPANDED_BYTES: usize = 64 << 10;
-/// Scripts within scripts.
+/// Maximum depth of scripts within scripts.
 const MAX_NESTED: usize = 24;
 /// Before the name of a procedure among the variables.
 const PROCEDURE: &str = "proc ";
@@ -53,17 +52,18 @@ impl Reader<'_> {
         if !self.spend_command() {
             return;
         }
-        let mut scan = Scan { text, at: 0, variables, inner: Vec::new(), room: EXPANDED_BYTES };
+        let mut scan = Scan { text, at: 0, variables, inner: Vec::new(), room: Some(EXPANDED_BYTES) };
         let mut commands = Vec::new();
-        while let Some(words) = scan.command().filter(|_| commands.len() < MAX_COMMANDS) {
+        while let Some(words) = scan.command() {
             let inner = std::mem::take(&mut scan.inner);
             // What a later word refers to is set by the command before.
             if let [set, name, value, ..] = words.as_slice()
                 && set.text == "set"
-                && scan.variables.len() < MAX_VARIABLES
-                && value.text.len() <= VALUE_BYTES
             {
                 scan.variables.insert(name.text.clone(), value.text.clone());
+            }
+            if commands.len() == MAX_COMMANDS || scan.variables.len() > MAX_VARIABLES || scan.room.is_none() {
+                return self.give_up();
             }
             commands.push((words, inner));
         }
@@ -96,9 +96,7 @@ impl Reader<'_> {
             "file" => self.tcl_file(given),
             "proc" => {
                 if let [name, names, body] = given {
-                    if variables.len() < MAX_VARIABLES {
-                        variables.insert(format!("{PROCEDURE}{}", name.text), format!("{}\0{}", names.text, body.text));
-                    }
+                    variables.insert(format!("{PROCEDURE}{}", name.text), format!("{}\0{}", names.text, body.text));
                     self.tcl_script(&body.text, variables, nested);
                 }
             }
@@ -162,8 +160,8 @@ struct Scan<'t, 'v> {
     variables: &'v mut Variables,
     /// Scripts in brackets, which run before the command that they stand in.
     inner: Vec<&'t str>,
-    /// Bytes that variables may still add.
-    room: usize,
+    /// Bytes that variables may still add; `None` once they have added more.
+    room: Option<usize>,
 }
 
 impl<'t> Scan<'t, '_> {
@@ -213,10 +211,7 @@ impl<'t> Scan<'t, '_> {
                 b';' | b'\n' | b' ' | b'\t' | b'\r' if !quoted => break,
                 b'\\' => self.escape(&mut text),
                 b'[' => match self.balanced(b'[', b']') {
-                    list if list.starts_with("list ") && list.len() <= self.room => {
-                        self.room -= list.len();
-                        text.push_str(list.trim_start_matches("list "));
-                    }
+                    list if list.starts_with("list ") => self.add(list.trim_start_matches("list "), &mut text),
                     script => self.inner.push(script),
                 },
                 b'$' => self.variable(&mut text),
@@ -229,6 +224,14 @@ impl<'t> Scan<'t, '_> {
             }
         }
         Word { text, braced: false, expands }
+    }
+
+    /// Adds what a word refers to.
+    fn add(&mut self, value: &str, text: &mut String) {
+        self.room = self.room.and_then(|room| room.checked_sub(value.len()));
+        if self.room.is_some() {
+            text.push_str(value);
+        }
     }
 
     fn escape(&mut self, text: &mut String) {
@@ -251,11 +254,8 @@ impl<'t> Scan<'t, '_> {
                 (rest.get(..end).unwrap_or_default(), end)
             }
         };
-        match self.variables.get(name) {
-            Some(value) if value.len() <= self.room => {
-                self.room -= value.len();
-                text.push_str(value);
-            }
+        match self.variables.get(name).cloned() {
+            Some(value) => self.add(&value, text),
             // `$env(HOME)` is a variable of the shell's, too.
             _ if name == "env" && rest.starts_with("env(HOME)") => {
                 text.push('~');
@@ -299,7 +299,7 @@ mod tests {
 
     fn words(script: &str) -> Vec<Vec<String>> {
         let mut variables = Variables::from([("d".to_owned(), "/srv".to_owned())]);
-        let mut scan = Scan { text: script, at: 0, variables: &mut variables, inner: Vec::new(), room: 64 };
+        let mut scan = Scan { text: script, at: 0, variables: &mut variables, inner: Vec::new(), room: Some(64) };
         std::iter::from_fn(|| scan.command()).map(|words| words.into_iter().map(|word| word.text).collect()).collect()
     }
 
