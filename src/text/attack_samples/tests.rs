@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use super::AttackSamples;
 
 /// Whether the first passage `ignore … rules` of a text is a sample.
@@ -87,6 +89,10 @@ fn work_is_linear_in_hostile_texts() {
     for piece in
         ["\"", "\\\"", "'\\'", "=/a", "'a", "(\"a\",", "  (\n", "/*\n", "|-|\n", "a,b\n", "@", "\"\"\"\n", "PHRASES=[\"a\", "]
     {
-        AttackSamples::of(&piece.repeat(60_000));
+        let text = piece.repeat(60_000);
+        let start = Instant::now();
+        AttackSamples::of(&text);
+        // Quadratic work would take minutes.
+        assert!(start.elapsed() < Duration::from_secs(5), "{piece:?} took {:?}", start.elapsed());
     }
 }
