@@ -125,6 +125,9 @@ const fn is_symbol(byte: u8) -> bool {
 /// Whether a window is prose rather than code or a table. Other windows are not reported.
 fn is_prose(text: &str) -> bool {
     let symbols = text.bytes().filter(|byte| is_symbol(*byte)).count();
+    if symbols * 100 > text.chars().count() * SYMBOLS_PER_100 {
+        return false;
+    }
     let mut words = Vec::new();
     let mut before = BEFORE;
     let mut at = 0;
@@ -149,8 +152,7 @@ fn is_prose(text: &str) -> bool {
     let count = words.len();
     words.sort_unstable();
     words.dedup();
-    let repeats = count >= REPEATING_WORDS && words.len() * 100 < count * DISTINCT_PER_100;
-    symbols * 100 <= text.chars().count() * SYMBOLS_PER_100 && !repeats
+    count < REPEATING_WORDS || words.len() * 100 >= count * DISTINCT_PER_100
 }
 
 /// Finds the best windows of a text.
@@ -210,7 +212,9 @@ impl Best<'_> {
         if best.1 < self.least {
             return None;
         }
-        let short = || short.into_iter().filter(is_found).max_by_key(|(_, score)| *score);
+        let tried = best;
+        short.sort_by_key(|(_, score)| *score);
+        let short = || short.into_iter().rev().filter(|window| *window != tried).find(is_found);
         Some(best).filter(is_found).or_else(short)
     }
 
