@@ -102,7 +102,8 @@ pub(super) fn detectors<'r>(
 impl Find {
     /// Reads the `find` table of a rule: exactly one kind.
     pub(super) fn read(rule: &Table<'_>) -> Option<Self> {
-        let hint = || format!("one of: {}", Self::WORDS.iter().map(|word| format!("`find.{word}`")).collect::<Vec<_>>().join(", "));
+        let hint =
+            || format!("one of: {}", Self::WORDS.iter().map(|word| format!("`find.{word}`")).collect::<Vec<_>>().join(", "));
         if !rule.has("find") {
             rule.missing("find", &format!("set `find`: {}", hint()));
         }
