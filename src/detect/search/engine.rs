@@ -17,6 +17,7 @@ use super::literals::Branch;
 use super::look::{Cost, Look, Near, Run};
 use super::scan::{Candidate, Room, Scan};
 use super::wanted::Wanted;
+use super::windows::Windows;
 use super::word_list::WordList;
 use super::words::Words;
 use super::{Class, Spec, vocabulary};
@@ -178,7 +179,7 @@ impl Engine {
         }
         // Most texts have no part in which the others are looked for.
         for class in [Class::Pattern, Class::Anchor] {
-            self.order(candidates.of(class));
+            order(candidates.of(class));
         }
         candidates.release_unused();
         scan
@@ -227,7 +228,7 @@ impl Engine {
         let folded = &scan.room.folded;
         let near = if class == Class::Other {
             let mut near = self.others_near(scan, region).to_vec();
-            self.order(&mut near);
+            order(&mut near);
             Cow::Owned(near)
         } else {
             Cow::Borrowed(scan.room.candidates.all(class))
@@ -250,11 +251,6 @@ impl Engine {
         others.get(first..end).unwrap_or_default()
     }
 
-    /// Puts candidates in the order of their units, and of their places in the text.
-    fn order(&self, candidates: &mut [Candidate]) {
-        candidates.sort_unstable_by_key(|candidate| (self.unit_of(candidate), candidate.start));
-    }
-
     fn unit_of(&self, candidate: &Candidate) -> usize {
         self.uses.get(candidate.used as usize).map_or(0, |used| used.unit as usize)
     }
@@ -265,13 +261,17 @@ impl Engine {
         let mut run = Run::new(unit.automaton.clone());
         let sparse = candidates.len().saturating_mul(APART_BYTES) <= region.len().max(APART_BYTES);
         let relative = |at: usize| at.saturating_sub(region.start);
-        for Chance { used, from, word } in candidates.iter().filter_map(|candidate| self.chance(folded, candidate, region)) {
-            if used.first && sparse && word.start >= region.start {
-                run.starts.push(relative(word.start));
-            } else {
-                let end = relative(word.end).saturating_add(used.ahead as usize).min(region.len());
-                run.windows.add(relative(from)..end);
+        for of_use in candidates.chunk_by(|a, b| a.used == b.used) {
+            let mut windows = Windows::default();
+            for Chance { used, from, word } in of_use.iter().filter_map(|candidate| self.chance(folded, candidate, region)) {
+                if used.first && sparse && word.start >= region.start {
+                    run.starts.push(relative(word.start));
+                } else {
+                    let end = relative(word.end).saturating_add(used.ahead as usize).min(region.len());
+                    windows.add(relative(from)..end);
+                }
             }
+            run.windows.join(windows);
         }
         Some(run)
     }
@@ -285,6 +285,11 @@ impl Engine {
         let from = folded.place(start.saturating_sub(used.back as usize));
         (word.start < region.end && word.end > region.start).then_some(Chance { used, from, word })
     }
+}
+
+/// Puts candidates in the order of their uses, which is that of their units, and of their places in the text.
+fn order(candidates: &mut [Candidate]) {
+    candidates.sort_unstable_by_key(|candidate| u64::from(candidate.used) << u32::BITS | u64::from(candidate.start));
 }
 
 /// A place in a text where the regexes of a unit could match.

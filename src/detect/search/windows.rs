@@ -15,6 +15,15 @@ impl Windows {
         self.0.push(window);
     }
 
+    /// Adds those of another list, which may be before or among these.
+    pub(super) fn join(&mut self, mut other: Self) {
+        if self.0.is_empty() {
+            *self = other;
+        } else {
+            self.0.append(&mut other.0);
+        }
+    }
+
     /// In order, and none that touches another.
     pub(super) fn merged(mut self) -> Vec<Range<usize>> {
         self.0.sort_unstable_by_key(|window| window.start);

@@ -273,13 +273,14 @@ impl Signals {
     ) {
         let Some(first) = sums.first() else { return };
         let found = |rule: usize, span| Match { rule, span, reading: "plain" };
+        let longest = events.iter().map(|event| event.span().len()).max().unwrap_or_default();
         for window in windows(text, events, |event| first.counts(event)) {
-            let is_part = |event: &Event| {
-                let within = event.span().start < window.span.end && event.span().end > window.span.start;
-                within && event.weight > 0 && first.counts(event)
-            };
+            let begin = events.partition_point(|event| event.span().start + longest <= window.span.start);
+            let end = events.partition_point(|event| event.span().start < window.span.end);
+            let Some(near) = events.get_mut(begin..end) else { continue };
+            let is_part = |event: &Event| event.span().end > window.span.start && event.weight > 0 && first.counts(event);
             let is_located = |event: &Event| is_part(event) && locate(event.span()).is_some();
-            let Some(span) = locate(window.span.clone()).filter(|_| events.iter().any(is_located)) else { continue };
+            let Some(span) = locate(window.span.clone()).filter(|_| near.iter().any(is_located)) else { continue };
             let mut fired = false;
             for SumRule { rule, sum, .. } in sums {
                 let extra = match way {
@@ -295,7 +296,7 @@ impl Signals {
             }
             if fired && !place.trial {
                 // What added up, so that a person knows why. Once, whichever sum it is for.
-                for event in events.iter_mut().filter(|event| is_part(event) && !event.is_told) {
+                for event in near.iter_mut().filter(|event| is_part(event) && !event.is_told) {
                     let Some(rule) = self.rule(event.phrase as usize) else { continue };
                     event.is_told = true;
                     told.push(found(rule, locate(event.span()).or_else(|| Some(span.clone()))));

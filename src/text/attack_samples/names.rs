@@ -20,8 +20,37 @@ const SAMPLE_NAMES: &str = "pattern phrase payload attack inject jailbreak block
     finding matched exfil bypass evasion grep it( it.each (t,";
 
 /// Functions and statements that show a string to a reader.
-const OUTPUT: &str = "print println eprintln printf fprintf sprintf echo puts write writeln log info warn warning error debug trace \
-    fatal panic raise throw exception alert say display show speak render notify";
+const OUTPUT: [&str; 29] = [
+    "print",
+    "println",
+    "eprintln",
+    "printf",
+    "fprintf",
+    "sprintf",
+    "echo",
+    "puts",
+    "write",
+    "writeln",
+    "log",
+    "info",
+    "warn",
+    "warning",
+    "error",
+    "debug",
+    "trace",
+    "fatal",
+    "panic",
+    "raise",
+    "throw",
+    "exception",
+    "alert",
+    "say",
+    "display",
+    "show",
+    "speak",
+    "render",
+    "notify",
+];
 
 /// What an instruction would act on, and whom it addresses.
 const TARGETS: [&str; 42] = [
@@ -100,14 +129,10 @@ pub(super) fn names_samples(code: &str) -> Option<usize> {
 pub(super) fn is_output(name: &str) -> bool {
     let name = name.trim_end_matches('!');
     let last = name.rsplit(['.', ':', '>']).next().unwrap_or(name);
-    OUTPUT.split_ascii_whitespace().any(|output| {
-        last.eq_ignore_ascii_case(output) || last.len() > output.len() && ends_with(last, output) && output.len() > 4
+    OUTPUT.iter().any(|output| {
+        let at = last.len().checked_sub(output.len()).filter(|at| *at == 0 || output.len() > 4);
+        at.and_then(|at| last.get(at..)).is_some_and(|tail| tail.eq_ignore_ascii_case(output))
     })
-}
-
-fn ends_with(name: &str, end: &str) -> bool {
-    let at = name.len() - end.len();
-    name.get(at..).is_some_and(|tail| tail.eq_ignore_ascii_case(end))
 }
 
 /// Whether a text gives its reader nothing to do beyond its own words.
