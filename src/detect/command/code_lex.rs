@@ -87,6 +87,8 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
             }
             b'\'' if language == Language::Compiled => at = compiled::behind_character(code, at),
             b'!' | b'%' if language == Language::Python && at_line => at = magic(code, at, &mut out),
+            // An attribute of Rust is no comment.
+            b'#' if language == Language::Compiled && next == Some(b'[') => at += 1,
             b'#' if hashes && (at == 0 || bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace)) => {
                 at = quote::find(bytes, at, b'\n')
             }
@@ -186,6 +188,9 @@ fn text(code: &str, at: usize, language: Language, runs_backticks: bool, out: &m
     if !prefix.is_empty() {
         out.pop();
     }
+    // Go's and Rust's raw strings, and C#'s verbatim ones, have no escapes.
+    let raw_quote = language == Language::Compiled
+        && (b == b'`' || matches!(at.checked_sub(1).and_then(|at| bytes.get(at)), Some(b'r' | b'@')));
     let triple = bytes.get(at + 1) == Some(&b) && bytes.get(at + 2) == Some(&b) && b != b'`';
     let (start, end, next) = if triple {
         let start = at + 3;
@@ -193,11 +198,12 @@ fn text(code: &str, at: usize, language: Language, runs_backticks: bool, out: &m
         let end = code.get(start..).and_then(|rest| rest.find(close)).map_or(bytes.len(), |n| start + n);
         (start, end, end + 3)
     } else {
-        let end = quote::find_unescaped(bytes, at + 1, b);
+        let end = if raw_quote { quote::find(bytes, at + 1, b) } else { quote::find_unescaped(bytes, at + 1, b) };
         (at + 1, end, end + 1)
     };
     let raw = quote::cut(code, start, end);
-    let plain = prefix.contains('r') || (b == b'\'' && matches!(language, Language::Ruby | Language::Perl | Language::Php));
+    let plain =
+        raw_quote || prefix.contains('r') || (b == b'\'' && matches!(language, Language::Ruby | Language::Perl | Language::Php));
     let text = if plain { raw.to_owned() } else { unescaped(raw, language) };
     let filled = prefix.contains('f')
         || (b == b'`' && language == Language::JavaScript)

@@ -34,9 +34,9 @@ const DELETE_TREE: [&str; 16] = [
 ];
 /// Calls that delete one file.
 const DELETE: [&str; 7] = ["Remove", "Unlink", "DeleteFile", "deleteIfExists", "remove_file", "deleteFile", "removeFile"];
-/// Names of these that collections and servers use too.
+/// Names of deleting calls that collections and routers also use.
 const COMMON: [&str; 8] = ["remove", "delete", "unlink", "rm", "rmdir", "Remove", "Delete", "Unlink"];
-/// What those are called that work on files.
+/// Modules and classes that work on files.
 const FILES: [&str; 12] =
     ["os", "fs", "io", "std", "unix", "syscall", "posix", "sys", "File", "Files", "Directory", "filesystem"];
 /// Calls that walk through a folder, and calls that delete what is found there.
@@ -88,7 +88,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a call comes to that other languages have no name for: the same call by a name that is known, or what it makes.
+/// The meaning of a call: the known call that it equals, the value that it returns, or the command that it runs.
 pub(super) enum CallMeaning {
     Call(&'static str),
     Makes(Term),

@@ -42,9 +42,9 @@ pub(super) fn narrows(arguments: &[Field]) -> bool {
     })
 }
 
-/// Whether the test at `at` leaves out what it matches, which is little of a whole system.
+/// Whether the test at `at` is negated. A negated test still matches most files of a system.
 fn is_negated(arguments: &[Field], at: usize) -> bool {
-    let before = at.checked_sub(1).and_then(|before| arguments.get(before));
+    let before = arguments.get(..at).unwrap_or_default().iter().rev().find(|before| before.text != "(");
     before.is_some_and(|before| matches!(before.text.as_str(), "-not" | "!"))
 }
 
@@ -107,6 +107,9 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
     }
 }
 
+/// Maximum number of folders that a search starts from. One with more is unreadable.
+pub(super) const MAX_STARTS: usize = 16;
+
 /// The folders that it starts from.
 pub(super) fn starts(arguments: &[Field]) -> impl Iterator<Item = &Field> {
     arguments
@@ -118,7 +121,7 @@ pub(super) fn starts(arguments: &[Field]) -> impl Iterator<Item = &Field> {
 /// The folders that the file of `-files0-from` names.
 pub(super) fn named_by(file: Option<&Value>) -> Vec<Field> {
     let names = file.and_then(Value::as_text).unwrap_or_default();
-    names.split('\0').filter(|name| !name.is_empty()).take(16).map(Field::plain).collect()
+    names.split('\0').filter(|name| !name.is_empty()).take(MAX_STARTS + 1).map(Field::plain).collect()
 }
 
 /// What `ls` prints of folders: all names in them, or the paths where it lists these themselves.

@@ -95,7 +95,7 @@ pub(super) fn replace(text: &str, pattern: &str, by: &str, all: bool) -> String 
         return if all { text.replace(pattern, by) } else { text.replacen(pattern, by, 1) };
     }
     let limit = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(at, _)| at);
-    let (mut made, mut at, mut tries) = (String::new(), 0, MAX_CHARS * 16);
+    let (mut made, mut at, mut tries) = (String::new(), 0, MAX_CHARS * 4);
     while at < limit {
         let ends = (at + 1..=limit).rev().filter(|end| text.is_char_boundary(*end)).take(tries);
         let mut tried = 0;

@@ -242,12 +242,14 @@ impl Reader<'_> {
     /// `find … -exec`: the command runs on what is found; without a filter that is all there is.
     fn found(&mut self, arguments: &[Field]) {
         const ACTIONS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch"];
-        let file = value_of(arguments, &["-files0-from"]).and_then(|file| self.file(&file.text));
-        let named = found::named_by(file.as_ref());
+        let named = found::named_by(value_of(arguments, &["-files0-from"]).and_then(|file| self.file(&file.text)).as_ref());
         let starts: Vec<&Field> = found::starts(arguments).chain(&named).collect();
+        if starts.len() > found::MAX_STARTS {
+            return self.give_up();
+        }
         let filtered = found::narrows_at(arguments, &starts);
         if !filtered && arguments.iter().any(|field| field.text == "-delete") {
-            let removed = ["rm", "-R"].map(Field::plain).into_iter().chain(starts.iter().take(16).map(|start| (*start).clone()));
+            let removed = ["rm", "-R"].map(Field::plain).into_iter().chain(starts.iter().map(|start| (*start).clone()));
             self.command(removed.collect(), Around::default());
         }
         let mut at = 0;
@@ -265,9 +267,7 @@ impl Reader<'_> {
             let mut made: Vec<Field> = Vec::with_capacity(body.len() + starts.len());
             for (n, part) in body.iter().enumerate() {
                 if part.text.contains("{}") && !filtered {
-                    made.extend(
-                        starts.iter().take(16).map(|start| Field { text: part.text.replace("{}", &start.text), ..part.clone() }),
-                    );
+                    made.extend(starts.iter().map(|start| Field { text: part.text.replace("{}", &start.text), ..part.clone() }));
                 } else {
                     made.push(part.clone());
                 }

@@ -14,18 +14,21 @@ const MAX_VARIABLES: usize = 1_024;
 const EXPANDED_BYTES: usize = 64 << 10;
 /// Maximum depth of scripts within scripts.
 const MAX_NESTED: usize = 24;
+/// Longest name of an element of an array, in bytes.
+const ELEMENT_BYTES: usize = 64;
 /// Before the name of a procedure among the variables.
 const PROCEDURE: &str = "proc ";
 /// Commands whose words in braces are data.
-const DATA: [&str; 13] =
-    ["puts", "set", "append", "lappend", "list", "string", "regexp", "regsub", "format", "return", "send_user", "dict", "array"];
+const DATA: [&str; 10] = ["puts", "lappend", "list", "string", "regexp", "regsub", "format", "return", "send_user", "array"];
+/// Commands that run their words as scripts, in quotation marks or braces.
+const BODIES: [&str; 8] = ["catch", "after", "if", "while", "for", "foreach", "time", "try"];
 
 /// A word of a command.
 #[derive(Default)]
 struct Word {
     text: String,
     braced: bool,
-    /// `{*}` stands before it: it is several words.
+    /// Preceded by `{*}`: its value is several words.
     expands: bool,
 }
 
@@ -52,27 +55,21 @@ impl Reader<'_> {
         if !self.spend_command() {
             return;
         }
-        let mut scan = Scan { text, at: 0, variables, inner: Vec::new(), room: Some(EXPANDED_BYTES) };
-        let mut commands = Vec::new();
-        while let Some(words) = scan.command() {
+        let (mut at, mut room) = (0, Some(EXPANDED_BYTES));
+        for _ in 0..=MAX_COMMANDS {
+            let mut scan = Scan { text, at, variables: &mut *variables, inner: Vec::new(), room };
+            let Some(words) = scan.command() else { return };
             let inner = std::mem::take(&mut scan.inner);
-            // What a later word refers to is set by the command before.
-            if let [set, name, value, ..] = words.as_slice()
-                && set.text == "set"
-            {
-                scan.variables.insert(name.text.clone(), value.text.clone());
-            }
-            if commands.len() == MAX_COMMANDS || scan.variables.len() > MAX_VARIABLES || scan.room.is_none() {
+            (at, room) = (scan.at, scan.room);
+            if variables.len() > MAX_VARIABLES || room.is_none() {
                 return self.give_up();
             }
-            commands.push((words, inner));
-        }
-        for (words, inner) in commands {
             for script in inner {
                 self.tcl_script(script, variables, nested + 1);
             }
             self.tcl_command(&words, variables, nested + 1);
         }
+        self.give_up();
     }
 
     fn tcl_command(&mut self, words: &[Word], variables: &mut Variables, nested: usize) {
@@ -90,10 +87,21 @@ impl Reader<'_> {
             "open" => texts().filter_map(|text| text.strip_prefix('|')).for_each(|line| self.tcl_shell(line)),
             "send" | "exp_send" => texts().filter(|text| !text.starts_with('-')).for_each(|line| self.tcl_shell(line)),
             "eval" | "uplevel" | "subst" => {
-                let script = texts().collect::<Vec<_>>().join(" ");
+                let is_level = |text: &&str| name == "uplevel" && text.starts_with(|c: char| c == '#' || c.is_ascii_digit());
+                let script = texts().skip_while(is_level).collect::<Vec<_>>().join(" ");
                 self.tcl_script(&script, variables, nested);
             }
             "file" => self.tcl_file(given),
+            "set" | "append" => {
+                if let [variable, values @ ..] = given
+                    && !values.is_empty()
+                {
+                    let before = Some(&variable.text).filter(|_| name == "append").and_then(|name| variables.get(name));
+                    let value = before.into_iter().map(String::as_str).chain(values.iter().map(|word| word.text.as_str()));
+                    let value: String = value.collect();
+                    variables.insert(variable.text.clone(), value);
+                }
+            }
             "proc" => {
                 if let [name, names, body] = given {
                     variables.insert(format!("{PROCEDURE}{}", name.text), format!("{}\0{}", names.text, body.text));
@@ -112,7 +120,8 @@ impl Reader<'_> {
                 variables.insert(key, procedure);
             }
             _ => {
-                for body in words.iter().filter(|word| word.braced && word.text.contains(char::is_whitespace)) {
+                let is_script = |word: &&Word| (word.braced || BODIES.contains(&name)) && word.text.contains(char::is_whitespace);
+                for body in words.iter().filter(is_script) {
                     self.tcl_script(&body.text, variables, nested);
                 }
             }
@@ -131,7 +140,7 @@ impl Reader<'_> {
             _ => return,
         };
         let paths = given.iter().filter(|word| !word.text.starts_with('-')).map(|word| Term::text(word.text.clone()));
-        let paths: Vec<Term> = paths.take(64).collect();
+        let paths: Vec<Term> = paths.collect();
         self.told(words, &paths.iter().collect::<Vec<_>>());
     }
 
@@ -145,7 +154,7 @@ impl Reader<'_> {
 }
 
 impl Word {
-    /// The word as a shell would have to be told it. Signs that join programs keep their meaning.
+    /// The word, quoted for a shell. Redirections and pipes are not quoted.
     fn shell_words(&self) -> Vec<String> {
         let sign = |text: &str| matches!(text, "|" | "|&" | "&" | "<" | ">" | ">>" | "2>" | ">&" | "<<");
         let quoted = |text: &str| if sign(text) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) };
@@ -158,7 +167,7 @@ struct Scan<'t, 'v> {
     text: &'t str,
     at: usize,
     variables: &'v mut Variables,
-    /// Scripts in brackets, which run before the command that they stand in.
+    /// Scripts in brackets, which run before the command that contains them.
     inner: Vec<&'t str>,
     /// Bytes that variables may still add; `None` once they have added more.
     room: Option<usize>,
@@ -209,6 +218,7 @@ impl<'t> Scan<'t, '_> {
                     break;
                 }
                 b';' | b'\n' | b' ' | b'\t' | b'\r' if !quoted => break,
+                b'\\' if !quoted && self.text.as_bytes().get(self.at + 1) == Some(&b'\n') => break,
                 b'\\' => self.escape(&mut text),
                 b'[' => match self.balanced(b'[', b']') {
                     list if list.starts_with("list ") => self.add(list.trim_start_matches("list "), &mut text),
@@ -235,8 +245,15 @@ impl<'t> Scan<'t, '_> {
     }
 
     fn escape(&mut self, text: &mut String) {
-        let next = self.text.get(self.at + 1..).and_then(|rest| rest.chars().next());
+        let rest = self.text.get(self.at + 1..).unwrap_or_default();
+        if let Some((letter, length)) = code(rest) {
+            text.push(letter);
+            self.at += 1 + length;
+            return;
+        }
+        let next = rest.chars().next();
         match next {
+            Some('\n') => text.push(' '),
             Some('n' | 'r') => text.push('\n'),
             Some('t') => text.push('\t'),
             Some(c) => text.push(c),
@@ -248,25 +265,24 @@ impl<'t> Scan<'t, '_> {
     fn variable(&mut self, text: &mut String) {
         let rest = self.text.get(self.at + 1..).unwrap_or_default();
         let (name, length) = match rest.strip_prefix('{') {
-            Some(inner) => inner.split_once('}').map_or(("", 0), |(name, _)| (name, name.len() + 2)),
+            Some(inner) => inner.split_once('}').map_or((inner, inner.len() + 1), |(name, _)| (name, name.len() + 2)),
             None => {
                 let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':'))).unwrap_or(rest.len());
+                let element = rest.get(end..).filter(|rest| rest.starts_with('(')).and_then(|rest| rest.find(')'));
+                let end = end + element.filter(|length| *length < ELEMENT_BYTES).map_or(0, |length| length + 1);
                 (rest.get(..end).unwrap_or_default(), end)
             }
         };
-        match self.variables.get(name).cloned() {
+        match self.variables.get(name).filter(|_| self.room.is_some()).cloned() {
             Some(value) => self.add(&value, text),
             // `$env(HOME)` is a variable of the shell's, too.
-            _ if name == "env" && rest.starts_with("env(HOME)") => {
-                text.push('~');
-                self.at += "(HOME)".len();
-            }
-            _ => {}
+            None if name == "env(HOME)" => text.push('~'),
+            None => {}
         }
         self.at += 1 + length;
     }
 
-    /// What stands between the bracket here and the one that closes it, or the end; goes on behind that.
+    /// The text between the bracket here and the closing one, or the end of the script; moves past it.
     fn balanced(&mut self, open: u8, close: u8) -> &'t str {
         let start = self.at + 1;
         let bytes = self.text.as_bytes();
@@ -293,6 +309,18 @@ impl<'t> Scan<'t, '_> {
     }
 }
 
+/// The character that digits after a backslash are the code of, and their length: `x72`, `u0072`, `162` (`Tcl(n)`, rule 9).
+fn code(rest: &str) -> Option<(char, usize)> {
+    let (digits, radix, most) = match rest.as_bytes().first()? {
+        b'x' => (rest.get(1..)?, 16, 2),
+        b'u' => (rest.get(1..)?, 16, 4),
+        _ => (rest, 8, 3),
+    };
+    let length = digits.bytes().take(most).take_while(|byte| char::from(*byte).is_digit(radix)).count();
+    let letter = u32::from_str_radix(digits.get(..length)?, radix).ok().and_then(char::from_u32)?;
+    Some((letter, length + usize::from(radix == 16)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,6 +340,8 @@ mod tests {
             ("{*}{a b} $none", vec![vec!["a b", ""]]),
             ("a {b", vec![vec!["a", "b"]]),
             ("é {ü \\} ö}", vec![vec!["é", "ü \\} ö"]]),
+            ("a\\\n b \\x72m \\162m \\u0072m", vec![vec!["a", "b", "rm", "rm", "rm"]]),
+            ("$a(x) ${d", vec![vec!["", "/srv"]]),
         ] {
             assert_eq!(words(script), wanted, "{script}");
         }

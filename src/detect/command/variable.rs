@@ -136,8 +136,9 @@ impl Reader<'_> {
         if text.len() > 4096 {
             return None;
         }
-        // A pattern is tried at up to 256 places of the text.
-        self.spend_steps(1 + text.len().min(256) / 4);
+        // A pattern is tried at up to 256 places of the text, and one that is replaced with several ends at each.
+        let places = text.len().min(256);
+        self.spend_steps(1 + if rest.starts_with('/') && rest.contains(['*', '?', '[']) { places * 2 } else { places / 4 });
         let first = rest.chars().next()?;
         let tail = rest.get(first.len_utf8()..)?;
         let doubled = tail.strip_prefix(first);
