@@ -212,7 +212,8 @@ impl<'m> Units<'m> {
         let covered = self.join(frame, &scope, &members, readers);
         let paired = pairs::named_value(&members).map(|(at, text)| (at, text, ReadAs::Text));
         let elsewhere = scope.kept || scope.in_container || scope.is_routed;
-        let joined = base_path::joined_path(&members).filter(|_| !elsewhere).map(|(at, text)| (at, text, ReadAs::Path));
+        let joined = if elsewhere { Vec::new() } else { base_path::joined_paths(&members) };
+        let joined: Vec<_> = joined.into_iter().map(|(at, text)| (at, text, ReadAs::Path)).collect();
         let start = frames.len();
         for ((key, value), named) in members.into_iter().zip(heads) {
             let mut child = self.child(frame, &key, value, true);
@@ -234,7 +235,7 @@ impl<'m> Units<'m> {
             }
             let (node, argument) = (self.nodes.len() - 1, child.argument.clone());
             let read_as = if file { ReadAs::Path } else { ReadAs::Text };
-            let pairs = [&paired, &joined].into_iter().flatten().filter(|(at, ..)| at.span() == value.span());
+            let pairs = paired.iter().chain(&joined).filter(|(at, ..)| at.span() == value.span());
             for (_, text, read_as) in pairs.cloned() {
                 let argument = argument.clone();
                 self.units.push(Unit { text: text.into(), argument, role: Role::Value, read_as, joined: true, node });

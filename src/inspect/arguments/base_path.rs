@@ -4,11 +4,14 @@ use std::borrow::Cow;
 
 use crate::message::{Value, ValueKind};
 
+use super::pairs::plain;
 use super::{look, names};
 
 /// Longest folder and longest name, in bytes.
 const FOLDER_BYTES: usize = 4096;
 const NAME_BYTES: usize = 1024;
+/// Maximum number of names of an object that are joined with its folder.
+const MAX_NAMES: usize = 8;
 /// Names of members that hold a name in a folder. One called a path may be the folder instead.
 const NAMES: [&str; 17] = [
     "name",
@@ -30,42 +33,48 @@ const NAMES: [&str; 17] = [
     "asset",
 ];
 /// Folders in which a plain word names a file, too.
-const SYSTEM: [&str; 6] = ["/etc", "/root", "/proc", "/boot", "/dev", "/var/spool"];
+const SYSTEM: [&str; 6] = ["etc", "root", "proc", "boot", "dev", "var/spool"];
 
-/// The name, and the path that the two make, where an object holds an absolute folder and a name in it.
-pub(super) fn joined_path<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Option<(Value<'j>, String)> {
+/// The names, and the paths that they make with the folder, where an object holds an absolute folder and names in it.
+pub(super) fn joined_paths<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Vec<(Value<'j>, String)> {
     let text = |value: &Value<'j>| value.str().filter(|_| value.kind() == ValueKind::String);
     let fits = |key: &str| key.len() <= 32 && NAMES.contains(&plain(key).as_str());
     let is_base = |key: &str| names::is_folder(key) || names::is_base(key);
     let folder = |is: &dyn Fn(&str) -> bool| {
         let mut folders = members.iter().filter(|(key, _)| is(key)).filter_map(|(key, value)| Some((key, text(value)?)));
-        folders.find(|(_, text)| text.len() <= FOLDER_BYTES && is_absolute(text) && !text.contains(['\n', '*']))
+        let fits = |text: &str| text.len() <= FOLDER_BYTES && (is_absolute(text) || is_system(text));
+        folders.find(|(_, text)| fits(text) && !text.contains(['\n', '*']))
     };
-    let (held_by, folder) = folder(&is_base).or_else(|| folder(&|key| matches!(plain(key).as_str(), "path" | "location")))?;
-    let (value, name) = members
+    let found = folder(&is_base).or_else(|| folder(&|key| matches!(plain(key).as_str(), "path" | "location")));
+    let Some((held_by, folder)) = found else { return Vec::new() };
+    let names = members
         .iter()
         .filter(|(key, _)| key != held_by && fits(key) && !is_base(key))
         .filter_map(|(_, value)| Some((*value, text(value)?)))
-        .find(|(_, name)| is_file_name(name, &folder))?;
-    let path = if is_absolute(&name) { name.into_owned() } else { format!("{}/{name}", folder.trim_end_matches(['/', '\\'])) };
-    Some((value, path))
+        .filter(|(_, name)| is_file_name(name, &folder));
+    let path = |name: Cow<'_, str>| {
+        if is_absolute(&name) { name.into_owned() } else { format!("{}/{name}", folder.trim_end_matches(['/', '\\'])) }
+    };
+    names.take(MAX_NAMES).map(|(value, name)| (value, path(name))).collect()
 }
 
 /// Whether a text names a file in a folder: a word alone only in folders of the system and in hidden ones.
 fn is_file_name(name: &str, folder: &str) -> bool {
     let signs = name.contains(['/', '\\', '.', '%']) && !name.contains("://") && (!is_absolute(name) || look::is_path(name));
     let last = folder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(folder);
-    let system = || last.starts_with('.') || SYSTEM.iter().any(|system| folder.starts_with(system));
-    !name.is_empty() && name.len() <= NAME_BYTES && !name.contains([' ', '\n', '\t']) && (signs || system())
+    let is_open = || last.starts_with('.') || is_system(folder);
+    !name.is_empty() && name.len() <= NAME_BYTES && !name.contains([' ', '\n', '\t']) && (signs || is_open())
+}
+
+/// Whether a folder is one of the system or in one, with as many slashes and dots as there may be: `//etc`, `/./etc`.
+fn is_system(folder: &str) -> bool {
+    let parts: Vec<&str> = folder.split('/').filter(|part| !matches!(*part, "" | ".")).take(3).collect();
+    folder.starts_with('/') && SYSTEM.iter().any(|system| parts.starts_with(&system.split('/').collect::<Vec<_>>()))
 }
 
 fn is_absolute(text: &str) -> bool {
     let drive = matches!(text.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     text.starts_with('/') && !text.starts_with("//") || text == "~" || text.starts_with("~/") || drive
-}
-
-fn plain(key: &str) -> String {
-    key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }
 
 #[cfg(test)]
@@ -78,7 +87,7 @@ mod tests {
     fn path(object: &str) -> Option<String> {
         let json = Json::parse(Bytes::copy_from_slice(object.as_bytes()), &ReadLimits::default()).unwrap();
         let members: Vec<_> = json.root().members().collect();
-        joined_path(&members).map(|(_, path)| path)
+        joined_paths(&members).pop().map(|(_, path)| path)
     }
 
     #[test]
@@ -91,6 +100,9 @@ mod tests {
             (r#"{"root":"~","path":".aws/credentials"}"#, "~/.aws/credentials"),
             (r#"{"folder":"/srv/app","relative_path":"a/../../../x"}"#, "/srv/app/a/../../../x"),
             (r#"{"base":"/srv/app","name":"/etc/shadow"}"#, "/etc/shadow"),
+            (r#"{"directory":"/etc","name":"a.b","file":"shadow"}"#, "/etc/shadow"),
+            (r#"{"dir":"/./etc","file":"shadow"}"#, "/./etc/shadow"),
+            (r#"{"dir":"//etc/","file":"shadow"}"#, "//etc/shadow"),
             (r#"{"cwd":"C:\\work","file":"..\\..\\x"}"#, "C:\\work/..\\..\\x"),
         ] {
             assert_eq!(path(object).as_deref(), Some(wanted), "{object}");
@@ -108,6 +120,7 @@ mod tests {
             r#"{"path":"/srv/app/a.txt"}"#,
             r#"{"dir":"src","file":"a.txt"}"#,
             r#"{"directory":"/srv/app","name":7}"#,
+            r#"{"directory":"/etcetera","name":"cookies"}"#,
             r#"{"prefix":"//cdn","name":"a.js"}"#,
             r#"{"root":"/srv/app","name":"/api/users"}"#,
         ] {

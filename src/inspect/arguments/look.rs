@@ -162,8 +162,9 @@ pub(super) fn is_url(text: &str) -> bool {
     if text.starts_with("ext::") {
         return true;
     }
-    // Escaped as a whole: who takes it unescapes it first.
-    if let Some(("http" | "https" | "HTTP" | "HTTPS", rest)) = text.split_once('%')
+    // A URL that is percent-encoded as a whole: the receiver decodes it first.
+    if let Some((scheme, rest)) = text.split_once('%')
+        && ["http", "https", "ftp", "ws", "wss"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
         && rest.get(..2).is_some_and(|colon| colon.eq_ignore_ascii_case("3a"))
     {
         return !rest.contains(char::is_whitespace) && text.len() < 4096;

@@ -43,6 +43,7 @@ pub(super) fn named_value<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Option<(
     (named && text.len() <= VALUE_BYTES).then(|| (value, format!("{}=\"{text}\"", name.replace(' ', "_"))))
 }
 
-fn plain(key: &str) -> String {
+/// A key in lower case, without the signs that part its words.
+pub(super) fn plain(key: &str) -> String {
     key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }
