@@ -143,6 +143,9 @@ fn is_member(value: &str) -> bool {
 /// Whether a name is a part of the address of a secret, which says of what follows that it leads to one.
 pub(super) fn in_address(text: &str, name: &Range<usize>) -> bool {
     let bytes = text.as_bytes();
+    if !matches!(bytes.get(name.end), Some(b':' | b'/')) {
+        return false;
+    }
     let within = bytes.get(name.start.saturating_sub(ADDRESS_BYTES)..name.start).unwrap_or_default();
     let belongs = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'/' | b'-' | b'_' | b'.' | b'+' | b'*');
     let length = within.iter().rev().take_while(belongs).count();
@@ -167,7 +170,7 @@ pub(super) fn is_example(text: &str, name: &Range<usize>, value: &str) -> bool {
         (name.start.saturating_sub(EXAMPLE_BYTES)..=name.start).find(|at| text.is_char_boundary(*at)).unwrap_or(name.start);
     let before = text.get(start..name.start).unwrap_or_default();
     // The line that the name is in says nothing: its host may be called `example`.
-    let above = before.rsplit(['\n', '\r']).skip(1).take(EXAMPLE_LINES);
+    let above = before.rsplit('\n').skip(1).take(EXAMPLE_LINES);
     above.map(str::trim).any(|line| {
         let comment = line.starts_with(['#', '/', '-', ';', '*', '>', '<', '"', '=']);
         (comment || line.ends_with(':')) && says_example(line)
