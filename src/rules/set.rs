@@ -133,7 +133,7 @@ impl RuleSet {
             if !rule.only.admits(place, open) {
                 return false;
             }
-            let mentions = || open && is_mention(rule, &quoted, hit) || is_sample(rule, text, place, hit);
+            let mentions = || open && is_mention(rule, &quoted, hit) || !place.hidden && is_sample(rule, text, hit);
             let excuses = is_excused(rule, text, hit.span.as_ref()) || mentions();
             excused |= excuses;
             !excuses
@@ -170,8 +170,8 @@ fn is_mention(rule: &Rule, quoted: &QuotedMentions<'_>, hit: &Match) -> bool {
 }
 
 /// Whether a rule leaves samples of attacks alone, and this is one.
-fn is_sample(rule: &Rule, text: &Text<'_>, place: &Place<'_>, hit: &Match) -> bool {
-    rule.spares_quotes && !place.hidden && hit.span.as_ref().is_some_and(|span| text.is_attack_sample(span))
+fn is_sample(rule: &Rule, text: &Text<'_>, hit: &Match) -> bool {
+    rule.spares_quotes && hit.span.as_ref().is_some_and(|span| text.is_attack_sample(span))
 }
 
 /// Whether what stands around a match excuses it.

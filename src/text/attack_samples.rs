@@ -26,7 +26,7 @@ const PASSAGE_BYTES: usize = 800;
 /// Maximum number of letters and digits of code beside the samples of a passage, and between two of them.
 const BESIDE: usize = 24;
 const BETWEEN: usize = 48;
-/// Minimum number of search phrases in a list without a telling name.
+/// Minimum number of search phrases in a list whose name does not mark it as samples.
 const PHRASES: usize = 3;
 /// Maximum number of lines that a line is indented below.
 const DEPTH: usize = 64;
@@ -87,7 +87,7 @@ struct Finder<'t> {
     table: Table<'t>,
     /// Literals that are samples if another literal of the same text is.
     quoted: Vec<(Range<usize>, &'t str)>,
-    /// Consecutive search phrases that no name tells to be samples.
+    /// Consecutive search phrases in a list without such a name.
     phrases: Vec<Range<usize>>,
     literals: Literals,
 }
@@ -146,6 +146,10 @@ impl<'t> Finder<'t> {
         }
         let cells = if self.literals.is_open() { None } else { self.table.cells(line) };
         if let Some(cells) = cells {
+            // Prose has commas, too.
+            if self.table.has_commas() {
+                self.formal.extend(cells.iter().map(|cell| cell.start));
+            }
             self.spans.extend(cells);
             return;
         }

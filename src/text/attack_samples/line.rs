@@ -14,6 +14,8 @@ const TRIPLE: [&str; 2] = ["\"\"\"", "'''"];
 const BLOCK_COMMENTS: [(&str, &str); 2] = [("/*", "*/"), ("<!--", "-->")];
 /// What begins an assertion.
 const ASSERTIONS: [&str; 5] = ["expect(", "assert", "require.", "refute", "should"];
+/// Words before a condition.
+const CONDITIONS: [&str; 8] = ["if", "elif", "while", "and", "or", "not", "return", "assert"];
 /// Words that may follow a literal in code.
 const AFTER: [&str; 9] = ["in", "nocase", "do", "and", "or", "if", "for", "as", "then"];
 
@@ -91,7 +93,7 @@ pub(super) struct ReadLine<'t> {
     /// The end of the first name in it that is one of samples.
     pub(super) named_at: Option<usize>,
     pub(super) is_comment: bool,
-    /// It asserts what the lines before it lead to.
+    /// It asserts the result of the lines before it.
     pub(super) asserts: bool,
 }
 
@@ -165,7 +167,9 @@ impl<'t> Scan<'_, 't> {
             return next;
         }
         let skipped = TRIPLE.into_iter().map(|mark| (mark, mark)).chain(BLOCK_COMMENTS);
-        let mut skipped = skipped.filter(|(open, _)| rest.starts_with(open) && !self.in_comment);
+        // In `src/*.rs` it is a pattern of names.
+        let is_glob = before.ends_with(|c: char| c.is_alphanumeric() || c == '*');
+        let mut skipped = skipped.filter(|(open, _)| rest.starts_with(open) && !self.in_comment && !(*open == "/*" && is_glob));
         if let Some((open, close)) = skipped.next() {
             self.name(at);
             self.read.is_comment |= before.trim().is_empty();
@@ -212,7 +216,7 @@ impl<'t> Scan<'_, 't> {
         if !is_key {
             self.name(at);
             let head = before.get(..before.len() - if is_prefix(word) { word.len() } else { 0 }).unwrap_or(before);
-            let is_searched_for = searches(after);
+            let is_searched_for = asks(head) && searches(after);
             let is_passed = follows_code(head) && precedes_code(after) && !is_shown(head);
             let is_value = !self.in_comment && (is_searched_for || is_passed);
             let begins_element = head.trim().is_empty() || head.trim_end().ends_with(['[', '(', '{', ',']);
@@ -220,7 +224,7 @@ impl<'t> Scan<'_, 't> {
             self.read.found.push(Literal {
                 span: self.line.start + start..self.line.start + end,
                 content,
-                is_regex: is_regex(content) && !self.in_comment,
+                is_regex: is_regex(content) && !self.in_comment && (mark == '/' || follows_code(head)),
                 is_value,
                 is_element: is_element && is_value,
                 is_searched_for,
@@ -269,8 +273,14 @@ fn follows_code(before: &str) -> bool {
 /// Whether code goes on after a literal.
 fn precedes_code(after: &str) -> bool {
     let tail = after.trim_start();
-    let word: &str = tail.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    if word.is_empty() { true } else { AFTER.contains(&word) || after.starts_with('i') && word == "i" }
+    let word = tail.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    word.is_empty() || AFTER.contains(&word) || word == "i" && after.starts_with('i')
+}
+
+/// Whether code that ends here goes on with a condition.
+fn asks(before: &str) -> bool {
+    let last = before.split_ascii_whitespace().next_back();
+    last.is_none_or(|word| CONDITIONS.contains(&word) || word.ends_with(['(', '[', ',', '=']))
 }
 
 /// Whether code asks if the literal before this is in a text: `"…" in text`.

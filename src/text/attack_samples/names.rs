@@ -3,12 +3,15 @@
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
+use unicode_normalization::UnicodeNormalization;
 
 /// Maximum length of a sample.
 const SAMPLE_BYTES: usize = 120;
 /// Maximum length of a regex, which spells out alternatives.
 const REGEX_BYTES: usize = 320;
 
+/// Maximum length of a word of a sample.
+const WORD_BYTES: usize = 40;
 /// Maximum length of a search phrase.
 const PHRASE_BYTES: usize = 60;
 
@@ -52,7 +55,7 @@ const OUTPUT: [&str; 29] = [
     "notify",
 ];
 
-/// What an instruction would act on, and whom it addresses.
+/// Targets and addressees of instructions.
 const TARGETS: [&str; 42] = [
     "://",
     "www.",
@@ -139,8 +142,15 @@ pub(super) fn is_output(name: &str) -> bool {
 pub(super) fn is_inert(content: &str, is_regex: bool) -> bool {
     let limit = if is_regex { REGEX_BYTES } else { SAMPLE_BYTES };
     // A regex names files and commands to find them.
-    let acts = || if is_regex { content.contains("://") } else { TARGET.as_ref().is_none_or(|target| target.is_match(content)) };
-    content.len() <= limit && !has_address(content) && !acts() && (is_regex || !has_identifier(content))
+    let names_target = |content: &str| TARGET.as_ref().is_none_or(|target| target.is_match(content));
+    let acts = || match is_regex {
+        true => content.contains("://"),
+        false if content.is_ascii() => names_target(content),
+        false => names_target(content) || names_target(&content.nfkc().collect::<String>()),
+    };
+    // What is encoded cannot be read here.
+    let is_encoded = || content.split_ascii_whitespace().any(|word| word.len() > WORD_BYTES && word.is_ascii());
+    content.len() <= limit && !has_address(content) && !acts() && (is_regex || !has_identifier(content) && !is_encoded())
 }
 
 /// Whether it names a tool or another part of a program, such as `delete_all`.
@@ -159,7 +169,7 @@ fn has_address(content: &str) -> bool {
 /// Whether a literal is a regex.
 pub(super) fn is_regex(content: &str) -> bool {
     let marks: usize = REGEX_MARKS.iter().map(|mark| content.matches(mark).count()).sum();
-    let alternatives = if content.contains('(') { content.matches('|').count() } else { 0 };
+    let alternatives = if marks > 0 && content.contains('(') { content.matches('|').count() } else { 0 };
     // A sentence with a few marks in it is still a sentence.
     marks + alternatives >= MARKS.max(content.matches(' ').count() / WORDS_PER_MARK)
 }

@@ -55,6 +55,11 @@ impl<'t> Table<'t> {
         *self = Self::default();
     }
 
+    /// Whether commas part the cells of its rows.
+    pub(super) fn has_commas(&self) -> bool {
+        self.rows == Some(',')
+    }
+
     /// The cells of a row that are samples. `None` for lines outside of tables of samples.
     pub(super) fn cells(&mut self, line: &Line<'t>) -> Option<Vec<Range<usize>>> {
         let text = line.text.trim();
