@@ -56,7 +56,7 @@ pub(crate) fn read_text<'t>(from: &mut Reader<'_>, texts: &'t str) -> Option<&'t
     texts.get(start..start.checked_add(length)?)
 }
 
-/// By this most keys of a table differ, so that a search reads few of them.
+/// A hash of a key. A search compares only keys with the same hash.
 pub(crate) fn tag(key: &str) -> u32 {
     let key = key.as_bytes();
     let byte = |at: usize| key.get(at).copied().map_or(0, u32::from);

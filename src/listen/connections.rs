@@ -256,8 +256,8 @@ impl Connection {
         }
     }
 
-    /// Something was read from it.
-    pub(super) fn has_read(&self) {
+    /// Records that something was read from it.
+    pub(super) fn note_read(&self) {
         self.activity.has_read.store(true, Ordering::Relaxed);
     }
 

@@ -53,7 +53,7 @@ impl<S: AsyncRead + Unpin> Read for TrackedStream<S> {
             let length = self.unread.len().min(buffer.remaining());
             buffer.put_slice(&self.unread.split_to(length));
         }
-        self.connection.has_read();
+        self.connection.note_read();
         Poll::Ready(Ok(()))
     }
 }

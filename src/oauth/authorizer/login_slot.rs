@@ -39,8 +39,8 @@ pub(super) struct LoginState {
 }
 
 impl LoginState {
-    /// Whether the stamp has not been compared for `interval`; if so, the caller compares it now.
-    pub(super) fn is_stamp_due(&mut self, interval: Duration) -> bool {
+    /// Begins a comparison of the stamp unless one began within `interval`. Returns whether it did.
+    pub(super) fn begin_stamp_check(&mut self, interval: Duration) -> bool {
         let is_due = self.stamp_compared.is_none_or(|compared| compared.elapsed() >= interval);
         if is_due {
             self.stamp_compared = Some(Instant::now());
@@ -92,8 +92,8 @@ mod tests {
     fn a_stamp_is_compared_once_per_interval() {
         let mut state = LoginState::default();
         let hour = Duration::from_secs(3600);
-        assert!(state.is_stamp_due(hour), "the first call compares it");
-        assert!(!state.is_stamp_due(hour), "the next one does not");
-        assert!(state.is_stamp_due(Duration::ZERO), "after the interval it is compared again");
+        assert!(state.begin_stamp_check(hour), "the first call compares it");
+        assert!(!state.begin_stamp_check(hour), "the next one does not");
+        assert!(state.begin_stamp_check(Duration::ZERO), "after the interval it is compared again");
     }
 }

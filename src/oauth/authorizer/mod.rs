@@ -295,7 +295,7 @@ impl Authorizer {
     /// by another process, or renewed there.
     async fn refresh_from_vault(&self, held: &LoginSlot, who: &Principal) {
         let Some(kept) = &self.shared.vault else { return };
-        if !held.state().is_stamp_due(STAMP_AGAIN) {
+        if !held.state().begin_stamp_check(STAMP_AGAIN) {
             return;
         }
         let stamp = kept.stamp(&self.upstream, who).await.ok();
