@@ -81,10 +81,13 @@ impl Model {
         i32::try_from(score).unwrap_or(i32::MAX).saturating_add(if is_ascii { self.bias } else { self.bias_beyond_ascii })
     }
 
-    /// The score that at most `share` of 100,000 ordinary documents reaches.
+    /// The score that `share` of 100,000 ordinary documents reach. Between two shares in the file it is an estimate: the logarithm of
+    /// the share falls about evenly with the score.
     pub(in crate::detect::signal) fn threshold(&self, share: u32) -> i32 {
-        let reached = self.levels.iter().filter(|(known, _)| *known <= share);
-        reached.map(|(_, score)| *score).min().unwrap_or(i32::MAX)
+        let Some((low, score)) = self.levels.iter().rev().find(|(known, _)| *known <= share) else { return i32::MAX };
+        let Some((high, next)) = self.levels.iter().find(|(known, _)| *known > share) else { return *score };
+        let [share, low, high] = [share, *low, *high].map(|share| f64::from(share).ln());
+        score - (f64::from(score - next) * (share - low) / (high - low)) as i32
     }
 }
 
