@@ -22,6 +22,7 @@ mod encoded;
 mod escaped;
 mod fold;
 mod gaps;
+mod marks;
 mod packed;
 mod radix;
 mod regions;
