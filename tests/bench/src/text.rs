@@ -1,33 +1,28 @@
 //! Texts to carry: prose that no rule minds, and text made to be slow to judge.
 
-const WORDS: &str = "the kettle holds one litre of water and boils it in about three minutes fill it to the line close the lid \
-press the switch at the base a lamp shows that it heats when steam reaches the sensor the switch goes back and the lamp goes \
-out pour slowly rinse the filter every second week with vinegar and let it dry in open air keep the cord away from edges and \
-from the stove store the base on a flat dry place children use it only with an adult near the warranty lasts two years from \
-the day of sale spare parts such as filters lids and bases are sold under the number printed below the handle";
+const SENTENCES: [&str; 11] = [
+    "The kettle holds one litre of water and boils it in about three minutes.",
+    "Fill it to the line, close the lid and press the switch at the base.",
+    "A lamp shows that it heats.",
+    "When steam reaches the sensor, the switch goes back and the lamp goes out.",
+    "Pour slowly.",
+    "Rinse the filter every second week with vinegar and let it dry in open air.",
+    "Keep the cord away from edges and from the stove.",
+    "Store the base on a flat, dry place.",
+    "Children use it only with an adult near.",
+    "The warranty lasts two years from the day of sale.",
+    "Spare parts such as filters, lids and bases are sold under the number printed below the handle.",
+];
 
 /// Prose of exactly this many bytes: sentences in paragraphs.
 pub fn clean(bytes: usize) -> String {
-    let words: Vec<&str> = WORDS.split_whitespace().collect();
-    let (mut out, mut state) = (String::with_capacity(bytes + 16), 88_172_645_463_325_252_u64);
-    let mut sentence = 0;
+    let (mut out, mut state) = (String::with_capacity(bytes + 128), 88_172_645_463_325_252_u64);
     while out.len() < bytes {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        let word = words[usize::try_from(state % words.len() as u64).unwrap_or(0)];
-        if sentence == 0 {
-            out.push_str(&word[..1].to_ascii_uppercase());
-            out.push_str(&word[1..]);
-        } else {
-            out.push(' ');
-            out.push_str(word);
-        }
-        sentence += 1;
-        if sentence == 14 {
-            out.push_str(if state & 0x3000 == 0 { ".\n\n" } else { ". " });
-            sentence = 0;
-        }
+        out.push_str(SENTENCES[usize::try_from(state % SENTENCES.len() as u64).unwrap_or(0)]);
+        out.push_str(if state & 0x3000 == 0 { "\n\n" } else { " " });
     }
     out.truncate(bytes);
     out
