@@ -96,10 +96,11 @@ impl Reader<'_> {
                 if let [variable, values @ ..] = given
                     && !values.is_empty()
                 {
-                    let before = Some(&variable.text).filter(|_| name == "append").and_then(|name| variables.get(name));
-                    let value = before.into_iter().map(String::as_str).chain(values.iter().map(|word| word.text.as_str()));
-                    let value: String = value.collect();
-                    variables.insert(variable.text.clone(), value);
+                    let value = variables.entry(variable.text.clone()).or_default();
+                    if name == "set" {
+                        value.clear();
+                    }
+                    values.iter().for_each(|word| value.push_str(&word.text));
                 }
             }
             "proc" => {
