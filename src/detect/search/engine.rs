@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::automaton::Automaton;
 use super::folded::Folded;
+use super::grouped::grouped;
 use super::keywords::Keywords;
 use super::literals::Branch;
 use super::look::{Cost, Look, Near, Run};
@@ -24,6 +25,8 @@ use super::{Class, Spec, vocabulary};
 
 /// Needles that matches begin with are looked at one by one where there is at the most one for so many bytes.
 const APART_BYTES: usize = 128;
+/// Candidates are put in order by counting where there is at least one for so many uses: a count for each use costs less than a sort.
+const USES_PER_CANDIDATE: usize = 4;
 
 /// A rule as it is searched for, by the number under which its matches are reported.
 #[derive(Clone, Copy, Debug)]
@@ -179,10 +182,21 @@ impl Engine {
         }
         // Most texts have no part in which the others are looked for.
         for class in [Class::Pattern, Class::Anchor] {
-            order(candidates.of(class));
+            self.order(candidates.of(class));
         }
         candidates.release_unused();
         scan
+    }
+
+    /// Puts candidates in the order of their uses, which is that of their units, and of their places in the text.
+    fn order(&self, candidates: &mut Vec<Candidate>) {
+        if candidates.len() * USES_PER_CANDIDATE < self.uses.len() {
+            candidates.sort_unstable_by_key(|candidate| u64::from(candidate.used) << u32::BITS | u64::from(candidate.start));
+            return;
+        }
+        // Within a use they are nearly in order: a text is searched from its start to its end.
+        *candidates = grouped(candidates, self.uses.len(), |candidate| candidate.used as usize).1;
+        candidates.chunk_by_mut(|a, b| a.used == b.used).for_each(|of_use| of_use.sort_by_key(|candidate| candidate.start));
     }
 
     fn uses_of(&self, word: usize) -> &[u32] {
@@ -228,7 +242,7 @@ impl Engine {
         let folded = &scan.room.folded;
         let near = if class == Class::Other {
             let mut near = self.others_near(scan, region).to_vec();
-            order(&mut near);
+            self.order(&mut near);
             Cow::Owned(near)
         } else {
             Cow::Borrowed(scan.room.candidates.all(class))
@@ -285,11 +299,6 @@ impl Engine {
         let from = folded.place(start.saturating_sub(used.back as usize));
         (word.start < region.end && word.end > region.start).then_some(Chance { used, from, word })
     }
-}
-
-/// Puts candidates in the order of their uses, which is that of their units, and of their places in the text.
-fn order(candidates: &mut [Candidate]) {
-    candidates.sort_unstable_by_key(|candidate| u64::from(candidate.used) << u32::BITS | u64::from(candidate.start));
 }
 
 /// A place in a text where the regexes of a unit could match.

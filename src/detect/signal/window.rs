@@ -68,16 +68,17 @@ pub(super) fn windows(text: &str, events: &[Event], counts: impl Fn(&Event) -> b
     let everywhere: Vec<&Event> = signals.iter().copied().filter(|event| event.everywhere).collect();
     let mut found: Vec<Window> = Vec::new();
     let mut nearest = 0;
+    let mut best: Vec<(u32, i32)> = Vec::new();
     for (at, first) in signals.iter().enumerate() {
         let start = first.span().start;
         let limit = start + wide;
-        let mut best: Vec<(u32, i32)> = everywhere.iter().map(|event| (event.intent, event.weight)).collect();
+        best.clear();
+        best.extend(everywhere.iter().map(|event| (event.intent, event.weight)));
         let mut estimated = None;
         let mut end = start;
-        let mut quoted = false;
-        for event in signals.iter().skip(at).take(EVENTS).take_while(|event| event.span().start < limit) {
+        let within = signals.iter().skip(at).take(EVENTS).take_while(|event| event.span().start < limit);
+        for event in within.clone() {
             end = end.max(event.span().end.min(limit.max(first.span().end)));
-            quoted |= is_quoted(text, event.span().start);
             if event.is_estimate {
                 estimated = Some(event.intent);
             }
@@ -94,7 +95,7 @@ pub(super) fn windows(text: &str, events: &[Event], counts: impl Fn(&Event) -> b
         if off <= ABOUT_WORDS {
             best.retain(|(intent, _)| Some(*intent) != estimated);
         }
-        if off < 0 && quoted {
+        if off < 0 && within.clone().any(|event| is_quoted(text, event.span().start)) {
             off += QUOTED;
         }
         let pairs = i32::try_from(best.len().saturating_sub(1)).unwrap_or(0);

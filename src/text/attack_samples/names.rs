@@ -168,6 +168,9 @@ fn has_address(content: &str) -> bool {
 
 /// Whether a literal is a regex.
 pub(super) fn is_regex(content: &str) -> bool {
+    if !content.contains(['\\', '(', ')', '[', '{']) {
+        return false;
+    }
     let marks: usize = REGEX_MARKS.iter().map(|mark| content.matches(mark).count()).sum();
     let alternatives = if marks > 0 && content.contains('(') { content.matches('|').count() } else { 0 };
     // A sentence with a few marks in it is still a sentence.

@@ -15,6 +15,8 @@ const BETWEEN: usize = 3;
 const WORD_LETTERS: usize = 24;
 /// The capitals and digits in a block that is looked at; a short text is one.
 const BLOCK_SIGNS: u8 = 8;
+/// At least one letter of a stretch in so many is a capital: where text is packed, one in three is.
+const LETTERS_PER_CAPITAL: usize = 12;
 /// Places at which packed text may begin, and letters that are decoded to choose among them.
 const STARTS: usize = 4;
 const PROBE_LETTERS: usize = 32;
@@ -28,12 +30,18 @@ const LETTERS_PER_ZERO: usize = 6;
 const AFTER_BYTES: usize = 12;
 /// Letters that UTF-7 packs, from which on a text is worth decoding.
 const UTF7_LETTERS: usize = 6;
+
 pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     let mut add = |name, span: Range<usize>, text| found.push(DecodedPart { name, way: Way::Usual, span, text, words: 0 });
     let dense = dense(text.as_bytes());
     let in_lines = dense.iter().find_map(|part| radix::uuencoded(text, part.clone()));
     for span in dense.into_iter().flat_map(|part| scattered(text.as_bytes(), part)) {
-        let (letters, starts) = letters(text.as_bytes().get(span.clone()).unwrap_or_default());
+        let stretch = text.as_bytes().get(span.clone()).unwrap_or_default();
+        let count = |of_kind: fn(&u8) -> bool| stretch.iter().filter(|byte| of_kind(byte)).count();
+        if count(u8::is_ascii_uppercase) * LETTERS_PER_CAPITAL < count(u8::is_ascii_alphanumeric) {
+            continue;
+        }
+        let (letters, starts) = letters(stretch);
         // Words may stand close before it, or after it.
         let runs = starts.into_iter().filter_map(|start| letters.get(start..));
         let packed = runs.enumerate().find_map(|(nth, run)| {
@@ -124,9 +132,35 @@ impl First {
 
 /// The value of each byte as a letter of base64.
 const VALUES: [u8; 256] = radix::digits(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
-/// The values of small letters, before which are those of capitals, and of digits.
-const SMALL: Range<u8> = 26..52;
-const DIGITS: Range<u8> = 52..62;
+/// The kind of each byte.
+const KINDS: [Kind; 256] = kinds();
+
+/// What a byte is as a letter of base64.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Other,
+    Small,
+    Capital,
+    Digit,
+    Sign,
+}
+
+#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
+const fn kinds() -> [Kind; 256] {
+    let mut kinds = [Kind::Other; 256];
+    let mut byte = 0;
+    while byte < kinds.len() {
+        kinds[byte] = match VALUES[byte] {
+            0..26 => Kind::Capital,
+            26..52 => Kind::Small,
+            52..62 => Kind::Digit,
+            62..64 => Kind::Sign,
+            _ => Kind::Other,
+        };
+        byte += 1;
+    }
+    kinds
+}
 
 /// The value of a letter of base64.
 #[inline]
@@ -198,11 +232,14 @@ fn dense(bytes: &[u8]) -> Vec<Range<usize>> {
 fn scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
     let mut stretches = Vec::new();
     let (mut start, mut end, mut letters, mut gaps, mut plain) = (part.start, part.start, 0_usize, 0_usize, 0_usize);
-    let mut last = 0;
+    let mut last = Kind::Other;
     let within = bytes.get(part.start..part.end.min(bytes.len())).unwrap_or_default();
     for (at, byte) in (part.start..).zip(within) {
-        let Some(value) = sextet(*byte) else { continue };
-        let hump = SMALL.contains(&last) && value < SMALL.start || DIGITS.contains(&value);
+        let kind = KINDS.get(usize::from(*byte)).copied().unwrap_or(Kind::Other);
+        if kind == Kind::Other {
+            continue;
+        }
+        let hump = kind == Kind::Digit || kind == Kind::Capital && last == Kind::Small;
         plain = if hump { 0 } else { plain + 1 };
         if at - end > BETWEEN || plain > WORD_LETTERS {
             if letters >= SCATTERED && gaps > 0 {
@@ -216,7 +253,7 @@ fn scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
         gaps += usize::from(at > end && letters > 0);
         letters += 1;
         end = at + 1;
-        last = value;
+        last = kind;
     }
     if letters >= SCATTERED && gaps > 0 {
         stretches.push(start..end);

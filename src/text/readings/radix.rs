@@ -17,6 +17,8 @@ const BASE58_BYTES: std::ops::RangeInclusive<usize> = 45..=1024;
 /// Runs of base58 that are decoded at most.
 const BASE58_RUNS: usize = 8;
 
+/// Without the `z` of five zeros, which are no text.
+const ADOBE: [u8; 256] = digits(b"!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstu");
 const GIT: [u8; 256] = digits(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~");
 const Z85: [u8; 256] = digits(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#");
 const BASE58: [u8; 256] = digits(b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz");
@@ -54,13 +56,14 @@ pub(super) fn base85(text: &str) -> Vec<Decoded> {
             continue;
         }
         let token = token.get(..DECODED_BYTES).unwrap_or(token);
-        let adobe = || may_be_text(encoded::ascii85(token.get(..PROBE_LETTERS)?)).then(|| encoded::ascii85(token))?;
+        let begins_as_text = |values: &[u8; 256]| token.as_bytes().first_chunk().is_some_and(|first| may_be_text(values, first));
+        let adobe = || begins_as_text(&ADOBE).then(|| encoded::ascii85(token))?;
         let other = |values: &[u8; 256]| {
-            let decode = |part: &str| {
-                let digits: Option<Vec<u32>> = part.bytes().map(|byte| digit(values, byte).map(u32::from)).collect();
+            let decode = || {
+                let digits: Option<Vec<u32>> = token.bytes().map(|byte| digit(values, byte).map(u32::from)).collect();
                 encoded::quads(&digits?)
             };
-            may_be_text(decode(token.get(..PROBE_LETTERS)?)).then(|| decode(token))?
+            begins_as_text(values).then(decode)?
         };
         let ways = [("ascii85", adobe()), ("base85", other(&GIT)), ("z85", other(&Z85))];
         let read = ways.into_iter().find_map(|(name, bytes)| Some((name, prose(bytes?)?)));
@@ -69,9 +72,15 @@ pub(super) fn base85(text: &str) -> Vec<Decoded> {
     found
 }
 
-/// Whether bytes hold no control characters.
-fn may_be_text(bytes: Option<Vec<u8>>) -> bool {
-    bytes.is_some_and(|bytes| bytes.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace()))
+/// Whether letters are digits of base 85 and hold no control characters.
+fn may_be_text(values: &[u8; 256], letters: &[u8; PROBE_LETTERS]) -> bool {
+    letters.as_chunks::<5>().0.iter().all(|group| {
+        let quad = group.iter().try_fold(0_u32, |sum, letter| {
+            Some(sum.wrapping_mul(85).wrapping_add(u32::from(digit(values, *letter)?)))
+        });
+        let is_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
+        quad.is_some_and(|quad| quad.to_be_bytes().iter().all(is_text))
+    })
 }
 
 /// Runs of letters and digits that are text in base58.
