@@ -91,6 +91,7 @@ impl RuleSet {
         for detector in &self.0.detectors {
             detector.scan(text, place, found);
         }
+        add_repeats(before, text, found);
         self.drop_excluded(before, text, place, found)
     }
 
@@ -162,6 +163,18 @@ impl RuleSet {
         programs.for_each(|table| hash.update(format!("{table:?}")));
         hex(&hash.finalize())
     }
+}
+
+/// Adds the new matches in readings once more for each other place where the text of the reading stands.
+fn add_repeats(before: usize, text: &Text<'_>, found: &mut Vec<Match>) {
+    let mut repeated = Vec::new();
+    for reading in text.repeated_readings() {
+        let is_within = |hit: &&Match| hit.span.as_ref() == Some(&reading.span) && hit.reading.starts_with(reading.path);
+        for hit in found.iter().skip(before).filter(is_within) {
+            repeated.extend(reading.repeats.iter().map(|span| Match { span: Some(span.clone()), ..hit.clone() }));
+        }
+    }
+    found.append(&mut repeated);
 }
 
 /// Whether a rule leaves what a text about attacks quotes alone, and this is quoted so.

@@ -130,11 +130,19 @@ impl<'m> Text<'m> {
         let made = self.readings.get_or_init(|| {
             let mut made = readings::read(self.plain(), self.plain_facts());
             for reading in &mut made.all {
-                reading.span = self.locate(reading.span.clone());
+                for span in std::iter::once(&mut reading.span).chain(&mut reading.repeats) {
+                    *span = self.locate(span.clone());
+                }
             }
             made
         });
         &made.all
+    }
+
+    /// The readings made so far whose text stands at several places.
+    pub fn repeated_readings(&self) -> impl Iterator<Item = &Reading> {
+        let made = self.readings.get().map_or(&[][..], |made| &made.all);
+        made.iter().filter(|reading| !reading.repeats.is_empty())
     }
 
     /// Whether readings were asked for and a bound left some of them unmade.

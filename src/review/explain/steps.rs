@@ -9,7 +9,7 @@ use crate::detect::command::{Programs, Script};
 use crate::inspect::{Finding, Trace};
 use crate::record::Redactor;
 use crate::rules::{Find, RuleSet};
-use crate::text::{Text, cut, visible};
+use crate::text::{Reading, Text, cut, visible};
 
 use super::{is_private, matched};
 
@@ -71,7 +71,8 @@ pub(super) fn steps(raw: Option<&str>, finding: &Finding, trace: &Trace, secrets
         return out.steps;
     }
     let text = Text::new(trace.text.as_str());
-    let readings = || text.readings().iter().filter(|reading| trace.span.as_ref().is_none_or(|span| *span == reading.span));
+    let is_place = |reading: &Reading, span: &Range<usize>| *span == reading.span || reading.repeats.contains(span);
+    let readings = || text.readings().iter().filter(|reading| trace.span.as_ref().is_none_or(|span| is_place(reading, span)));
     if readings().any(|reading| reading.path == finding.reading) {
         let ways: Vec<&str> = finding.reading.split(" → ").collect();
         for n in 1..=ways.len() {

@@ -43,6 +43,8 @@ pub struct Reading {
     pub text: String,
     /// Where in the outer text it stands, whole characters.
     pub span: Range<usize>,
+    /// Other places where the same text stands.
+    pub repeats: Vec<Range<usize>>,
     /// By which ways it was reached: `base64`, `base64 → percent`.
     pub path: &'static str,
     /// How much being written so says by itself.
@@ -74,6 +76,8 @@ pub const DECODED_BYTES: usize = 1 << 20;
 const DEPTH: usize = 3;
 /// Maximum number of readings of one string.
 const READINGS: usize = 64;
+/// Maximum number of other places that are noted of a reading.
+const REPEATS: usize = 256;
 /// Minimum length of a text whose letters may be spelled out, be a cipher or have digits among them, in bytes.
 const TOKENS_BYTES: usize = 11;
 /// Text that all readings of a string may come to: so many bytes, and so many for each byte of it.
@@ -137,16 +141,17 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
             }
         };
         let text = Plain::of(&found.text).map_or(found.text, |plain| plain.text);
-        if all.iter().any(|known| known.text == text) {
+        if let Some(known) = all.iter_mut().find(|known| known.text == text) {
+            known.repeat(span);
             continue;
         }
         if let Some(page) = Page::of(&text, &Facts::of(&text)) {
             let path = interned(&format!("{path} → html"));
             for text in [page.visible, page.hidden] {
-                all.push(Reading { text, span: span.clone(), path, way, words: found.words, map: None });
+                all.push(Reading { text, span: span.clone(), repeats: Vec::new(), path, way, words: found.words, map: None });
             }
         }
-        all.push(Reading { text, span, path, way, words: found.words, map: None });
+        all.push(Reading { text, span, repeats: Vec::new(), path, way, words: found.words, map: None });
     }
     if within.is_none_or(|outer| outer.map.is_none()) {
         let rejoined = [unmarked::read(text), columns::read(text, facts)];
@@ -170,6 +175,7 @@ fn rejoin(copied: MappedText, within: Option<&Reading>, name: &'static str, made
         None => Reading {
             span: map.cover(&(0..text.len())).unwrap_or(0..0),
             text,
+            repeats: Vec::new(),
             path: name,
             way: Way::Usual,
             words: 0,
@@ -177,13 +183,22 @@ fn rejoin(copied: MappedText, within: Option<&Reading>, name: &'static str, made
         },
         Some(outer) => {
             let path = interned(&format!("{} → {name}", outer.path));
-            Reading { text, span: outer.span.clone(), path, way: outer.way, words: 0, map: None }
+            Reading { text, span: outer.span.clone(), repeats: Vec::new(), path, way: outer.way, words: 0, map: None }
         }
     };
     made.all.push(reading);
 }
 
 impl Reading {
+    /// Notes another place where the same text stands.
+    fn repeat(&mut self, span: Range<usize>) {
+        let overlaps = |known: &Range<usize>| span.start < known.end && known.start < span.end;
+        let is_new = self.map.is_none() && !overlaps(&self.span) && !self.repeats.iter().any(overlaps);
+        if is_new && self.repeats.len() < REPEATS {
+            self.repeats.push(span);
+        }
+    }
+
     /// Where in the plain text a part of it stands.
     fn cover(&self, part: &Range<usize>) -> Range<usize> {
         self.map.as_ref().and_then(|map| map.cover(part)).unwrap_or_else(|| self.span.clone())
