@@ -59,10 +59,12 @@ pub(super) fn carry_out(text: &str, mut cuts: Vec<Cut>) -> String {
 /// The passage that a match belongs to: its line, or in a long line its sentence and what follows closely, for
 /// an order seldom comes in one sentence.
 pub(super) fn passage(text: &str, span: &Range<usize>) -> Range<usize> {
-    let before = text.get(..span.start).unwrap_or_default();
-    let after = text.get(span.end..).unwrap_or_default();
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-    let line_end = span.end + after.find('\n').unwrap_or(after.len());
+    // A text with many matches may be one line: no further than it matters.
+    let (low, high) = (span.start.saturating_sub(LINE_BYTES + 1), text.len().min(span.end + LINE_BYTES + 1));
+    let before = text.as_bytes().get(low..span.start).unwrap_or_default();
+    let after = text.as_bytes().get(span.end..high).unwrap_or_default();
+    let line_start = memchr::memrchr(b'\n', before).map_or(low, |at| low + at + 1);
+    let line_end = memchr::memchr(b'\n', after).map_or(high, |at| span.end + at);
     if line_end - line_start <= LINE_BYTES {
         return line_start..line_end;
     }

@@ -5,6 +5,8 @@ use crate::detect::prepared::Writer;
 
 /// Bytes of an entry as it is written.
 pub(super) const ENTRY_BYTES: usize = 16;
+/// Runs of a word among which one is chosen.
+pub(super) const GRAMS: usize = 256;
 /// Most bytes of a key.
 pub(super) const KEY_BYTES: usize = 8;
 /// 2^64 divided by the golden ratio.
@@ -17,21 +19,47 @@ pub(super) struct Entry {
     pub(super) key: u64,
     pub(super) word: u32,
     /// Where in the word its run of four bytes begins.
-    pub(super) gram: u16,
+    gram: u8,
     shape: Shape,
+    /// Length of the word in bytes; 0 of a longer one than fits.
+    length: u8,
+    /// Last byte of the word: most words with the same key end here.
+    last: u8,
 }
 
 impl Entry {
-    /// Of a word whose run begins at `gram`.
+    /// Of a word whose run begins at `gram`, among the first [`GRAMS`].
     pub(super) fn new(word: &[u8], index: u32, gram: usize) -> Self {
         let from = gram.min(word.len().saturating_sub(KEY_BYTES));
         let part = word.get(from..).unwrap_or_default();
         let mut key = [0; KEY_BYTES];
         key.iter_mut().zip(part).for_each(|(key, b)| *key = *b);
-        let unused_bits = u8::try_from(8 * KEY_BYTES.saturating_sub(part.len())).unwrap_or_default();
-        let before = u8::try_from(gram - from).unwrap_or_default();
-        let gram = u16::try_from(gram).unwrap_or(u16::MAX);
-        Self { key: u64::from_le_bytes(key) << unused_bits, word: index, gram, shape: Shape { before, unused_bits } }
+        let shape = Shape::new(gram - from, KEY_BYTES.saturating_sub(part.len()));
+        Self {
+            key: u64::from_le_bytes(key) << shape.unused_bits(),
+            word: index,
+            gram: u8::try_from(gram).unwrap_or_default(),
+            shape,
+            length: u8::try_from(word.len()).unwrap_or_default(),
+            last: word.last().copied().unwrap_or_default(),
+        }
+    }
+
+    /// Where the word begins in a padded text if its run is at `at`, and where it ends if that is known; `None` where its last byte
+    /// is another one.
+    #[inline]
+    pub(super) fn place(&self, padded: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
+        let start = at.checked_sub(usize::from(self.gram))?;
+        if self.length == 0 {
+            return Some((start, None));
+        }
+        let end = start + usize::from(self.length);
+        (padded.get(end - 1) == Some(&self.last)).then_some((start, Some(end)))
+    }
+
+    /// Where in the word its run begins.
+    pub(super) fn gram(&self) -> usize {
+        usize::from(self.gram)
     }
 
     pub(super) fn shape(&self) -> Shape {
@@ -42,36 +70,41 @@ impl Entry {
     pub(super) fn write(&self, out: &mut Writer) {
         out.long(self.key);
         out.number(self.word as usize);
-        out.0.extend(self.gram.to_le_bytes());
-        out.0.extend([self.shape.before, self.shape.unused_bits]);
+        out.0.extend([self.gram, self.shape.0, self.length, self.last]);
     }
 
     pub(super) fn read(bytes: &[u8; ENTRY_BYTES]) -> Self {
-        let [k0, k1, k2, k3, k4, k5, k6, k7, w0, w1, w2, w3, g0, g1, before, unused_bits] = *bytes;
+        let [k0, k1, k2, k3, k4, k5, k6, k7, w0, w1, w2, w3, gram, shape, length, last] = *bytes;
         Self {
             key: u64::from_le_bytes([k0, k1, k2, k3, k4, k5, k6, k7]),
             word: u32::from_le_bytes([w0, w1, w2, w3]),
-            gram: u16::from_le_bytes([g0, g1]),
-            shape: Shape { before, unused_bits },
+            gram,
+            shape: Shape(shape),
+            length,
+            last,
         }
     }
 }
 
-/// Which bytes around a run are compared with a key.
+/// Which bytes around a run are compared with a key: in the lowest two bits how far before the run they begin, in the next two how
+/// many bytes of the key do not count. Three bytes at most of both, as a run and the byte that follows it are five.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
-    /// How far before the run the bytes of the key begin: three bytes at most, as a run and the byte that follows it are five.
-    before: u8,
-    /// How many bits of the key do not count: a multiple of eight, 24 at most.
-    unused_bits: u8,
-}
+pub(super) struct Shape(u8);
 
 impl Shape {
+    fn new(before: usize, unused_bytes: usize) -> Self {
+        Self(u8::try_from(before & 3 | (unused_bytes & 3) << 2).unwrap_or_default())
+    }
+
+    fn unused_bits(self) -> u32 {
+        u32::from(self.0 >> 2) * u8::BITS
+    }
+
     /// The key that an entry of this shape has if its word is in a padded text with its run at `at`.
     #[inline]
     pub(super) fn key(self, padded: &[u8], at: usize) -> Option<u64> {
-        let bytes = padded.get(at - usize::from(self.before)..)?.first_chunk()?;
-        Some(u64::from_le_bytes(*bytes) << self.unused_bits)
+        let bytes = padded.get(at - usize::from(self.0 & 3)..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*bytes) << self.unused_bits())
     }
 }
 
@@ -81,8 +114,7 @@ pub(super) struct Shapes(u16);
 
 impl FromIterator<Shape> for Shapes {
     fn from_iter<I: IntoIterator<Item = Shape>>(shapes: I) -> Self {
-        let bit = |shape: Shape| 1 << ((shape.before & 3) | ((shape.unused_bits / 8) & 3) << 2);
-        Self(shapes.into_iter().fold(0, |all, shape| all | bit(shape)))
+        Self(shapes.into_iter().fold(0, |all, shape| all | 1 << (shape.0 & 15)))
     }
 }
 
@@ -95,7 +127,7 @@ impl Shapes {
             let bit = u8::try_from(left.trailing_zeros()).unwrap_or_default();
             (left != 0).then(|| {
                 left &= left - 1;
-                Shape { before: bit & 3, unused_bits: (bit >> 2) * 8 }
+                Shape(bit)
             })
         })
     }

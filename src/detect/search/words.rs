@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use memchr::memmem::Finder;
 
-use super::entry::{ENTRY_BYTES, Entry, KEY_BYTES, KeyFilter, Shapes};
+use super::entry::{ENTRY_BYTES, Entry, GRAMS, KEY_BYTES, KeyFilter, Shapes};
 use super::filter::{Bits, Filter, HASH_BITS, hash, long_hash, may_hold, set};
 use super::folded::{Folded, PAD};
 use super::grams::{self, GRAM_BYTES};
@@ -115,7 +115,7 @@ impl Words {
                 let shared = if is_known { SHARED } else { 0 };
                 (grams::rarity(gram) * BIT + beyond + shared - i32::from(crowd), at, gram, next)
             };
-            let best = runs_of(word).enumerate().map(scored).max_by_key(|(score, ..)| *score);
+            let best = runs_of(word).take(GRAMS).enumerate().map(scored).max_by_key(|(score, ..)| *score);
             let Some((_, at, gram, next)) = best else { continue };
             for (crowds, hash) in [(&mut crowds, hash(gram)), (&mut long_crowds, long_hash(gram, next))] {
                 crowds.get_mut(hash).into_iter().for_each(|crowd| *crowd = crowd.saturating_add(1));
@@ -177,12 +177,13 @@ impl Words {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Puts the entries in the order of their buckets.
+    /// Puts the entries in the order of their buckets, and within these of their keys.
     fn order(&mut self) {
         let bits = (self.entries.len() * BUCKETS_PER_ENTRY).next_power_of_two().ilog2();
         self.bucket_bits = bits.clamp(LEAST_BUCKET_BITS, MOST_BUCKET_BITS);
+        self.entries.sort_by_key(|entry| entry.key);
         let bucket = |entry: &Entry| {
-            let word = self.starts.get(entry.word as usize).map_or(0, |start| *start as usize) + usize::from(entry.gram);
+            let word = self.starts.get(entry.word as usize).map_or(0, |start| *start as usize) + entry.gram();
             let run = self.bytes.get(word..).and_then(<[u8]>::first_chunk);
             run.map_or(0, |[a, b, c, d, next]| self.bucket_of(long_hash([*a, *b, *c, *d], *next)))
         };
@@ -252,11 +253,15 @@ impl Words {
         let bucket = self.bucket_of(long_hash);
         for shape in self.shapes.get(bucket).copied().unwrap_or_default().all() {
             let Some(key) = shape.key(padded, at).filter(|key| self.keys.may_hold(*key)) else { continue };
-            for entry in self.entries(bucket).iter().filter(|entry| entry.key == key && entry.shape() == shape) {
-                let Some(start) = at.checked_sub(usize::from(entry.gram)) else { continue };
-                let word = self.word(entry.word);
-                if word.len() <= KEY_BYTES || padded.get(start..start + word.len()) == Some(word) {
-                    hit(Hit { word: entry.word as usize, start, end: start + word.len() });
+            // Hundreds of words begin with "ignore": they share a bucket.
+            let entries = self.entries(bucket);
+            let first = entries.partition_point(|entry| entry.key < key);
+            let of_key = entries.iter().skip(first).take_while(|entry| entry.key == key);
+            for entry in of_key.filter(|entry| entry.shape() == shape) {
+                let Some((start, end)) = entry.place(padded, at) else { continue };
+                let end = end.unwrap_or_else(|| start + self.word(entry.word).len());
+                if end - start <= KEY_BYTES || padded.get(start..end) == Some(self.word(entry.word)) {
+                    hit(Hit { word: entry.word as usize, start, end });
                 }
             }
         }

@@ -68,12 +68,12 @@ pub(super) fn windows(text: &str, events: &[Event], counts: impl Fn(&Event) -> b
     let everywhere: Vec<&Event> = signals.iter().copied().filter(|event| event.everywhere).collect();
     let mut found: Vec<Window> = Vec::new();
     let mut nearest = 0;
-    let mut best: Vec<(u32, i32)> = Vec::new();
+    let mut best = BestOfIntents::new(&signals);
     for (at, first) in signals.iter().enumerate() {
         let start = first.span().start;
         let limit = start + wide;
         best.clear();
-        best.extend(everywhere.iter().map(|event| (event.intent, event.weight)));
+        everywhere.iter().for_each(|event| best.add(event));
         let mut estimated = None;
         let mut end = start;
         let within = signals.iter().skip(at).take(EVENTS).take_while(|event| event.span().start < limit);
@@ -82,24 +82,20 @@ pub(super) fn windows(text: &str, events: &[Event], counts: impl Fn(&Event) -> b
             if event.is_estimate {
                 estimated = Some(event.intent);
             }
-            match best.iter_mut().find(|(intent, _)| *intent == event.intent) {
-                Some((_, weight)) => *weight = (*weight).max(event.weight),
-                None => best.push((event.intent, event.weight)),
-            }
+            best.add(event);
         }
         while mentions.get(nearest).is_some_and(|mention| mention.span().end + AROUND_BYTES < start) {
             nearest += 1;
         }
         let near = mentions.iter().skip(nearest).take(EVENTS).take_while(|mention| mention.span().start < end + AROUND_BYTES);
         let mut off = near.map(|mention| mention.weight).fold(0, i32::saturating_add);
-        if off <= ABOUT_WORDS {
-            best.retain(|(intent, _)| Some(*intent) != estimated);
+        if let Some(intent) = estimated.filter(|_| off <= ABOUT_WORDS) {
+            best.remove(intent);
         }
         if off < 0 && within.clone().any(|event| is_quoted(text, event.span().start)) {
             off += QUOTED;
         }
-        let pairs = i32::try_from(best.len().saturating_sub(1)).unwrap_or(0);
-        let points = best.iter().map(|(_, weight)| weight).sum::<i32>() + PAIR * pairs + off.max(MENTION);
+        let points = best.points() + off.max(MENTION);
         let window = Window { span: start..end, points };
         let room = found.len() < WINDOWS;
         match found.last_mut() {
@@ -116,6 +112,52 @@ pub(super) fn windows(text: &str, events: &[Event], counts: impl Fn(&Event) -> b
         }
     }
     found
+}
+
+/// The best signal of each intent in a window.
+struct BestOfIntents {
+    /// For each intent, the window that its weight is of, and the weight.
+    weights: Vec<(usize, i32)>,
+    window: usize,
+    intents: i32,
+    sum: i32,
+}
+
+impl BestOfIntents {
+    fn new(signals: &[&Event]) -> Self {
+        let intents = signals.iter().map(|event| event.intent as usize + 1).max().unwrap_or_default();
+        Self { weights: vec![(0, 0); intents], window: 0, intents: 0, sum: 0 }
+    }
+
+    /// Begins another window.
+    fn clear(&mut self) {
+        *self = Self { weights: std::mem::take(&mut self.weights), window: self.window + 1, intents: 0, sum: 0 };
+    }
+
+    fn add(&mut self, event: &Event) {
+        let Some((window, weight)) = self.weights.get_mut(event.intent as usize) else { return };
+        if *window != self.window {
+            (*window, *weight) = (self.window, 0);
+            self.intents += 1;
+        }
+        // Weights are above zero.
+        if event.weight > *weight {
+            self.sum += event.weight - *weight;
+            *weight = event.weight;
+        }
+    }
+
+    fn remove(&mut self, intent: u32) {
+        let weight = self.weights.get(intent as usize).filter(|(window, _)| *window == self.window);
+        if let Some((_, weight)) = weight {
+            self.sum -= weight;
+            self.intents -= 1;
+        }
+    }
+
+    fn points(&self) -> i32 {
+        self.sum + PAIR * (self.intents - 1).max(0)
+    }
 }
 
 fn is_quoted(text: &str, start: usize) -> bool {

@@ -39,7 +39,8 @@ pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> 
         if done - start < RUN_BYTES || text.get(..start).is_some_and(|before| before.ends_with(";base64,")) {
             continue;
         }
-        let run: Vec<u8> = bytes.get(start..done).unwrap_or_default().iter().copied().filter(|b| is_code(*b)).collect();
+        let mut run = bytes.get(start..done).unwrap_or_default().to_vec();
+        run.retain(|b| is_code(*b));
         if run.len() < RUN_BYTES || !is_packed(&run) && run.len() < OPAQUE_BYTES {
             continue;
         }

@@ -91,13 +91,12 @@ fn add_latin(contents: &mut Contents, data: &[u8]) {
 /// Runs of readable characters that are words: letters and blanks, not chance.
 pub(super) fn add_runs(contents: &mut Contents, data: &[u8]) {
     let mut all = String::new();
-    for wide in [false, true] {
-        // Exif of some cameras is UTF-16: every other byte is nothing.
-        let narrow: Vec<u8> = if wide { data.iter().copied().filter(|byte| *byte != 0).collect() } else { data.to_vec() };
-        if wide && narrow.len() * 4 > data.len() * 3 {
-            break;
-        }
-        for run in narrow.split(|byte| !matches!(byte, 0x20..=0x7E | b'\t' | b'\n' | b'\r' | 0x80..)) {
+    // Exif of some cameras is UTF-16: every other byte is nothing.
+    let zeros = memchr::memchr_iter(0, data).count();
+    let narrow: Option<Vec<u8>> = (zeros * 4 >= data.len()).then(|| data.iter().copied().filter(|byte| *byte != 0).collect());
+    for narrow in std::iter::once(data).chain(narrow.as_deref()) {
+        let runs = narrow.split(|byte| !matches!(byte, 0x20..=0x7E | b'\t' | b'\n' | b'\r' | 0x80..));
+        for run in runs.filter(|run| run.len() >= RUN) {
             // Chance puts bytes beyond ASCII before words; they are no reason not to read on.
             for text in String::from_utf8_lossy(run).split('\u{fffd}') {
                 let letters = text.chars().filter(|c| c.is_alphabetic() || *c == ' ').count();

@@ -32,11 +32,7 @@ pub(super) fn quotations(line: &Line<'_>) -> Vec<Range<usize>> {
     let mut at = 0;
     for _ in 0..QUOTATIONS {
         let Some(rest) = line.text.get(at..) else { break };
-        let opening = rest.char_indices().find_map(|(begin, c)| {
-            let (_, close) = MARKS.iter().find(|(open, _)| *open == c)?;
-            Some((begin, begin + c.len_utf8(), *close))
-        });
-        let Some((begin, inside, close)) = opening else { break };
+        let Some((begin, inside, close)) = opening(rest) else { break };
         let Some(content) = rest.get(inside..).and_then(|rest| rest.split_once(close)).map(|(content, _)| content) else { break };
         let before = line.text.get(..at + begin).unwrap_or_default();
         let start = line.start + at + inside;
@@ -55,6 +51,16 @@ pub(super) fn quotations(line: &Line<'_>) -> Vec<Range<usize>> {
     }
     end_enumeration(&mut enumerated, &mut found);
     found
+}
+
+/// Where the first quotation mark of a text is, where what it quotes begins, and the mark that closes it.
+fn opening(text: &str) -> Option<(usize, usize, char)> {
+    let mut may_open = text.bytes().enumerate().filter(|(_, byte)| matches!(byte, b'"' | b'`') || !byte.is_ascii());
+    may_open.find_map(|(begin, _)| {
+        let c = text.get(begin..)?.chars().next()?;
+        let (_, close) = MARKS.iter().find(|(open, _)| *open == c)?;
+        Some((begin, begin + c.len_utf8(), *close))
+    })
 }
 
 fn end_enumeration(enumerated: &mut Vec<Range<usize>>, found: &mut Vec<Range<usize>>) {

@@ -75,9 +75,9 @@ pub(super) fn base85(text: &str) -> Vec<Decoded> {
 /// Whether letters are digits of base 85 and hold no control characters.
 fn may_be_text(values: &[u8; 256], letters: &[u8; PROBE_LETTERS]) -> bool {
     letters.as_chunks::<5>().0.iter().all(|group| {
-        let quad = group.iter().try_fold(0_u32, |sum, letter| {
-            Some(sum.wrapping_mul(85).wrapping_add(u32::from(digit(values, *letter)?)))
-        });
+        let quad = group
+            .iter()
+            .try_fold(0_u32, |sum, letter| Some(sum.wrapping_mul(85).wrapping_add(u32::from(digit(values, *letter)?))));
         let is_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
         quad.is_some_and(|quad| quad.to_be_bytes().iter().all(is_text))
     })
