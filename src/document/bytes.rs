@@ -39,12 +39,6 @@ impl Writer {
         numbers.iter().for_each(|number| self.0.extend(number.to_le_bytes()));
     }
 
-    /// Adds numbers of 64 bits after their count.
-    pub(crate) fn longs(&mut self, numbers: &[u64]) {
-        self.number(numbers.len());
-        numbers.iter().for_each(|number| self.long(*number));
-    }
-
     /// Adds texts after their number.
     pub(crate) fn texts(&mut self, texts: &[impl AsRef<[u8]>]) {
         self.number(texts.len());
@@ -94,12 +88,6 @@ impl<'t> Reader<'t> {
     pub(crate) fn numbers(&mut self) -> Option<&'t [[u8; 4]]> {
         let count = self.number()? as usize;
         self.bytes(count.checked_mul(4)?).map(|bytes| bytes.as_chunks().0)
-    }
-
-    /// Numbers of 64 bits, each as its bytes.
-    pub(crate) fn longs(&mut self) -> Option<&'t [[u8; 8]]> {
-        let count = self.number()? as usize;
-        self.bytes(count.checked_mul(8)?).map(|bytes| bytes.as_chunks().0)
     }
 
     /// Texts.

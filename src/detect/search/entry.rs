@@ -1,7 +1,7 @@
 //! Words that are looked for by some of their bytes.
 
-use super::filter::{Bits, HASH_BITS, may_hold, set};
-use crate::detect::prepared::Writer;
+use super::filter::{BitTable, Bits, HASH_BITS, may_hold};
+use crate::detect::prepared::{Reader, Writer};
 
 /// Bytes of an entry as it is written.
 pub(super) const ENTRY_BYTES: usize = 16;
@@ -12,7 +12,7 @@ pub(super) const KEY_BYTES: usize = 8;
 /// 2^64 divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A word that is looked for by some of its bytes. Small: there are tens of thousands.
+/// A word that is looked for by some of its bytes. Kept as its bytes: there are tens of thousands, which the build writes.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     /// Up to eight bytes of the word.
@@ -62,18 +62,20 @@ impl Entry {
         usize::from(self.gram)
     }
 
+    #[inline]
     pub(super) fn shape(&self) -> Shape {
         self.shape
     }
 
-    #[allow(dead_code, reason = "the build writes what the gateway reads")]
-    pub(super) fn write(&self, out: &mut Writer) {
-        out.long(self.key);
-        out.number(self.word as usize);
-        out.0.extend([self.gram, self.shape.0, self.length, self.last]);
+    pub(super) fn bytes(&self) -> [u8; ENTRY_BYTES] {
+        let [k0, k1, k2, k3, k4, k5, k6, k7] = self.key.to_le_bytes();
+        let [w0, w1, w2, w3] = self.word.to_le_bytes();
+        [k0, k1, k2, k3, k4, k5, k6, k7, w0, w1, w2, w3, self.gram, self.shape.0, self.length, self.last]
     }
 
-    pub(super) fn read(bytes: &[u8; ENTRY_BYTES]) -> Self {
+    /// The entry that [`Entry::bytes`] has given.
+    #[inline]
+    pub(super) fn of(bytes: &[u8; ENTRY_BYTES]) -> Self {
         let [k0, k1, k2, k3, k4, k5, k6, k7, w0, w1, w2, w3, gram, shape, length, last] = *bytes;
         Self {
             key: u64::from_le_bytes([k0, k1, k2, k3, k4, k5, k6, k7]),
@@ -119,6 +121,16 @@ impl FromIterator<Shape> for Shapes {
 }
 
 impl Shapes {
+    pub(super) fn bytes(self) -> [u8; 2] {
+        self.0.to_le_bytes()
+    }
+
+    /// The shapes that [`Shapes::bytes`] has given.
+    #[inline]
+    pub(super) fn of(bytes: [u8; 2]) -> Self {
+        Self(u16::from_le_bytes(bytes))
+    }
+
     /// All of them.
     #[inline]
     pub(super) fn all(self) -> impl Iterator<Item = Shape> {
@@ -134,20 +146,31 @@ impl Shapes {
 }
 
 /// Which keys there are, by one bit for each hash.
-pub(super) struct KeyFilter(Box<Bits>);
+pub(super) struct KeyFilter(BitTable);
 
 impl KeyFilter {
     pub(super) fn new() -> Self {
-        Self(Box::new([0; (1 << HASH_BITS) / 64]))
+        Self(BitTable::new())
     }
 
     pub(super) fn add(&mut self, key: u64) {
-        set(&mut self.0, key_hash(key));
+        self.0.set(key_hash(key));
     }
 
     #[inline]
     pub(super) fn may_hold(&self, key: u64) -> bool {
-        may_hold(&self.0, key_hash(key))
+        let bits: &Bits = &self.0;
+        may_hold(bits, key_hash(key))
+    }
+
+    #[allow(dead_code, reason = "the build writes what the gateway reads")]
+    pub(super) fn write(&self, out: &mut Writer) {
+        self.0.write(out);
+    }
+
+    #[allow(dead_code, reason = "for the gateway")]
+    pub(super) fn read(from: &mut Reader<'static>) -> Option<Self> {
+        BitTable::read(from).map(Self)
     }
 }
 

@@ -10,36 +10,77 @@ pub(super) const SPREAD: u32 = 0x9e37_79b9;
 /// 2^32 divided by the square root of three: unrelated to the first.
 const LONG_SPREAD: u32 = 0x93cd_3a2d;
 
-/// One bit for each hash.
-pub(super) type Bits = [u64; (1 << HASH_BITS) / 64];
+/// One bit for each hash, in numbers of 64 bits as their bytes.
+pub(super) type Bits = [[u8; 8]; (1 << HASH_BITS) / 64];
 
-/// Runs of four bytes, and the same with the byte that follows: the second is looked up where the first is set.
+/// Bits that are made here or that the build has written.
 #[derive(Clone)]
-pub(super) struct Filter {
-    pub(super) first: Box<Bits>,
-    pub(super) second: Box<Bits>,
+pub(super) enum BitTable {
+    Made(Box<Bits>),
+    Prepared(&'static Bits),
 }
 
-impl Filter {
+impl BitTable {
     pub(super) fn new() -> Self {
-        Self { first: Box::new([0; (1 << HASH_BITS) / 64]), second: Box::new([0; (1 << HASH_BITS) / 64]) }
+        Self::Made(Box::new([[0; 8]; (1 << HASH_BITS) / 64]))
+    }
+
+    /// Sets a bit of a table that is made here.
+    pub(super) fn set(&mut self, hash: usize) {
+        if let Self::Made(table) = self
+            && let Some(bits) = table.get_mut(hash / 64)
+        {
+            *bits = (u64::from_le_bytes(*bits) | 1 << (hash % 64)).to_le_bytes();
+        }
     }
 
     #[allow(dead_code, reason = "the build writes what the gateway reads")]
     pub(super) fn write(&self, out: &mut Writer) {
-        out.longs(&self.first[..]);
-        out.longs(&self.second[..]);
+        out.0.extend(self.as_flattened());
+    }
+
+    pub(super) fn read(from: &mut Reader<'static>) -> Option<Self> {
+        from.bytes(size_of::<Bits>())?.as_chunks().0.try_into().ok().map(Self::Prepared)
+    }
+}
+
+impl std::ops::Deref for BitTable {
+    type Target = Bits;
+
+    fn deref(&self) -> &Bits {
+        match self {
+            Self::Made(bits) => bits,
+            Self::Prepared(bits) => bits,
+        }
+    }
+}
+
+/// Runs of four bytes, and the same with the byte that follows: the second is looked up where the first is set.
+#[derive(Clone)]
+pub(super) struct Filter {
+    pub(super) first: BitTable,
+    pub(super) second: BitTable,
+}
+
+impl Filter {
+    pub(super) fn new() -> Self {
+        Self { first: BitTable::new(), second: BitTable::new() }
+    }
+
+    #[allow(dead_code, reason = "the build writes what the gateway reads")]
+    pub(super) fn write(&self, out: &mut Writer) {
+        self.first.write(out);
+        self.second.write(out);
     }
 
     #[allow(dead_code, reason = "for the gateway")]
-    pub(super) fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let mut bits = || from.longs()?.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect::<Box<[u64]>>().try_into().ok();
-        Some(Self { first: bits()?, second: bits()? })
+    pub(super) fn read(from: &mut Reader<'static>) -> Option<Self> {
+        Some(Self { first: BitTable::read(from)?, second: BitTable::read(from)? })
     }
 
     pub(super) fn add(&mut self, gram: [u8; GRAM_BYTES], next: u8) {
-        set(&mut self.first, hash(gram));
-        set(&mut self.second, long_hash(gram, next));
+        self.first.set(hash(gram));
+        self.second.set(long_hash(gram, next));
     }
 }
 
@@ -53,11 +94,7 @@ pub(super) fn long_hash(gram: [u8; GRAM_BYTES], next: u8) -> usize {
     ((u32::from_le_bytes(gram).wrapping_mul(SPREAD) ^ u32::from(next)).wrapping_mul(LONG_SPREAD) >> (32 - HASH_BITS)) as usize
 }
 
-pub(super) fn set(bits: &mut Bits, hash: usize) {
-    bits.get_mut(hash / 64).into_iter().for_each(|bits| *bits |= 1 << (hash % 64));
-}
-
 #[inline]
 pub(super) fn may_hold(bits: &Bits, hash: usize) -> bool {
-    bits.get(hash / 64).is_some_and(|bits| bits >> (hash % 64) & 1 == 1)
+    bits.get(hash / 64).is_some_and(|bits| u64::from_le_bytes(*bits) >> (hash % 64) & 1 == 1)
 }

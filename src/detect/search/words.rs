@@ -7,11 +7,12 @@
 //! many words make short.)
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use memchr::memmem::Finder;
 
 use super::entry::{ENTRY_BYTES, Entry, GRAMS, KEY_BYTES, KeyFilter, Shapes};
-use super::filter::{Bits, Filter, HASH_BITS, hash, long_hash, may_hold, set};
+use super::filter::{Bits, Filter, HASH_BITS, hash, long_hash, may_hold};
 use super::folded::{Folded, PAD};
 use super::grams::{self, GRAM_BYTES};
 use super::grouped::grouped;
@@ -35,22 +36,25 @@ const BEYOND_ASCII: i32 = 16 * BIT;
 /// How far a run that other words have already is preferred: it costs a comparison, but no further place in texts.
 const SHARED: i32 = 2 * BIT;
 
-/// The words. A blank in them is any white space, as much as there is.
+/// A number of 32 bits as its bytes.
+type Number = [u8; 4];
+
+/// The words. A blank in them is any white space, as much as there is. What the build has written is searched where it stands.
 pub(crate) struct Words {
     /// The words one after the other, in the order of their indices.
     bytes: Cow<'static, [u8]>,
     /// Where each word begins in `bytes`, and where the last one ends.
-    starts: Vec<u32>,
+    starts: Cow<'static, [Number]>,
     /// Runs without bytes beyond ASCII, for texts without them.
     ascii: Filter,
     all: Filter,
     /// By the hashes of five bytes of theirs.
-    entries: Vec<Entry>,
+    entries: Cow<'static, [[u8; ENTRY_BYTES]]>,
     /// Where the entries of each bucket begin, and where the last end.
-    buckets: Vec<u32>,
+    buckets: Cow<'static, [Number]>,
     bucket_bits: u32,
     /// What of a text is compared with the entries of each bucket.
-    shapes: Vec<Shapes>,
+    shapes: Cow<'static, [[u8; 2]]>,
     keys: KeyFilter,
     threes: ShortWords<3>,
     fours: ShortWords<4>,
@@ -71,24 +75,25 @@ impl Words {
     pub(crate) fn new(words: &[&[u8]]) -> Self {
         let mut made = Self {
             bytes: Cow::Owned(words.concat()),
-            starts: vec![0],
+            starts: Cow::default(),
             ascii: Filter::new(),
             all: Filter::new(),
-            entries: Vec::new(),
-            buckets: Vec::new(),
+            entries: Cow::default(),
+            buckets: Cow::default(),
             bucket_bits: MOST_BUCKET_BITS,
-            shapes: Vec::new(),
+            shapes: Cow::default(),
             keys: KeyFilter::new(),
             threes: ShortWords::new(),
             fours: ShortWords::new(),
             pairs: Vec::new(),
         };
         let (mut crowds, mut long_crowds) = (vec![0_u16; 1 << HASH_BITS], vec![0_u16; 1 << HASH_BITS]);
-        let mut end = 0;
-        for word in words {
-            end += word.len();
-            made.starts.push(u32::try_from(end).unwrap_or(u32::MAX));
-        }
+        let ends = words.iter().scan(0, |end, word| {
+            *end += word.len();
+            Some(*end)
+        });
+        made.starts = [0].into_iter().chain(ends).map(|at| u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes()).collect();
+        let mut entries = Vec::new();
         // Short words first: longer ones have more runs to choose among, and share theirs.
         let mut order: Vec<(usize, usize)> = words.iter().enumerate().map(|(index, word)| (word.len(), index)).collect();
         order.sort_unstable();
@@ -124,13 +129,11 @@ impl Words {
             if gram.is_ascii() && next.is_ascii() {
                 made.ascii.add(gram, next);
             }
-            made.entries.push(Entry::new(word, index, at));
+            entries.push(Entry::new(word, index, at));
         }
-        made.starts.shrink_to_fit();
         made.threes.sort();
         made.fours.sort();
-        made.order();
-        made.note_keys();
+        made.order(entries);
         made
     }
 
@@ -138,11 +141,12 @@ impl Words {
     #[allow(dead_code, reason = "the build writes what the gateway reads")]
     pub(crate) fn write(&self, out: &mut Writer) {
         out.text(&self.bytes);
-        out.numbers(&self.starts);
+        out.text(self.starts.as_flattened());
         [&self.ascii, &self.all].into_iter().for_each(|filter| filter.write(out));
-        out.number(self.entries.len());
-        self.entries.iter().for_each(|entry| entry.write(out));
-        out.numbers(&self.buckets);
+        out.text(self.entries.as_flattened());
+        out.text(self.buckets.as_flattened());
+        out.text(self.shapes.as_flattened());
+        self.keys.write(out);
         self.threes.write(out);
         self.fours.write(out);
         out.number(self.pairs.len());
@@ -153,17 +157,16 @@ impl Words {
     #[allow(dead_code, reason = "for the gateway")]
     pub(super) fn read(from: &mut Reader<'static>) -> Option<Self> {
         let bytes = Cow::Borrowed(from.text()?);
-        let starts = from.numbers()?.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+        let starts = Cow::Borrowed(from.text()?.as_chunks().0);
         let (ascii, all) = (Filter::read(from)?, Filter::read(from)?);
-        let entries = from.number()? as usize;
-        let entries = from.bytes(entries.checked_mul(ENTRY_BYTES)?)?.as_chunks().0.iter().map(Entry::read).collect();
-        let buckets: Vec<u32> = from.numbers()?.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+        let entries = Cow::Borrowed(from.text()?.as_chunks().0);
+        let buckets = from.text()?.as_chunks().0;
         let bucket_bits = buckets.len().checked_sub(1)?.checked_ilog2()?;
+        let buckets = Cow::Borrowed(buckets);
+        let (shapes, keys) = (Cow::Borrowed(from.text()?.as_chunks().0), KeyFilter::read(from)?);
         let (threes, fours) = (ShortWords::read(from)?, ShortWords::read(from)?);
-        let (shapes, keys) = (Vec::new(), KeyFilter::new());
         let mut made =
             Self { bytes, starts, ascii, all, entries, buckets, bucket_bits, shapes, keys, threes, fours, pairs: Vec::new() };
-        made.note_keys();
         for _ in 0..from.number()? {
             let word = from.number()?;
             let finder = Finder::new(made.word(word)).into_owned();
@@ -178,26 +181,23 @@ impl Words {
     }
 
     /// Puts the entries in the order of their buckets, and within these of their keys.
-    fn order(&mut self) {
-        let bits = (self.entries.len() * BUCKETS_PER_ENTRY).next_power_of_two().ilog2();
+    fn order(&mut self, mut entries: Vec<Entry>) {
+        let bits = (entries.len() * BUCKETS_PER_ENTRY).next_power_of_two().ilog2();
         self.bucket_bits = bits.clamp(LEAST_BUCKET_BITS, MOST_BUCKET_BITS);
-        self.entries.sort_by_key(|entry| entry.key);
+        entries.sort_by_key(|entry| entry.key);
         let bucket = |entry: &Entry| {
-            let word = self.starts.get(entry.word as usize).map_or(0, |start| *start as usize) + entry.gram();
-            let run = self.bytes.get(word..).and_then(<[u8]>::first_chunk);
+            let run = self.word(entry.word).get(entry.gram()..).and_then(<[u8]>::first_chunk);
             run.map_or(0, |[a, b, c, d, next]| self.bucket_of(long_hash([*a, *b, *c, *d], *next)))
         };
-        (self.buckets, self.entries) = grouped(&self.entries, 1 << self.bucket_bits, bucket);
-    }
-
-    /// Notes what the entries of each bucket are compared with.
-    fn note_keys(&mut self) {
-        let of_bucket = |bounds: &[u32]| match bounds {
-            [start, end] => self.entries.get(*start as usize..*end as usize).unwrap_or_default(),
-            _ => &[],
+        let (buckets, entries) = grouped(&entries, 1 << self.bucket_bits, bucket);
+        let shapes_between = |bounds: &[u32]| -> Shapes {
+            let Ok([start, end]) = <[u32; 2]>::try_from(bounds) else { return Shapes::default() };
+            entries.get(start as usize..end as usize).unwrap_or_default().iter().map(Entry::shape).collect()
         };
-        self.shapes = self.buckets.windows(2).map(|bounds| of_bucket(bounds).iter().map(Entry::shape).collect()).collect();
-        self.entries.iter().for_each(|entry| self.keys.add(entry.key));
+        self.shapes = buckets.windows(2).map(|bounds| shapes_between(bounds).bytes()).collect();
+        self.buckets = buckets.into_iter().map(u32::to_le_bytes).collect();
+        entries.iter().for_each(|entry| self.keys.add(entry.key));
+        self.entries = entries.iter().map(Entry::bytes).collect();
     }
 
     /// A word of three bytes is found by every run of four that begins with it.
@@ -206,24 +206,25 @@ impl Words {
         let [a, b, c] = word;
         for next in 0..=u8::MAX {
             let hash = hash([a, b, c, next]);
-            set(&mut self.all.first, hash);
+            self.all.first.set(hash);
             if word.is_ascii() && (next.is_ascii() || next == u8::MAX) {
-                set(&mut self.ascii.first, hash);
+                self.ascii.first.set(hash);
             }
         }
     }
 
     fn add_four(&mut self, word: [u8; 4], index: u32) {
         self.fours.add(word, index);
-        set(&mut self.all.first, hash(word));
+        self.all.first.set(hash(word));
         if word.is_ascii() {
-            set(&mut self.ascii.first, hash(word));
+            self.ascii.first.set(hash(word));
         }
     }
 
     /// Calls `hit` for each place of each word, more or less in order.
     pub(super) fn find(&self, text: &Folded, mut hit: impl FnMut(Hit)) {
         let Filter { first, second } = if text.is_ascii() { &self.ascii } else { &self.all };
+        let (first, second): (&Bits, &Bits) = (first, second);
         let padded = text.padded();
         let mut found = [0_u16; BLOCK];
         let mut start = PAD;
@@ -251,12 +252,12 @@ impl Words {
     /// Calls `hit` for the words whose run, with the byte that follows it, is at `at` and has this hash.
     fn compare(&self, padded: &[u8], at: usize, long_hash: usize, hit: &mut impl FnMut(Hit)) {
         let bucket = self.bucket_of(long_hash);
-        for shape in self.shapes.get(bucket).copied().unwrap_or_default().all() {
+        for shape in self.shapes.get(bucket).copied().map(Shapes::of).unwrap_or_default().all() {
             let Some(key) = shape.key(padded, at).filter(|key| self.keys.may_hold(*key)) else { continue };
             // Hundreds of words begin with "ignore": they share a bucket.
             let entries = self.entries(bucket);
-            let first = entries.partition_point(|entry| entry.key < key);
-            let of_key = entries.iter().skip(first).take_while(|entry| entry.key == key);
+            let first = entries.partition_point(|entry| Entry::of(entry).key < key);
+            let of_key = entries.iter().skip(first).map(Entry::of).take_while(|entry| entry.key == key);
             for entry in of_key.filter(|entry| entry.shape() == shape) {
                 let Some((start, end)) = entry.place(padded, at) else { continue };
                 let end = end.unwrap_or_else(|| start + self.word(entry.word).len());
@@ -267,9 +268,8 @@ impl Words {
         }
     }
 
-    fn entries(&self, bucket: usize) -> &[Entry] {
-        let bounds = self.buckets.get(bucket).zip(self.buckets.get(bucket + 1));
-        bounds.and_then(|(start, end)| self.entries.get(*start as usize..*end as usize)).unwrap_or_default()
+    fn entries(&self, bucket: usize) -> &[[u8; ENTRY_BYTES]] {
+        between(&self.buckets, bucket).and_then(|entries| self.entries.get(entries)).unwrap_or_default()
     }
 
     fn bucket_of(&self, hash: usize) -> usize {
@@ -277,10 +277,15 @@ impl Words {
     }
 
     pub(super) fn word(&self, index: u32) -> &[u8] {
-        let index = index as usize;
-        let bounds = self.starts.get(index).zip(self.starts.get(index + 1));
-        bounds.and_then(|(start, end)| self.bytes.get(*start as usize..*end as usize)).unwrap_or_default()
+        between(&self.starts, index as usize).and_then(|bytes| self.bytes.get(bytes)).unwrap_or_default()
     }
+}
+
+/// The range from the number at an index to the next one.
+#[inline]
+fn between(numbers: &[Number], index: usize) -> Option<Range<usize>> {
+    let number = |index: usize| numbers.get(index).map(|bytes| u32::from_le_bytes(*bytes) as usize);
+    Some(number(index)?..number(index + 1)?)
 }
 
 impl std::fmt::Debug for Words {
