@@ -97,6 +97,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rules/inbound/signals/clear.toml", include_str!("../../rules/inbound/signals/clear.toml")),
     ("rules/inbound/signals/languages.toml", include_str!("../../rules/inbound/signals/languages.toml")),
     ("rules/inbound/signals/languages-intents.toml", include_str!("../../rules/inbound/signals/languages-intents.toml")),
+    ("rules/inbound/signals/languages-machine.toml", include_str!("../../rules/inbound/signals/languages-machine.toml")),
     ("rules/inbound/signals/languages-orders.toml", include_str!("../../rules/inbound/signals/languages-orders.toml")),
     ("rules/inbound/signals/languages-answers.toml", include_str!("../../rules/inbound/signals/languages-answers.toml")),
     ("rules/inbound/signals/pretexts.toml", include_str!("../../rules/inbound/signals/pretexts.toml")),
