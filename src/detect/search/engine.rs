@@ -318,16 +318,22 @@ fn drafts<'w>(branches: &'w [(usize, Branch)], keywords: &'w Keywords, class: Cl
         // What shares words or regexes runs as one.
         let joins =
             |draft: &Draft<'_>| draft.sources.contains(source) || draft.waits.iter().any(|other| other.words == wait.words);
-        let (joined, mut rest): (Vec<Draft<'_>>, Vec<Draft<'_>>) = drafts.into_iter().partition(joins);
-        let mut draft = Draft { sources: vec![*source], waits: vec![wait] };
-        for other in joined {
+        let Some(at) = drafts.iter().position(joins) else {
+            drafts.push(Draft { sources: vec![*source], waits: vec![wait] });
+            continue;
+        };
+        let others: Vec<Draft<'_>> = drafts.extract_if(at + 1.., |draft| joins(draft)).collect();
+        let Some(draft) = drafts.get_mut(at) else { continue };
+        draft.sources.push(*source);
+        draft.wait(wait);
+        for other in others {
             draft.sources.extend(other.sources);
             other.waits.into_iter().for_each(|wait| draft.wait(wait));
         }
+    }
+    for draft in &mut drafts {
         draft.sources.sort_unstable();
         draft.sources.dedup();
-        rest.push(draft);
-        drafts = rest;
     }
     drafts.sort_by(|a, b| a.sources.cmp(&b.sources));
     drafts
