@@ -45,24 +45,22 @@ struct Wording {
 struct SumRule {
     rule: usize,
     sum: Sum,
-    /// The numbers of the intents that count; all, if there are none.
-    intents: Vec<u32>,
-    /// The numbers of those that do not.
-    except: Vec<u32>,
+    /// Whether the intent of each number counts.
+    counted: Vec<bool>,
 }
 
 impl SumRule {
     /// Whether an event counts. What tells of mention always does.
     fn counts(&self, event: &Event) -> bool {
-        let named = self.intents.is_empty() || self.intents.contains(&event.intent);
-        event.weight < 0 || named && !self.except.contains(&event.intent)
+        event.weight < 0 || self.counted.get(event.intent as usize).copied().unwrap_or_default()
     }
 }
 
 impl Signals {
     /// Adds the phrases to those that are searched for.
     pub(in crate::detect) fn new<'s>(rules: &[(usize, &'s Spec)], phrases: &mut Vec<Phrase<'s>>) -> Self {
-        let (mut weights, mut sums, mut ordering, mut shares) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut weights, mut ordering, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+        let mut adding: Vec<(usize, &Sum)> = Vec::new();
         let mut intents: Vec<&'s str> = Vec::new();
         let mut number = |intent: &'s str| {
             let at = intents.iter().position(|known| *known == intent).unwrap_or(intents.len());
@@ -73,11 +71,7 @@ impl Signals {
         };
         for (rule, spec) in rules {
             match spec {
-                Spec::Sum(sum) => {
-                    let intents = sum.intents.iter().map(|intent| number(intent)).collect();
-                    let except = sum.except.iter().map(|intent| number(intent)).collect();
-                    sums.push(SumRule { rule: *rule, sum: sum.clone(), intents, except });
-                }
+                Spec::Sum(sum) => adding.push((*rule, sum)),
                 Spec::Wording(wording) => {
                     shares.push((wording.per_100k, weights.len()));
                     weights.push((*rule, number(&wording.intent), wording.weight));
@@ -95,6 +89,15 @@ impl Signals {
                 }
             }
         }
+        let counts = |sum: &Sum, intent: &str| {
+            let is_in = |list: &[String]| list.iter().any(|known| known == intent);
+            (sum.intents.is_empty() || is_in(&sum.intents)) && !is_in(&sum.except)
+        };
+        let sums = adding.into_iter().map(|(rule, sum)| {
+            let counted = intents.iter().map(|intent| counts(sum, intent)).collect();
+            SumRule { rule, sum: sum.clone(), counted }
+        });
+        let sums = sums.collect();
         let model = Model::shipped().filter(|_| !shares.is_empty());
         let wording = model.map(|model| {
             let phrases = shares.into_iter().map(|(share, phrase)| (model.threshold(share), phrase)).collect();
@@ -256,7 +259,7 @@ impl Signals {
         (way, locate): (Option<Way>, Locate<'_>),
         told: &mut Vec<Match>,
     ) {
-        for sums in self.sums.chunk_by(|a, b| (&a.intents, &a.except) == (&b.intents, &b.except)) {
+        for sums in self.sums.chunk_by(|a, b| a.counted == b.counted) {
             self.add_up(sums, text, events, place, (way, locate), told);
         }
     }
