@@ -372,6 +372,15 @@ mod tests {
     }
 
     #[test]
+    fn long_words_and_those_with_the_same_beginning_are_told_apart() {
+        let (long, other) = ("kettles ".repeat(40), "kettles ".repeat(39) + "kettle, ");
+        assert_eq!(found(&[&long, &other], &other), [(0, other.len(), 1)]);
+        let words = ["ignore all of it", "ignore all of us", "ignore a", "ignore all"];
+        assert_eq!(found(&words, "ignore all of us"), [(0, 8, 2), (0, 10, 3), (0, 16, 1)]);
+        assert!(found(&["ignore all of it"], "ignore all of at").is_empty());
+    }
+
+    #[test]
     fn the_same_as_a_plain_search() {
         let text: String = (0..3_000_u32).map(|n| char::from(b'a' + (n.wrapping_mul(2_654_435_761) >> 29) as u8)).collect();
         let words: Vec<&str> = (0..200).map(|n| &text[n * 7..n * 7 + 3 + n % 19]).collect();

@@ -76,7 +76,7 @@ pub const DECODED_BYTES: usize = 1 << 20;
 const DEPTH: usize = 3;
 /// Maximum number of readings of one string.
 const READINGS: usize = 64;
-/// Maximum number of other places that are noted of a reading.
+/// Maximum number of places that are noted where readings of a string repeat.
 const REPEATS: usize = 256;
 /// Minimum length of a text whose letters may be spelled out, be a cipher or have digits among them, in bytes.
 const TOKENS_BYTES: usize = 11;
@@ -88,6 +88,7 @@ const OUTPUT_PER_BYTE: usize = 3;
 #[derive(Debug, Default)]
 pub(super) struct Readings {
     pub(super) all: Vec<Reading>,
+    repeats: usize,
     /// Whether a bound left some out.
     pub(super) left_out: bool,
 }
@@ -142,7 +143,7 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
         };
         let text = Plain::of(&found.text).map_or(found.text, |plain| plain.text);
         if let Some(known) = all.iter_mut().find(|known| known.text == text) {
-            known.repeat(span);
+            made.repeats += usize::from(made.repeats < REPEATS && known.repeat(span));
             continue;
         }
         if let Some(page) = Page::of(&text, &Facts::of(&text)) {
@@ -190,13 +191,14 @@ fn rejoin(copied: MappedText, within: Option<&Reading>, name: &'static str, made
 }
 
 impl Reading {
-    /// Notes another place where the same text stands.
-    fn repeat(&mut self, span: Range<usize>) {
+    /// Notes another place where the same text stands. Gives whether it is new.
+    fn repeat(&mut self, span: Range<usize>) -> bool {
         let overlaps = |known: &Range<usize>| span.start < known.end && known.start < span.end;
         let is_new = self.map.is_none() && !overlaps(&self.span) && !self.repeats.iter().any(overlaps);
-        if is_new && self.repeats.len() < REPEATS {
+        if is_new {
             self.repeats.push(span);
         }
+        is_new
     }
 
     /// Where in the plain text a part of it stands.
