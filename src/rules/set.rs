@@ -165,7 +165,7 @@ impl RuleSet {
     }
 }
 
-/// Adds the new matches in readings once more for each other place where the text of the reading stands.
+/// Copies each new match in a reading to the other places that have the same reading.
 fn add_repeats(before: usize, text: &Text<'_>, found: &mut Vec<Match>) {
     let mut repeated = Vec::new();
     for reading in text.repeated_readings() {

@@ -139,7 +139,7 @@ impl<'m> Text<'m> {
         &made.all
     }
 
-    /// The readings made so far whose text stands at several places.
+    /// The existing readings whose text occurs more than once.
     pub fn repeated_readings(&self) -> impl Iterator<Item = &Reading> {
         let made = self.readings.get().map_or(&[][..], |made| &made.all);
         made.iter().filter(|reading| !reading.repeats.is_empty())

@@ -25,7 +25,7 @@ use super::{Class, Spec, vocabulary};
 
 /// Needles that matches begin with are looked at one by one where there is at the most one for so many bytes.
 const APART_BYTES: usize = 128;
-/// Candidates are put in order by counting where there is at least one for so many uses: a count for each use costs less than a sort.
+/// With at least one candidate per this many uses, a counting sort is cheaper than a comparison sort. It has a counter for each use.
 const USES_PER_CANDIDATE: usize = 4;
 
 /// A rule as it is searched for, by the number under which its matches are reported.
@@ -194,7 +194,7 @@ impl Engine {
             candidates.sort_unstable_by_key(|candidate| u64::from(candidate.used) << u32::BITS | u64::from(candidate.start));
             return;
         }
-        // Within a use they are nearly in order: a text is searched from its start to its end.
+        // Almost sorted within a use, because a text is searched from start to end.
         *candidates = grouped(candidates, self.uses.len(), |candidate| candidate.used as usize).1;
         candidates.chunk_by_mut(|a, b| a.used == b.used).for_each(|of_use| of_use.sort_by_key(|candidate| candidate.start));
     }

@@ -5,7 +5,7 @@ use crate::detect::prepared::{Reader, Writer};
 
 /// Bytes of an entry as it is written.
 pub(super) const ENTRY_BYTES: usize = 16;
-/// Runs of a word among which one is chosen.
+/// Number of runs of a word that are candidates for its entry.
 pub(super) const GRAMS: usize = 256;
 /// Most bytes of a key.
 pub(super) const KEY_BYTES: usize = 8;
@@ -21,9 +21,9 @@ pub(super) struct Entry {
     /// Where in the word its run of four bytes begins.
     gram: u8,
     shape: Shape,
-    /// Length of the word in bytes; 0 of a longer one than fits.
+    /// Length of the word in bytes; 0 if it exceeds 255.
     length: u8,
-    /// Last byte of the word: most words with the same key end here.
+    /// Last byte of the word. Rules out most other words with the same key.
     last: u8,
 }
 

@@ -13,7 +13,7 @@ const LONG_SPREAD: u32 = 0x93cd_3a2d;
 /// One bit for each hash, in numbers of 64 bits as their bytes.
 pub(super) type Bits = [[u8; 8]; (1 << HASH_BITS) / 64];
 
-/// Bits that are made here or that the build has written.
+/// Bits in memory, or in the bytes that the build script wrote.
 #[derive(Clone)]
 pub(super) enum BitTable {
     Made(Box<Bits>),
@@ -25,7 +25,7 @@ impl BitTable {
         Self::Made(Box::new([[0; 8]; (1 << HASH_BITS) / 64]))
     }
 
-    /// Sets a bit of a table that is made here.
+    /// Sets a bit. A prepared table is never changed.
     pub(super) fn set(&mut self, hash: usize) {
         if let Self::Made(table) = self
             && let Some(bits) = table.get_mut(hash / 64)

@@ -129,7 +129,7 @@ impl BestOfIntents {
         Self { weights: vec![(0, 0); intents], window: 0, intents: 0, sum: 0 }
     }
 
-    /// Begins another window.
+    /// Starts the next window.
     fn clear(&mut self) {
         *self = Self { weights: std::mem::take(&mut self.weights), window: self.window + 1, intents: 0, sum: 0 };
     }

@@ -43,7 +43,7 @@ pub struct Reading {
     pub text: String,
     /// Where in the outer text it stands, whole characters.
     pub span: Range<usize>,
-    /// Other places where the same text stands.
+    /// Other places in the outer text that have the same reading.
     pub repeats: Vec<Range<usize>>,
     /// By which ways it was reached: `base64`, `base64 → percent`.
     pub path: &'static str,
@@ -76,7 +76,7 @@ pub const DECODED_BYTES: usize = 1 << 20;
 const DEPTH: usize = 3;
 /// Maximum number of readings of one string.
 const READINGS: usize = 64;
-/// Maximum number of places that are noted where readings of a string repeat.
+/// Maximum number of such places of one string, over all its readings.
 const REPEATS: usize = 256;
 /// Minimum length of a text whose letters may be spelled out, be a cipher or have digits among them, in bytes.
 const TOKENS_BYTES: usize = 11;
@@ -88,6 +88,7 @@ const OUTPUT_PER_BYTE: usize = 3;
 #[derive(Debug, Default)]
 pub(super) struct Readings {
     pub(super) all: Vec<Reading>,
+    /// Number of repeats of all readings.
     repeats: usize,
     /// Whether a bound left some out.
     pub(super) left_out: bool,
@@ -191,7 +192,7 @@ fn rejoin(copied: MappedText, within: Option<&Reading>, name: &'static str, made
 }
 
 impl Reading {
-    /// Notes another place where the same text stands. Gives whether it is new.
+    /// Adds another place that has the same reading. Returns false if it overlaps a known place.
     fn repeat(&mut self, span: Range<usize>) -> bool {
         let overlaps = |known: &Range<usize>| span.start < known.end && known.start < span.end;
         let is_new = self.map.is_none() && !overlaps(&self.span) && !self.repeats.iter().any(overlaps);

@@ -15,7 +15,7 @@ const BETWEEN: usize = 3;
 const WORD_LETTERS: usize = 24;
 /// The capitals and digits in a block that is looked at; a short text is one.
 const BLOCK_SIGNS: u8 = 8;
-/// At least one letter of a stretch in so many is a capital: where text is packed, one in three is.
+/// Maximum number of letters per capital in a stretch that is decoded. In the base64 of text, a third of the letters are capitals.
 const LETTERS_PER_CAPITAL: usize = 12;
 /// Places at which packed text may begin, and letters that are decoded to choose among them.
 const STARTS: usize = 4;
