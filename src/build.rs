@@ -11,7 +11,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// The part of the crate that says what is searched for in place of a regex.
-#[allow(dead_code, unused_imports, unreachable_pub, reason = "the rest of these modules is for the gateway")]
+#[allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    reason = "the rest of these modules is for the gateway"
+)]
 mod detect {
     pub(crate) mod prepared {
         mod regexes;
@@ -121,8 +126,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut rules = DeTable::parse(&text)?;
         // A mistake is reported when the file is loaded.
         fragments::expand(rules.get_mut(), &text);
-        for rule in rules.get_ref().get("rule").and_then(|rules| rules.get_ref().as_array()).into_iter().flatten() {
-            let mut add = |key: &str| add(key, rule.get_ref().get(key), &mut prepared, &mut searched);
+        for rule in rules
+            .get_ref()
+            .get("rule")
+            .and_then(|rules| rules.get_ref().as_array())
+            .into_iter()
+            .flatten()
+        {
+            let mut add =
+                |key: &str| add(key, rule.get_ref().get(key), &mut prepared, &mut searched);
             add("find");
             add("unless");
             searched.add_words(rules.get_ref(), rule.get_ref());
@@ -135,7 +147,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         files.text(file.display().to_string().as_bytes());
         files.text(&content.0);
     }
-    fs::write(out.join("prepared_words.bin"), searched.write(&mut prepared))?;
+    fs::write(
+        out.join("prepared_words.bin"),
+        searched.write(&mut prepared),
+    )?;
     fs::write(out.join("prepared.bin"), table(&prepared))?;
     fs::write(out.join("prepared_files.bin"), files.0)?;
     fs::write(out.join("prepared_texts.txt"), texts.all)?;
@@ -144,11 +159,16 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Adds to each rule the digest of what it looks for.
 fn add_digests(file: &mut DeTable<'_>) {
-    let Some(DeValue::Array(rules)) = file.get_mut("rule").map(Spanned::get_mut) else { return };
+    let Some(DeValue::Array(rules)) = file.get_mut("rule").map(Spanned::get_mut) else {
+        return;
+    };
     for rule in rules.iter_mut() {
         if let DeValue::Table(rule) = rule.get_mut() {
             let digest = DeValue::String(content::digest(rule).into());
-            rule.insert(Spanned::new(0..0, "digest".into()), Spanned::new(0..0, digest));
+            rule.insert(
+                Spanned::new(0..0, "digest".into()),
+                Spanned::new(0..0, digest),
+            );
         }
     }
 }
@@ -157,7 +177,9 @@ fn add_digests(file: &mut DeTable<'_>) {
 fn leave_out(file: &mut DeTable<'_>) {
     file.remove("define");
     for key in ["rule", "program"] {
-        let Some(DeValue::Array(entries)) = file.get_mut(key).map(Spanned::get_mut) else { continue };
+        let Some(DeValue::Array(entries)) = file.get_mut(key).map(Spanned::get_mut) else {
+            continue;
+        };
         for entry in entries.iter_mut() {
             if let DeValue::Table(entry) = entry.get_mut() {
                 entry.remove("catches");
@@ -169,11 +191,17 @@ fn leave_out(file: &mut DeTable<'_>) {
 
 /// The line and column of a byte of a text, each from 1.
 fn places(text: &str) -> impl Fn(usize) -> (usize, usize) {
-    let starts: Vec<usize> = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let starts: Vec<usize> = [0]
+        .into_iter()
+        .chain(text.match_indices('\n').map(|(at, _)| at + 1))
+        .collect();
     move |at| {
         let line = starts.partition_point(|start| *start <= at);
         let start = starts.get(line - 1).copied().unwrap_or_default();
-        (line, text.get(start..at).unwrap_or_default().chars().count() + 1)
+        (
+            line,
+            text.get(start..at).unwrap_or_default().chars().count() + 1,
+        )
     }
 }
 
@@ -183,7 +211,10 @@ fn rule_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
         let path = entry?.path();
         if path.is_dir() {
             files.extend(rule_files(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "toml") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
             files.push(path);
         }
     }
@@ -193,13 +224,26 @@ fn rule_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
 }
 
 /// Adds each string below `key` that is a regex.
-fn add(key: &str, value: Option<&Spanned<DeValue<'_>>>, prepared: &mut Prepared, searched: &mut Searched) {
+fn add(
+    key: &str,
+    value: Option<&Spanned<DeValue<'_>>>,
+    prepared: &mut Prepared,
+    searched: &mut Searched,
+) {
     match value.map(Spanned::get_ref) {
-        Some(DeValue::String(source)) => add_regex(source, BY_LITERALS.contains(&key), prepared, searched),
-        Some(DeValue::Array(values)) => values.iter().for_each(|value| add(key, Some(value), prepared, searched)),
-        Some(DeValue::Table(shapes)) if key == "shapes" => shapes.values().for_each(|shape| add_shape(shape.get_ref(), prepared)),
+        Some(DeValue::String(source)) => {
+            add_regex(source, BY_LITERALS.contains(&key), prepared, searched)
+        }
+        Some(DeValue::Array(values)) => values
+            .iter()
+            .for_each(|value| add(key, Some(value), prepared, searched)),
+        Some(DeValue::Table(shapes)) if key == "shapes" => shapes
+            .values()
+            .for_each(|shape| add_shape(shape.get_ref(), prepared)),
         Some(DeValue::Table(table)) => {
-            table.iter().for_each(|(key, value)| add(key.get_ref(), Some(value), prepared, searched));
+            table
+                .iter()
+                .for_each(|(key, value)| add(key.get_ref(), Some(value), prepared, searched));
         }
         _ => {}
     }
@@ -221,27 +265,55 @@ fn add_regex(source: &str, by_literals: bool, prepared: &mut Prepared, searched:
 impl Searched {
     /// Adds the words that are searched for by a rule with phrases, to those of the rules that look in the same places.
     fn add_words(&mut self, file: &DeTable<'_>, rule: &DeValue<'_>) {
-        let text = |table: &DeTable<'_>, key: &str| table.get(key).and_then(|value| value.get_ref().as_str()).map(str::to_owned);
+        let text = |table: &DeTable<'_>, key: &str| {
+            table
+                .get(key)
+                .and_then(|value| value.get_ref().as_str())
+                .map(str::to_owned)
+        };
         let find = |kind: &str| rule.get("find")?.get_ref().get(kind);
-        let Some(phrase) = find("pattern").or_else(|| find("signal")).map(Spanned::get_ref) else { return };
+        let Some(phrase) = find("pattern")
+            .or_else(|| find("signal"))
+            .map(Spanned::get_ref)
+        else {
+            return;
+        };
         // Signals add up wherever they are, so that they are looked for everywhere.
-        let only = rule.get("only").or_else(|| file.get("only")).filter(|_| find("pattern").is_some());
-        let places =
-            only.and_then(|only| only.get_ref().get("surfaces")).map_or_else(Vec::new, |places| strings(places.get_ref()));
+        let only = rule
+            .get("only")
+            .or_else(|| file.get("only"))
+            .filter(|_| find("pattern").is_some());
+        let places = only
+            .and_then(|only| only.get_ref().get("surfaces"))
+            .map_or_else(Vec::new, |places| strings(places.get_ref()));
         let key = format!("{:?} {places:?}", text(file, "direction"));
         let words = self.words.entry(key).or_default();
-        let keywords = phrase.get("keywords").map_or_else(Vec::new, |keywords| strings(keywords.get_ref()));
-        let keywords = self.keywords.entry(keywords.join("\n")).or_insert_with(|| Keywords::new(&keywords));
-        for source in phrase.get("any").map_or_else(Vec::new, |any| strings(any.get_ref())) {
+        let keywords = phrase
+            .get("keywords")
+            .map_or_else(Vec::new, |keywords| strings(keywords.get_ref()));
+        let keywords = self
+            .keywords
+            .entry(keywords.join("\n"))
+            .or_insert_with(|| Keywords::new(&keywords));
+        for source in phrase
+            .get("any")
+            .map_or_else(Vec::new, |any| strings(any.get_ref()))
+        {
             let branches = self.regexes.get(source).into_iter().flatten();
-            branches.flat_map(|branch| branch.words(keywords).iter()).for_each(|word| words.add(word));
+            branches
+                .flat_map(|branch| branch.words(keywords).iter())
+                .for_each(|word| words.add(word));
         }
     }
 
     /// Writes the regexes and keywords to the table, and gives the vocabularies.
     fn write(&self, prepared: &mut Prepared) -> Vec<u8> {
         let numbers: Vec<_> = self.words.values().map(Numbered::number_of).collect();
-        let vocabularies: Vec<Vocabulary<'_>> = numbers.iter().map(|number_of| number_of as _).enumerate().collect();
+        let vocabularies: Vec<Vocabulary<'_>> = numbers
+            .iter()
+            .map(|number_of| number_of as _)
+            .enumerate()
+            .collect();
         for (source, branches) in &self.regexes {
             let mut record = Writer::default();
             search::write_branches(branches, &vocabularies, &mut record);
@@ -255,7 +327,8 @@ impl Searched {
         let mut all = Writer::default();
         for words in self.words.values() {
             let mut record = Writer::default();
-            Words::new(&words.in_order.iter().map(Vec::as_slice).collect::<Vec<_>>()).write(&mut record);
+            Words::new(&words.in_order.iter().map(Vec::as_slice).collect::<Vec<_>>())
+                .write(&mut record);
             all.text(&record.0);
         }
         all.0
@@ -264,13 +337,26 @@ impl Searched {
 
 /// The strings of a list.
 fn strings<'v>(list: &'v DeValue<'_>) -> Vec<&'v str> {
-    list.as_array().into_iter().flatten().filter_map(|value| value.get_ref().as_str()).collect()
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|value| value.get_ref().as_str())
+        .collect()
 }
 
 /// Adds the shape of a secret: `NAME = 'REGEX'` or `NAME = { shape = 'REGEX', … }`.
 fn add_shape(shape: &DeValue<'_>, prepared: &mut Prepared) {
-    let Some(source) = shape.as_str().or_else(|| shape.get("shape")?.get_ref().as_str()) else { return };
-    let used = if shape.get("near").is_some() { Use::Value } else { Use::Shape };
+    let Some(source) = shape
+        .as_str()
+        .or_else(|| shape.get("shape")?.get_ref().as_str())
+    else {
+        return;
+    };
+    let used = if shape.get("near").is_some() {
+        Use::Value
+    } else {
+        Use::Shape
+    };
     if let Ok(begin) = Begin::new(source, used) {
         let mut record = Writer::default();
         begin.write(&mut record);

@@ -60,8 +60,18 @@ impl fmt::Display for Fault {
 
 impl Fault {
     /// A fault of a whole file.
-    pub fn of_file(file: impl Into<String>, message: impl Into<String>, hint: Option<&str>) -> Self {
-        Self { file: file.into(), line: 0, column: 0, message: message.into(), hint: hint.map(Into::into) }
+    pub fn of_file(
+        file: impl Into<String>,
+        message: impl Into<String>,
+        hint: Option<&str>,
+    ) -> Self {
+        Self {
+            file: file.into(),
+            line: 0,
+            column: 0,
+            message: message.into(),
+            hint: hint.map(Into::into),
+        }
     }
 }
 
@@ -101,7 +111,11 @@ impl Place {
 ///
 /// # Errors
 /// All faults: a syntax fault alone, or everything that `read` noted.
-pub fn read<T>(file: &str, text: &str, read: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Vec<Fault>> {
+pub fn read<T>(
+    file: &str,
+    text: &str,
+    read: impl FnOnce(&Table<'_>) -> Option<T>,
+) -> Result<T, Vec<Fault>> {
     read_edited(file, text, |_, _| {}, read)
 }
 
@@ -124,25 +138,40 @@ pub fn read_edited<T>(
         }
     };
     let start = root.span().start;
-    edit(root.get_mut(), &mut |span, message, hint| source.fault(span.start, message, Some(hint)));
+    edit(root.get_mut(), &mut |span, message, hint| {
+        source.fault(span.start, message, Some(hint))
+    });
     source.read(Members::Parsed(root.get_ref()), start, read)
 }
 
 /// The built-in rule files, each after its name.
 static PREPARED_FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prepared_files.bin"));
 /// Their texts.
-pub(crate) static PREPARED_TEXTS: &str = include_str!(concat!(env!("OUT_DIR"), "/prepared_texts.txt"));
+pub(crate) static PREPARED_TEXTS: &str =
+    include_str!(concat!(env!("OUT_DIR"), "/prepared_texts.txt"));
 
 /// Reads a built-in rule file as the build has parsed it: without cases, its regexes expanded. `file` is its name below `rules`.
 ///
 /// # Errors
 /// Everything that `read` noted, or that the build knows no such file.
-pub fn read_builtin<T>(file: &str, read: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Vec<Fault>> {
+pub fn read_builtin<T>(
+    file: &str,
+    read: impl FnOnce(&Table<'_>) -> Option<T>,
+) -> Result<T, Vec<Fault>> {
     let mut files = Reader(PREPARED_FILES);
-    let found = iter::from_fn(|| files.text().zip(files.text())).find(|(name, _)| *name == file.as_bytes());
+    let found =
+        iter::from_fn(|| files.text().zip(files.text())).find(|(name, _)| *name == file.as_bytes());
     match found {
-        Some((_, content)) => Source::new(file, Positions::Packed).read(Members::Prepared(content), prepared::START, read),
-        None => Err(vec![Fault::of_file(file, "the build has not prepared this file", None)]),
+        Some((_, content)) => Source::new(file, Positions::Packed).read(
+            Members::Prepared(content),
+            prepared::START,
+            read,
+        ),
+        None => Err(vec![Fault::of_file(
+            file,
+            "the build has not prepared this file",
+            None,
+        )]),
     }
 }
 
@@ -168,7 +197,10 @@ impl<'s> Table<'s> {
 
     /// Notes a fault at a place.
     pub fn fault_at(&self, place: &Place, message: impl Into<String>, hint: Option<&str>) {
-        self.source.faults.borrow_mut().push(place.fault(message, hint));
+        self.source
+            .faults
+            .borrow_mut()
+            .push(place.fault(message, hint));
     }
 
     /// Notes a fault that was made elsewhere.
@@ -189,12 +221,16 @@ impl<'s> Table<'s> {
 
     /// Whether the key is there and holds a table, where something else may stand too.
     pub fn is_table(&self, key: &str) -> bool {
-        self.members.get(key).is_some_and(|value| matches!(value.content, Content::Table(_)))
+        self.members
+            .get(key)
+            .is_some_and(|value| matches!(value.content, Content::Table(_)))
     }
 
     /// Whether the key is there and holds true or false, where something else may stand too.
     pub fn is_boolean(&self, key: &str) -> bool {
-        self.members.get(key).is_some_and(|value| matches!(value.content, Content::Boolean(_)))
+        self.members
+            .get(key)
+            .is_some_and(|value| matches!(value.content, Content::Boolean(_)))
     }
 
     /// Says that the key is known, where its value cannot be read.
@@ -207,7 +243,13 @@ impl<'s> Table<'s> {
 
     /// The keys, in no particular order.
     pub fn keys(&self) -> Vec<Located<String>> {
-        self.members.all().map(|(key, at, _)| Located { value: key.to_owned(), place: self.source.place(at) }).collect()
+        self.members
+            .all()
+            .map(|(key, at, _)| Located {
+                value: key.to_owned(),
+                place: self.source.place(at),
+            })
+            .collect()
     }
 
     fn take(&self, key: &str) -> Option<Value<'s>> {
@@ -216,12 +258,22 @@ impl<'s> Table<'s> {
     }
 
     fn inner(&self, members: Members<'s>, at: usize) -> Self {
-        Self { source: self.source, members, at, used: RefCell::default() }
+        Self {
+            source: self.source,
+            members,
+            at,
+            used: RefCell::default(),
+        }
     }
 
     /// A text that the build has added to a table of a built-in file; `None` in any other file.
     pub(crate) fn added(&self, key: &str) -> Option<ByteString> {
-        match self.members.get(key).filter(|_| self.source.is_built_in())?.content {
+        match self
+            .members
+            .get(key)
+            .filter(|_| self.source.is_built_in())?
+            .content
+        {
             Content::String(text) => Some(self.source.keep(text)),
             _ => None,
         }
@@ -236,18 +288,29 @@ impl<'s> Table<'s> {
     }
 
     fn wrong(&self, value: &Value<'_>, key: &str, wanted: &str) {
-        self.source.fault(value.at, format!("`{key}` must be {wanted}, not {}", value.kind()), None);
+        self.source.fault(
+            value.at,
+            format!("`{key}` must be {wanted}, not {}", value.kind()),
+            None,
+        );
     }
 
     /// Notes that an obligatory key is missing.
     pub fn missing(&self, key: &str, hint: &str) {
-        self.source.fault(self.at, format!("`{key}` is missing"), Some(hint.to_owned()));
+        self.source.fault(
+            self.at,
+            format!("`{key}` is missing"),
+            Some(hint.to_owned()),
+        );
     }
 
     pub fn string(&self, key: &str) -> Option<Located<String>> {
         let value = self.take(key)?;
         match value.content {
-            Content::String(text) => Some(Located { value: text.to_owned(), place: self.source.place(value.at) }),
+            Content::String(text) => Some(Located {
+                value: text.to_owned(),
+                place: self.source.place(value.at),
+            }),
             _ => {
                 self.wrong(&value, key, "a string");
                 None
@@ -274,7 +337,9 @@ impl<'s> Table<'s> {
     }
 
     fn list<T>(&self, key: &str, keep: impl Fn(&str) -> T) -> Vec<Located<T>> {
-        let Some(value) = self.take(key) else { return Vec::new() };
+        let Some(value) = self.take(key) else {
+            return Vec::new();
+        };
         let Content::List(items) = value.content else {
             self.wrong(&value, key, "a list of strings");
             return Vec::new();
@@ -282,7 +347,10 @@ impl<'s> Table<'s> {
         let mut out = Vec::with_capacity(items.size_hint().0);
         for item in items {
             match item.content {
-                Content::String(text) => out.push(Located { value: keep(text), place: self.source.place(item.at) }),
+                Content::String(text) => out.push(Located {
+                    value: keep(text),
+                    place: self.source.place(item.at),
+                }),
                 _ => self.wrong(&item, key, "a list of strings"),
             }
         }
@@ -291,12 +359,18 @@ impl<'s> Table<'s> {
 
     /// A string, or a list of strings; empty if not there.
     pub fn one_or_more(&self, key: &str) -> Vec<Located<String>> {
-        if self.is_list(key) { self.strings(key) } else { self.string(key).into_iter().collect() }
+        if self.is_list(key) {
+            self.strings(key)
+        } else {
+            self.string(key).into_iter().collect()
+        }
     }
 
     /// Whether the key is there and holds a list, where something else may stand too.
     pub fn is_list(&self, key: &str) -> bool {
-        self.members.get(key).is_some_and(|value| matches!(value.content, Content::List(_)))
+        self.members
+            .get(key)
+            .is_some_and(|value| matches!(value.content, Content::List(_)))
     }
 
     /// `true` or `false`, if there.
@@ -321,7 +395,15 @@ impl<'s> Table<'s> {
         match u64::from_str_radix(digits, radix) {
             Ok(number) if range.contains(&number) => Some(number),
             _ => {
-                self.source.fault(value.at, format!("`{key}` must be between {} and {}", range.start(), range.end()), None);
+                self.source.fault(
+                    value.at,
+                    format!(
+                        "`{key}` must be between {} and {}",
+                        range.start(),
+                        range.end()
+                    ),
+                    None,
+                );
                 None
             }
         }
@@ -330,10 +412,17 @@ impl<'s> Table<'s> {
     /// One of a few words, if there.
     pub fn choice<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<T> {
         let text = self.string(key)?;
-        let found = words.iter().find(|(word, _)| *word == text.value).map(|(_, value)| *value);
+        let found = words
+            .iter()
+            .find(|(word, _)| *word == text.value)
+            .map(|(_, value)| *value);
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            self.fault_at(&text.place, format!("`{}` is not a valid `{key}`", text.value), Some(&suggest(&text.value, &known)));
+            self.fault_at(
+                &text.place,
+                format!("`{}` is not a valid `{key}`", text.value),
+                Some(&suggest(&text.value, &known)),
+            );
         }
         found
     }
@@ -351,9 +440,15 @@ impl<'s> Table<'s> {
 
     /// A list of tables (`[[key]]`); empty if not there.
     pub fn tables(&self, key: &str) -> Vec<Self> {
-        let Some(value) = self.take(key) else { return Vec::new() };
+        let Some(value) = self.take(key) else {
+            return Vec::new();
+        };
         let Content::List(items) = value.content else {
-            self.wrong(&value, key, &format!("a list of tables (write `[[{key}]]`)"));
+            self.wrong(
+                &value,
+                key,
+                &format!("a list of tables (write `[[{key}]]`)"),
+            );
             return Vec::new();
         };
         let mut out = Vec::new();
@@ -375,7 +470,11 @@ impl<'s> Table<'s> {
         let known: Vec<&str> = used.iter().map(String::as_str).collect();
         for (name, at, _) in self.members.all() {
             if !used.contains(name) {
-                self.source.fault(at, format!("unknown key `{name}`"), Some(suggest(name, &known)));
+                self.source.fault(
+                    at,
+                    format!("unknown key `{name}`"),
+                    Some(suggest(name, &known)),
+                );
             }
         }
     }

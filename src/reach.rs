@@ -35,7 +35,13 @@ impl Reach {
 }
 
 /// Addresses of metadata services beside those of the local link: Azure, Alibaba, Oracle, Amazon and Google by IPv6.
-const METADATA: [&str; 5] = ["168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"];
+const METADATA: [&str; 5] = [
+    "168.63.129.16",
+    "100.100.100.200",
+    "192.0.0.192",
+    "fd00:ec2::254",
+    "fd20:ce::254",
+];
 
 /// Where an address leads; `None` for the public Internet and for what documentation uses (RFC 6890, RFC 8190).
 pub fn of(address: IpAddr) -> Option<Reach> {
@@ -53,26 +59,39 @@ fn v4_reach(address: Ipv4Addr) -> Option<Reach> {
         [169, 254, 169 | 170, _] => Some(Reach::Metadata),
         [169, 254, ..] => Some(Reach::LinkLocal),
         [0 | 127, ..] => Some(Reach::Loopback),
-        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] | [198, 18 | 19, ..] | [192, 0, 0, _] => {
-            Some(Reach::Private)
-        }
+        [10, ..]
+        | [172, 16..=31, ..]
+        | [192, 168, ..]
+        | [100, 64..=127, ..]
+        | [198, 18 | 19, ..]
+        | [192, 0, 0, _] => Some(Reach::Private),
         [224..=255, ..] => Some(Reach::Reserved),
         _ => None,
     }
 }
 
 fn v6_reach(address: Ipv6Addr) -> Option<Reach> {
-    let inner = embedded(address).into_iter().flatten().filter_map(v4_reach).max();
+    let inner = embedded(address)
+        .into_iter()
+        .flatten()
+        .filter_map(v4_reach)
+        .max();
     let own = match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Some(Reach::Loopback),
         [0xfe80..=0xfebf, ..] => Some(Reach::LinkLocal),
         // The NAT64 prefix of 64:ff9b:1::/48 is for local use, and where in it an IPv4 address stands is not laid down.
-        [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] | [0x64, 0xff9b, 1, ..] => Some(Reach::Private),
+        [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] | [0x64, 0xff9b, 1, ..] => {
+            Some(Reach::Private)
+        }
         [0xff00..=0xffff, ..] | [0x100, 0, 0, 0, ..] => Some(Reach::Reserved),
         _ => None,
     };
     // What is below 2^16 is the unspecified address and its neighbours, not an embedded one.
-    if own == Some(Reach::Loopback) { own } else { inner.max(own) }
+    if own == Some(Reach::Loopback) {
+        own
+    } else {
+        inner.max(own)
+    }
 }
 
 /// IPv4 addresses that an IPv6 address stands for: mapped, compatible, translated (RFC 4291, RFC 2765), NAT64 (RFC 6052,
@@ -80,8 +99,12 @@ fn v6_reach(address: Ipv6Addr) -> Option<Reach> {
 pub fn embedded(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
     let v4 = |high: u16, low: u16| Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
     match address.segments() {
-        [0, 0, 0, 0, 0 | 0xffff, 0, high, low] | [0, 0, 0, 0, 0, 0xffff, high, low] => [v4(high, low), None],
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 1, _, _, _, high, low] => [v4(high, low), None],
+        [0, 0, 0, 0, 0 | 0xffff, 0, high, low] | [0, 0, 0, 0, 0, 0xffff, high, low] => {
+            [v4(high, low), None]
+        }
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 1, _, _, _, high, low] => {
+            [v4(high, low), None]
+        }
         [0x2002, high, low, ..] => [v4(high, low), None],
         [0x2001, 0, high, low, _, _, x, y] => [v4(high, low), v4(!x, !y)],
         [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => [v4(high, low), None],
@@ -130,7 +153,10 @@ mod tests {
             ("64:ff9b:1::7f00:1", Some(Reach::Loopback)),
             ("64:ff9b:1:a00:1::808:808", Some(Reach::Private)),
             ("2002:7f00:1::", Some(Reach::Loopback)),
-            ("2001:0:4136:e378:8000:63bf:80ff:fffe", Some(Reach::Loopback)),
+            (
+                "2001:0:4136:e378:8000:63bf:80ff:fffe",
+                Some(Reach::Loopback),
+            ),
             ("fe80::5efe:c0a8:101", Some(Reach::LinkLocal)),
             ("2a00::5efe:c0a8:101", Some(Reach::Private)),
         ] {

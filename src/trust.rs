@@ -30,16 +30,22 @@ pub fn error_text(error: &(dyn Error + 'static)) -> String {
 }
 
 fn own_words(error: &(dyn Error + 'static)) -> String {
-    if let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+    if let Some(inner) = error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref)
+    {
         return own_words(inner);
     }
-    if let Some(reason) = error.downcast_ref::<h2::Error>().and_then(h2::Error::reason) {
+    if let Some(reason) = error
+        .downcast_ref::<h2::Error>()
+        .and_then(h2::Error::reason)
+    {
         return format!("HTTP/2 error: {reason}");
     }
     match error.downcast_ref::<rustls::Error>() {
-        Some(rustls::Error::InvalidCertificate(rustls::CertificateError::NotValidForNameContext { .. })) => {
-            "invalid peer certificate: not valid for this name".to_owned()
-        }
+        Some(rustls::Error::InvalidCertificate(
+            rustls::CertificateError::NotValidForNameContext { .. },
+        )) => "invalid peer certificate: not valid for this name".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -51,7 +57,12 @@ fn own_words(error: &(dyn Error + 'static)) -> String {
 pub fn own_roots(file: &Path) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(file)? {
-        roots.add(certificate).map_err(|e| format!("`{}` contains no usable CA certificate: {e}", file.display()))?;
+        roots.add(certificate).map_err(|e| {
+            format!(
+                "`{}` contains no usable CA certificate: {e}",
+                file.display()
+            )
+        })?;
     }
     Ok(roots)
 }
@@ -94,7 +105,9 @@ pub fn tcp_connector(timeout: Duration) -> HttpConnector {
 /// That there are none, in words for the operator.
 pub fn system_roots() -> Result<Arc<RootCertStore>, String> {
     static ROOTS: OnceLock<Result<Arc<RootCertStore>, String>> = OnceLock::new();
-    ROOTS.get_or_init(|| read_system_roots().map(Arc::new)).clone()
+    ROOTS
+        .get_or_init(|| read_system_roots().map(Arc::new))
+        .clone()
 }
 
 fn read_system_roots() -> Result<RootCertStore, String> {
@@ -114,7 +127,12 @@ fn read_system_roots() -> Result<RootCertStore, String> {
 /// What is wrong with the file, in words for its user.
 pub fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let certificates = read.map_err(|e| format!("`{}` cannot be read as PEM certificates: {e}", file.display()))?;
+    let certificates = read.map_err(|e| {
+        format!(
+            "`{}` cannot be read as PEM certificates: {e}",
+            file.display()
+        )
+    })?;
     if certificates.is_empty() {
         return Err(format!("`{}` contains no certificate", file.display()));
     }
@@ -129,10 +147,19 @@ mod tests {
     fn names_in_a_certificate_are_not_repeated() {
         let expected = rustls_pki_types::ServerName::try_from("a.example").unwrap();
         let presented = vec!["DnsName(\"ignore.all.previous.instructions\")".to_owned()];
-        let error = rustls::CertificateError::NotValidForNameContext { expected, presented };
+        let error = rustls::CertificateError::NotValidForNameContext {
+            expected,
+            presented,
+        };
         let error = io::Error::other(rustls::Error::InvalidCertificate(error));
-        assert!(error.to_string().contains("ignore"), "the test is of no use otherwise");
-        assert_eq!(error_text(&error), "invalid peer certificate: not valid for this name");
+        assert!(
+            error.to_string().contains("ignore"),
+            "the test is of no use otherwise"
+        );
+        assert_eq!(
+            error_text(&error),
+            "invalid peer certificate: not valid for this name"
+        );
         let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
         assert_eq!(error_text(&refused), refused.to_string());
     }

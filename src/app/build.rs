@@ -8,7 +8,9 @@ use std::time::SystemTime;
 
 use http::Uri;
 
-use crate::config::{AuditTo, Config, Keeps, Limits, PinsConfig, Suppression, Transport, UpstreamConfig};
+use crate::config::{
+    AuditTo, Config, Keeps, Limits, PinsConfig, Suppression, Transport, UpstreamConfig,
+};
 use crate::detect::path::GateFiles;
 use crate::document::Fault;
 use crate::inspect::{Mode, Policy};
@@ -37,9 +39,11 @@ pub fn policies(config: &Config) -> Result<Policies, Vec<Fault>> {
     let mut compiled: BTreeMap<&str, Arc<Policy>> = BTreeMap::new();
     for (name, policy) in &config.policies {
         let key = (policy.builtin, policy.rules.clone());
-        let library = libraries
-            .entry(key)
-            .or_insert_with(|| Library::load(policy.builtin, &policy.rules).map_err(|more| faults.extend(more)).ok());
+        let library = libraries.entry(key).or_insert_with(|| {
+            Library::load(policy.builtin, &policy.rules)
+                .map_err(|more| faults.extend(more))
+                .ok()
+        });
         let Some(library) = library else { continue };
         match Policy::new(name, policy, library) {
             Ok(policy) => {
@@ -57,7 +61,11 @@ pub fn policies(config: &Config) -> Result<Policies, Vec<Fault>> {
                     None => Policy::clone(policy),
                 };
                 if let Some(enforce) = upstream.enforce {
-                    policy.mode = if enforce { Mode::Enforce } else { Mode::Observe };
+                    policy.mode = if enforce {
+                        Mode::Enforce
+                    } else {
+                        Mode::Observe
+                    };
                 }
                 out.insert(UpstreamName(name.as_str().into()), Arc::new(policy));
             }
@@ -71,38 +79,78 @@ pub fn policies(config: &Config) -> Result<Policies, Vec<Fault>> {
             None => {}
         }
     }
-    if faults.is_empty() { Ok(out) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok(out)
+    } else {
+        Err(faults)
+    }
 }
 
 /// The files and folders of a gate with this config, which agents may not change or, where they hold keys, read.
 pub fn gate_files(config: &Config) -> GateFiles {
-    let Config { path, policies, agents_file, audit, pins, approval, oauth, quarantine, evidence, .. } = config;
+    let Config {
+        path,
+        policies,
+        agents_file,
+        audit,
+        pins,
+        approval,
+        oauth,
+        quarantine,
+        evidence,
+        ..
+    } = config;
     let rules = policies.values().flat_map(|policy| policy.rules.clone());
     let audit = match &audit.to {
         Some(AuditTo::File(file)) => Some(file.clone()),
         _ => None,
     };
-    let told = [path.clone(), agents_file.file.clone(), audit, pins.file.clone(), approval.file.clone()];
-    let kept =
-        [state_folder(), approval.token_file.clone(), oauth.vault.clone(), quarantine.folder.clone(), evidence.folder.clone()];
+    let told = [
+        path.clone(),
+        agents_file.file.clone(),
+        audit,
+        pins.file.clone(),
+        approval.file.clone(),
+    ];
+    let kept = [
+        state_folder(),
+        approval.token_file.clone(),
+        oauth.vault.clone(),
+        quarantine.folder.clone(),
+        evidence.folder.clone(),
+    ];
     let told: Vec<PathBuf> = told.into_iter().flatten().chain(rules).collect();
     let kept: Vec<PathBuf> = kept.into_iter().flatten().collect();
     GateFiles::new(&told, &kept)
 }
 
 /// Builds an upstream. One that cannot be used as the config has it is down with the reason, and the others are not affected.
-pub(super) fn upstream(name: &UpstreamName, config: &UpstreamConfig, limits: &Limits, logins: Option<&Arc<Shared>>) -> Upstream {
+pub(super) fn upstream(
+    name: &UpstreamName,
+    config: &UpstreamConfig,
+    limits: &Limits,
+    logins: Option<&Arc<Shared>>,
+) -> Upstream {
     if !config.faults.is_empty() {
         return Upstream::faulty(reason(&config.faults));
     }
-    Upstream::new(name.clone(), config, limits, logins).unwrap_or_else(|fault| Upstream::faulty(reason(&[fault])))
+    Upstream::new(name.clone(), config, limits, logins)
+        .unwrap_or_else(|fault| Upstream::faulty(reason(&[fault])))
 }
 
 /// What is wrong, where and what to do about it, on one line.
 fn reason(faults: &[Fault]) -> String {
     let one = |fault: &Fault| {
-        let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-        let place = if fault.line > 0 { format!(" ({}:{}:{})", fault.file, fault.line, fault.column) } else { String::new() };
+        let hint = fault
+            .hint
+            .as_ref()
+            .map(|hint| format!("; {hint}"))
+            .unwrap_or_default();
+        let place = if fault.line > 0 {
+            format!(" ({}:{}:{})", fault.file, fault.line, fault.column)
+        } else {
+            String::new()
+        };
         format!("{}{hint}{place}", fault.message)
     };
     faults.iter().map(one).collect::<Vec<_>>().join(". ")
@@ -113,7 +161,10 @@ fn reason(faults: &[Fault]) -> String {
 /// # Errors
 /// One of them cannot be used as it is, or a policy keeps evidence and there is no folder for it.
 pub fn stores(config: &Config) -> Result<Stores, Vec<Fault>> {
-    let sealed = config.policies.iter().find(|(_, policy)| policy.evidence == Keeps::Sealed);
+    let sealed = config
+        .policies
+        .iter()
+        .find(|(_, policy)| policy.evidence == Keeps::Sealed);
     if let (Some((name, _)), None) = (sealed, &config.evidence.folder) {
         let hint = "name a folder: `folder` under `[evidence]`";
         let text = format!("`policy.{name}` stores sealed evidence, but no evidence folder is set");
@@ -124,22 +175,39 @@ pub fn stores(config: &Config) -> Result<Stores, Vec<Fault>> {
     let stores = Stores::open(&config.quarantine, &evidence);
     let stores = stores.map_err(|error| {
         // Other errors have a hint of their own.
-        let hint = matches!(error, StoreError::Place { error: SealError::Io { .. }, .. }).then_some(KEPT_HINT);
+        let hint = matches!(
+            error,
+            StoreError::Place {
+                error: SealError::Io { .. },
+                ..
+            }
+        )
+        .then_some(KEPT_HINT);
         vec![Fault::of_file("kept messages", error.to_string(), hint)]
     })?;
     match &stores.quarantine {
         Some(quarantine) => {
-            if is_writable("the quarantine", quarantine.path(), "`folder` under `[quarantine]`") {
+            if is_writable(
+                "the quarantine",
+                quarantine.path(),
+                "`folder` under `[quarantine]`",
+            ) {
                 tracing::info!(folder = %quarantine.path().display(), "quarantine enabled");
             }
         }
         None if !config.quarantine.enabled => {
             tracing::info!("quarantine disabled by `enabled` under `[quarantine]`")
         }
-        None => tracing::warn!("quarantine disabled: no state folder; set `folder` under `[quarantine]`"),
+        None => tracing::warn!(
+            "quarantine disabled: no state folder; set `folder` under `[quarantine]`"
+        ),
     }
     if let Some(evidence) = &stores.evidence
-        && is_writable("the evidence store", evidence.path(), "`folder` under `[evidence]`")
+        && is_writable(
+            "the evidence store",
+            evidence.path(),
+            "`folder` under `[evidence]`",
+        )
     {
         tracing::info!(folder = %evidence.path().display(), "evidence store enabled");
     }
@@ -149,7 +217,9 @@ pub fn stores(config: &Config) -> Result<Stores, Vec<Fault>> {
 /// Whether what is kept at `path` can be written. If not, a warning says so with the fix: it would be noticed only when
 /// content is lost.
 fn is_writable(what: &str, path: &Path, option: &str) -> bool {
-    let Err((nearest, error)) = check_writable(path) else { return true };
+    let Err((nearest, error)) = check_writable(path) else {
+        return true;
+    };
     tracing::warn!(
         path = %path.display(),
         %error,
@@ -176,8 +246,14 @@ pub(super) fn check_pins(pins: &PinsConfig) {
 /// Upstreams whose traffic is not encrypted on the way to another machine, in sentences.
 pub fn unencrypted(config: &Config) -> Vec<String> {
     let plain = |(name, upstream): (&String, &UpstreamConfig)| {
-        let (Transport::Http(http) | Transport::Sse(http)) = &upstream.transport else { return None };
-        let url = http.url.parse::<Uri>().ok().filter(|url| url.scheme_str() == Some("http"))?;
+        let (Transport::Http(http) | Transport::Sse(http)) = &upstream.transport else {
+            return None;
+        };
+        let url = http
+            .url
+            .parse::<Uri>()
+            .ok()
+            .filter(|url| url.scheme_str() == Some("http"))?;
         let host = url.host().filter(|host| !is_this_machine(host))?;
         Some(format!(
             "`upstream.{name}` sends to `http://{host}` without encryption: anyone on the network path can read and change \
@@ -189,12 +265,20 @@ pub fn unencrypted(config: &Config) -> Vec<String> {
 
 /// Whether a host is reached without leaving this machine.
 fn is_this_machine(host: &str) -> bool {
-    let name = host.trim_matches(['[', ']']).trim_end_matches('.').to_ascii_lowercase();
+    let name = host
+        .trim_matches(['[', ']'])
+        .trim_end_matches('.')
+        .to_ascii_lowercase();
     // The last two are the names of the host for a container on it.
     name == "localhost"
         || name.ends_with(".localhost")
-        || matches!(name.as_str(), "host.docker.internal" | "host.containers.internal")
-        || name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+        || matches!(
+            name.as_str(),
+            "host.docker.internal" | "host.containers.internal"
+        )
+        || name
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// Lets the counters of every rule in force begin at zero.
@@ -215,7 +299,10 @@ pub(super) fn announce(recorder: &Recorder, policies: &Policies) {
 /// Every suppression of these policies once.
 pub fn suppressions(policies: &Policies) -> Vec<Arc<Suppression>> {
     let mut all: Vec<Arc<Suppression>> = Vec::new();
-    for one in policies.values().flat_map(|policy| policy.suppressions().iter()) {
+    for one in policies
+        .values()
+        .flat_map(|policy| policy.suppressions().iter())
+    {
         if !all.iter().any(|known| Arc::ptr_eq(known, one)) {
             all.push(one.clone());
         }
@@ -229,8 +316,11 @@ pub fn expired(policies: &Policies, now: SystemTime) -> Vec<String> {
     let over = |one: &Arc<Suppression>| {
         let (file, line, column) = &one.place;
         let ended = one.until.ends <= now;
-        let what =
-            format!("{file}:{line}:{column}: suppression expired on {} and has no effect: {}", one.until.written, one.named());
+        let what = format!(
+            "{file}:{line}:{column}: suppression expired on {} and has no effect: {}",
+            one.until.written,
+            one.named()
+        );
         ended.then_some(what)
     };
     suppressions(policies).iter().filter_map(over).collect()
@@ -255,7 +345,9 @@ mod tests {
         ] {
             let mut config = Config::default();
             let transport = Transport::Http(HttpTransport::new(url.to_owned()));
-            config.upstreams.insert("far".to_owned(), UpstreamConfig::new(transport));
+            config
+                .upstreams
+                .insert("far".to_owned(), UpstreamConfig::new(transport));
             let reported = unencrypted(&config);
             assert_eq!(!reported.is_empty(), is_reported, "{url}: {reported:?}");
         }
@@ -265,7 +357,10 @@ mod tests {
     fn opened(folder: PathBuf) -> (Result<Stores, Vec<Fault>>, String) {
         let log = tempfile::NamedTempFile::new().unwrap();
         let writer = std::sync::Mutex::new(log.reopen().unwrap());
-        let subscriber = tracing_subscriber::fmt().with_writer(writer).with_ansi(false).finish();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(writer)
+            .with_ansi(false)
+            .finish();
         let mut config = Config::default();
         config.quarantine.folder = Some(folder);
         let made = tracing::subscriber::with_default(subscriber, || stores(&config));
@@ -278,12 +373,22 @@ mod tests {
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
         let (made, log) = opened(file.join("quarantine"));
-        assert!(made.is_ok() && log.contains("WARN") && !log.contains("quarantine enabled"), "{log}");
-        for part in ["the quarantine cannot be written", &*file.display().to_string(), "`folder` under `[quarantine]`"] {
+        assert!(
+            made.is_ok() && log.contains("WARN") && !log.contains("quarantine enabled"),
+            "{log}"
+        );
+        for part in [
+            "the quarantine cannot be written",
+            &*file.display().to_string(),
+            "`folder` under `[quarantine]`",
+        ] {
             assert!(log.contains(part), "no `{part}` in: {log}");
         }
         let (made, log) = opened(folder.path().join("quarantine"));
-        assert!(made.is_ok() && log.contains("quarantine enabled") && !log.contains("WARN"), "{log}");
+        assert!(
+            made.is_ok() && log.contains("quarantine enabled") && !log.contains("WARN"),
+            "{log}"
+        );
     }
 
     #[test]
@@ -292,10 +397,14 @@ mod tests {
         // Too long a name fails for root, too.
         let (made, _) = opened(folder.path().join("q".repeat(300)));
         let told = made.unwrap_err().remove(0).to_string();
-        assert!(told.contains("kept messages") && told.contains("hint: let this user enter and write"), "{told}");
+        assert!(
+            told.contains("kept messages") && told.contains("hint: let this user enter and write"),
+            "{told}"
+        );
         let open = folder.path().join("open");
         std::fs::create_dir(&open).unwrap();
-        std::fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
         let told = opened(open).0.unwrap_err().remove(0).to_string();
         assert_eq!(told.matches("hint: ").count(), 1, "{told}");
     }

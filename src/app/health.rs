@@ -33,7 +33,9 @@ pub(super) async fn watch(gate: Arc<Gate>) {
         }
         pause = INTERVAL;
         let all = gate.upstreams().into_iter();
-        let found = join_all(all.map(|(name, upstream)| async move { (name, upstream.health().await) })).await;
+        let found =
+            join_all(all.map(|(name, upstream)| async move { (name, upstream.health().await) }))
+                .await;
         for (name, health) in found {
             known.note(&gate, name, health);
         }

@@ -50,17 +50,36 @@ pub struct Running {
 pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, Vec<Fault>> {
     let mut faults = Vec::new();
     let stamps = reload::stamps(&config, source.as_deref());
-    let loaded = build::policies(&config).map_err(|more| faults.extend(more)).ok();
+    let loaded = build::policies(&config)
+        .map_err(|more| faults.extend(more))
+        .ok();
     let recorder = Recorder::new(&config.audit);
-    let recorder = recorder.map_err(|error| faults.push(Fault::of_file("audit", error.to_string(), None))).ok();
-    let stores = build::stores(&config).map_err(|more| faults.extend(more)).ok();
-    let recorder = recorder.zip(stores).map(|(recorder, stores)| Arc::new(recorder.with_stores(stores)));
+    let recorder = recorder
+        .map_err(|error| faults.push(Fault::of_file("audit", error.to_string(), None)))
+        .ok();
+    let stores = build::stores(&config)
+        .map_err(|more| faults.extend(more))
+        .ok();
+    let recorder = recorder
+        .zip(stores)
+        .map(|(recorder, stores)| Arc::new(recorder.with_stores(stores)));
     let logins = recorder.as_ref().and_then(|recorder| {
         let shared = Shared::new(&config.oauth, recorder.clone());
-        shared.map_err(|error| faults.push(Fault::of_file("oauth", error.to_string(), None))).ok().map(Arc::new)
+        shared
+            .map_err(|error| faults.push(Fault::of_file("oauth", error.to_string(), None)))
+            .ok()
+            .map(Arc::new)
     });
-    let tls = config.listen.tls.as_ref().map(listen::tls::acceptor).transpose();
-    let tls = tls.map_err(|error| faults.push(Fault::of_file("listen.tls", error, None))).ok().flatten();
+    let tls = config
+        .listen
+        .tls
+        .as_ref()
+        .map(listen::tls::acceptor)
+        .transpose();
+    let tls = tls
+        .map_err(|error| faults.push(Fault::of_file("listen.tls", error, None)))
+        .ok()
+        .flatten();
     let listener = bind(config.listen.address, "listen.address", &mut faults).await;
     let admin = match config.admin.address {
         Some(address) => bind(address, "admin.address", &mut faults).await,
@@ -83,26 +102,57 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     let exporter = exporter(&config, &recorder)?;
     build::announce(&recorder, &loaded);
     build::check_pins(&config.pins);
-    unencrypted(&config).iter().for_each(|what| tracing::warn!("{what}"));
+    unencrypted(&config)
+        .iter()
+        .for_each(|what| tracing::warn!("{what}"));
     let gate = Arc::new(Gate::new(upstreams, loaded, recorder, &config)?);
     gate.tell_held();
     let (draining, drained) = watch::channel(false);
-    let front = Arc::new(Frontend::new(gate.clone(), &config, address, logins.clone(), drained).map_err(|fault| vec![fault])?);
+    let front = Arc::new(
+        Frontend::new(gate.clone(), &config, address, logins.clone(), drained)
+            .map_err(|fault| vec![fault])?,
+    );
     let serving = tokio::spawn(listen::serve(front.clone(), listener, tls));
     let mut others = Vec::new();
     if let Some(listener) = admin {
         let port = admin_address.map_or(0, |address| address.port());
         let counter = counter(&gate, &config.approval, port)?.map(Arc::new);
-        counter.as_ref().map_or(Ok(()), |counter| prove_by(&front, counter.token_sha256()))?;
+        counter
+            .as_ref()
+            .map_or(Ok(()), |counter| prove_by(&front, counter.token_sha256()))?;
         let shown = counter.as_ref().filter(|_| config.admin.has_console());
         let console = shown.map(|counter| Console::open(&gate, counter, &config, source.clone()));
-        others.push(tokio::spawn(listen::admin::serve(front.clone(), listener, config.admin.clone(), counter, console)));
+        others.push(tokio::spawn(listen::admin::serve(
+            front.clone(),
+            listener,
+            config.admin.clone(),
+            counter,
+            console,
+        )));
     }
     let (reload, asked) = watch::channel(0);
     others.push(tokio::spawn(health::watch(gate.clone())));
-    let reloads = reload::watch(front.clone(), gate.clone(), logins.clone(), (config, source), stamps, asked);
+    let reloads = reload::watch(
+        front.clone(),
+        gate.clone(),
+        logins.clone(),
+        (config, source),
+        stamps,
+        asked,
+    );
     others.push(tokio::spawn(reloads));
-    Ok(Running { address, admin: admin_address, front, gate, logins, draining, reload, serving, others, exporter })
+    Ok(Running {
+        address,
+        admin: admin_address,
+        front,
+        gate,
+        logins,
+        draining,
+        reload,
+        serving,
+        others,
+        exporter,
+    })
 }
 
 /// What sends audit lines, spans and metrics to a collector, if the config names one.
@@ -110,19 +160,33 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
 /// # Errors
 /// What cannot be used of its config.
 pub fn exporter(config: &Config, recorder: &Arc<Recorder>) -> Result<Option<Exporter>, Vec<Fault>> {
-    let started = config.otlp.as_ref().map(|otlp| Exporter::start(otlp, recorder)).transpose();
+    let started = config
+        .otlp
+        .as_ref()
+        .map(|otlp| Exporter::start(otlp, recorder))
+        .transpose();
     started.map_err(|error| vec![Fault::of_file("otlp", error, None)])
 }
 
 /// Where people answer, once a token for it is written down. Nobody has to: without a place for the token that the
 /// config names, nobody is asked that way.
-fn counter(gate: &Gate, config: &ApprovalConfig, port: u16) -> Result<Option<ApprovalEndpoint>, Vec<Fault>> {
-    let Some(file) = config.token_file(port) else { return Ok(None) };
+fn counter(
+    gate: &Gate,
+    config: &ApprovalConfig,
+    port: u16,
+) -> Result<Option<ApprovalEndpoint>, Vec<Fault>> {
+    let Some(file) = config.token_file(port) else {
+        return Ok(None);
+    };
     match ApprovalEndpoint::open(gate, &file) {
         Ok(counter) => Ok(Some(counter)),
         Err(error) if config.token_file.is_some() => {
             let hint = "name a file in a folder that the gate can write to";
-            Err(vec![Fault::of_file("approval.token_file", error.to_string(), Some(hint))])
+            Err(vec![Fault::of_file(
+                "approval.token_file",
+                error.to_string(),
+                Some(hint),
+            )])
         }
         Err(error) => {
             tracing::warn!(file = %file.display(), %error, "cannot write the admin token for `lychgate approve`; set `token_file`");
@@ -132,14 +196,22 @@ fn counter(gate: &Gate, config: &ApprovalConfig, port: u16) -> Result<Option<App
 }
 
 fn prove_by(front: &Frontend, token_sha256: [u8; 32]) -> Result<(), Vec<Fault>> {
-    front.prove_by(token_sha256).map_err(|error| vec![Fault::of_file("prove", error.to_string(), None)])
+    front
+        .prove_by(token_sha256)
+        .map_err(|error| vec![Fault::of_file("prove", error.to_string(), None)])
 }
 
 /// Where a browser on this machine reaches the gate.
 fn base(config: &Config, address: SocketAddr) -> String {
-    let scheme = if config.listen.tls.is_some() { "https" } else { "http" };
+    let scheme = if config.listen.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     match address {
-        address if address.ip().is_unspecified() => format!("{scheme}://127.0.0.1:{}", address.port()),
+        address if address.ip().is_unspecified() => {
+            format!("{scheme}://127.0.0.1:{}", address.port())
+        }
         address => format!("{scheme}://{address}"),
     }
 }
@@ -147,11 +219,21 @@ fn base(config: &Config, address: SocketAddr) -> String {
 async fn bind(address: SocketAddr, name: &str, faults: &mut Vec<Fault>) -> Option<TcpListener> {
     let bound = TcpListener::bind(address).await;
     let hint = "choose another address, or stop the process that listens there";
-    bound.map_err(|error| faults.push(Fault::of_file(name, format!("cannot listen on {address}: {error}"), Some(hint)))).ok()
+    bound
+        .map_err(|error| {
+            faults.push(Fault::of_file(
+                name,
+                format!("cannot listen on {address}: {error}"),
+                Some(hint),
+            ))
+        })
+        .ok()
 }
 
 fn address_of(listener: &TcpListener) -> Result<SocketAddr, Vec<Fault>> {
-    listener.local_addr().map_err(|error| vec![Fault::of_file("listen.address", error.to_string(), None)])
+    listener
+        .local_addr()
+        .map_err(|error| vec![Fault::of_file("listen.address", error.to_string(), None)])
 }
 
 impl Running {
@@ -181,7 +263,10 @@ impl Running {
         }
         let mut serving = self.serving;
         if tokio::time::timeout(deadline, &mut serving).await.is_err() {
-            tracing::warn!(limit = "drain_seconds", "drain timed out; closing open calls");
+            tracing::warn!(
+                limit = "drain_seconds",
+                "drain timed out; closing open calls"
+            );
             serving.abort();
         }
         for other in self.others {
@@ -191,7 +276,9 @@ impl Running {
         self.logins.idle().await;
         self.gate.recorder().flush();
         if let Some(exporter) = self.exporter
-            && tokio::task::spawn_blocking(move || exporter.close()).await.is_err()
+            && tokio::task::spawn_blocking(move || exporter.close())
+                .await
+                .is_err()
         {
             tracing::error!("queued OTLP records could not be sent");
         }

@@ -57,7 +57,10 @@ pub(super) async fn watch(
         gate.sweep();
         tell_ended(&gate.policies(), &mut ended);
         let looks = gate.clone();
-        if tokio::task::spawn_blocking(move || looks.reload_pins()).await.is_err() {
+        if tokio::task::spawn_blocking(move || looks.reload_pins())
+            .await
+            .is_err()
+        {
             tracing::error!("checking the lock file and the quarantine failed");
         }
         if at_once && let Err(error) = gate.recorder().reopen() {
@@ -74,7 +77,8 @@ pub(super) async fn watch(
         in_force = now;
         let (old, file) = (config.clone(), source.clone());
         let loaded = tokio::task::spawn_blocking(move || load(&old, file.as_deref())).await;
-        let loaded = loaded.unwrap_or_else(|_| Err(vec![Fault::of_file("reload", "loading failed", None)]));
+        let loaded =
+            loaded.unwrap_or_else(|_| Err(vec![Fault::of_file("reload", "loading failed", None)]));
         let loaded = loaded.and_then(|(new, policies)| match front.entry(&new) {
             Ok(entry) => Ok((new, policies, entry)),
             Err(fault) => Err(vec![fault]),
@@ -100,7 +104,10 @@ pub(super) async fn watch(
                         stamp.clone_from(known);
                     }
                 }
-                gate.record(Event::Reloaded { rules, weakened: &weaker });
+                gate.record(Event::Reloaded {
+                    rules,
+                    weakened: &weaker,
+                });
             }
             Err(faults) => gate.record(Event::ReloadRefused { faults: &faults }),
         }
@@ -117,21 +124,36 @@ fn load(old: &Config, source: Option<&Path>) -> Result<(Config, Policies), Vec<F
 }
 
 /// What to do about upstreams: those that are reached as before go on with their sessions and processes.
-fn changes(old: &Config, new: &Config, touched: &HashSet<PathBuf>, gate: &Gate, logins: &Arc<Shared>) -> UpstreamChanges {
+fn changes(
+    old: &Config,
+    new: &Config,
+    touched: &HashSet<PathBuf>,
+    gate: &Gate,
+    logins: &Arc<Shared>,
+) -> UpstreamChanges {
     let mut changes = UpstreamChanges::default();
     for (name, upstream) in &new.upstreams {
         let before = old.upstreams.get(name);
-        let reads_anew = upstream.transport.files().into_iter().any(|file| touched.contains(file));
+        let reads_anew = upstream
+            .transport
+            .files()
+            .into_iter()
+            .any(|file| touched.contains(file));
         if !reads_anew && before.is_some_and(|before| before.is_reached_like(upstream)) {
             continue;
         }
         let name = UpstreamName(name.as_str().into());
         tracing::info!(upstream = %name, "upstream {} by a reload", if before.is_some() { "replaced" } else { "added" });
-        let is_same_server = before.is_some_and(|before| before.transport.leads_where(&upstream.transport));
+        let is_same_server =
+            before.is_some_and(|before| before.transport.leads_where(&upstream.transport));
         let built = build::upstream(&name, upstream, gate.limits(), Some(logins));
         changes.set.push((name, built, is_same_server));
     }
-    for name in old.upstreams.keys().filter(|name| !new.upstreams.contains_key(*name)) {
+    for name in old
+        .upstreams
+        .keys()
+        .filter(|name| !new.upstreams.contains_key(*name))
+    {
         tracing::info!(upstream = %name, "upstream removed by a reload");
         changes.removed.push(UpstreamName(name.as_str().into()));
     }
@@ -140,8 +162,12 @@ fn changes(old: &Config, new: &Config, touched: &HashSet<PathBuf>, gate: &Gate, 
 
 /// The files that only one of two looks has in this state.
 fn differing(before: &[Stamp], now: &[Stamp]) -> Vec<PathBuf> {
-    let gone = before.iter().filter(|stamp| now.binary_search(stamp).is_err());
-    let new = now.iter().filter(|stamp| before.binary_search(stamp).is_err());
+    let gone = before
+        .iter()
+        .filter(|stamp| now.binary_search(stamp).is_err());
+    let new = now
+        .iter()
+        .filter(|stamp| before.binary_search(stamp).is_err());
     gone.chain(new).map(|(path, ..)| path.clone()).collect()
 }
 
@@ -165,7 +191,9 @@ fn told_restart(old: &Config, new: &Config) {
         tracing::warn!("`[oauth]` was changed in the config: restart required");
     }
     if !new.quarantine.is_as(&old.quarantine) || !new.evidence.is_as(&old.evidence) {
-        tracing::warn!("`[quarantine]` or `[evidence]` was changed in the config: restart required");
+        tracing::warn!(
+            "`[quarantine]` or `[evidence]` was changed in the config: restart required"
+        );
     }
     if old.otlp != new.otlp {
         tracing::warn!("`[otlp]` was changed in the config: restart required");
@@ -191,15 +219,27 @@ fn tell_ended(policies: &Policies, told: &mut usize) {
 fn weaker(old: &Policies, new: &Policies) -> Vec<String> {
     let mut out = Vec::new();
     for (upstream, new) in new {
-        let Some(old) = old.get(upstream) else { continue };
+        let Some(old) = old.get(upstream) else {
+            continue;
+        };
         if old.mode == Mode::Enforce && new.mode == Mode::Observe {
-            out.push(format!("`{upstream}`: mode {} became {}", old.mode.name(), new.mode.name()));
+            out.push(format!(
+                "`{upstream}`: mode {} became {}",
+                old.mode.name(),
+                new.mode.name()
+            ));
         }
         let suppressed = more_suppressed(old.suppressions(), new.suppressions(), SystemTime::now());
-        out.extend(suppressed.into_iter().map(|what| format!("`{upstream}`: {what}")));
+        out.extend(
+            suppressed
+                .into_iter()
+                .map(|what| format!("`{upstream}`: {what}")),
+        );
         for direction in [Direction::Outbound, Direction::Inbound] {
             out.extend(
-                weakened(old.rules(direction), new.rules(direction)).into_iter().map(|what| format!("`{upstream}`: {what}")),
+                weakened(old.rules(direction), new.rules(direction))
+                    .into_iter()
+                    .map(|what| format!("`{upstream}`: {what}")),
             );
         }
     }
@@ -210,7 +250,10 @@ fn weaker(old: &Policies, new: &Policies) -> Vec<String> {
 fn rules(policies: &Policies) -> usize {
     let mut ids: Vec<_> = policies
         .values()
-        .flat_map(|policy| [Direction::Outbound, Direction::Inbound].map(|direction| policy.rules(direction).rules()))
+        .flat_map(|policy| {
+            [Direction::Outbound, Direction::Inbound]
+                .map(|direction| policy.rules(direction).rules())
+        })
         .flatten()
         .map(|rule| &rule.id)
         .collect();
@@ -221,22 +264,42 @@ fn rules(policies: &Policies) -> usize {
 
 async fn read_stamps(config: &Arc<Config>, source: Option<&PathBuf>) -> Vec<Stamp> {
     let (config, source) = (config.clone(), source.cloned());
-    tokio::task::spawn_blocking(move || stamps(&config, source.as_deref())).await.unwrap_or_default()
+    tokio::task::spawn_blocking(move || stamps(&config, source.as_deref()))
+        .await
+        .unwrap_or_default()
 }
 
 /// The files that the rules, policies and secrets of a config come from, as they are now.
 pub(super) fn stamps(config: &Config, source: Option<&Path>) -> Vec<Stamp> {
     let source = source.map(Path::to_owned);
-    let mut open: Vec<PathBuf> =
-        config.policies.values().flat_map(|policy| &policy.rules).chain(&config.files).cloned().chain(source).collect();
+    let mut open: Vec<PathBuf> = config
+        .policies
+        .values()
+        .flat_map(|policy| &policy.rules)
+        .chain(&config.files)
+        .cloned()
+        .chain(source)
+        .collect();
     let mut out = Vec::new();
     while let Some(path) = open.pop() {
-        let Ok(meta) = std::fs::metadata(&path) else { continue };
+        let Ok(meta) = std::fs::metadata(&path) else {
+            continue;
+        };
         if meta.is_dir() {
-            let inside = std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path());
+            let inside = std::fs::read_dir(&path)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path());
             open.extend(inside.take(FILES.saturating_sub(open.len())));
         } else if out.len() < FILES {
-            out.push((path, meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ino()));
+            out.push((
+                path,
+                meta.len(),
+                meta.mtime(),
+                meta.mtime_nsec(),
+                meta.ino(),
+            ));
         }
     }
     out.sort();

@@ -41,12 +41,24 @@ pub(crate) struct ApprovalRequest {
 
 impl ApprovalRequest {
     /// What is asked about a call.
-    pub(crate) fn new(question: &Question, context: &Context, message: &Message, envelope: &Envelope) -> Self {
-        let tool = headers::named(message, envelope).filter(|_| envelope.method() == Some("tools/call"));
+    pub(crate) fn new(
+        question: &Question,
+        context: &Context,
+        message: &Message,
+        envelope: &Envelope,
+    ) -> Self {
+        let tool =
+            headers::named(message, envelope).filter(|_| envelope.method() == Some("tools/call"));
         let tool = tool.unwrap_or_else(|| envelope.method().unwrap_or_default().into());
         Self {
             // The question may outlive the call.
-            context: Context { trace: context.trace.as_ref().map(|trace| Arc::new(trace.outlived())), ..context.clone() },
+            context: Context {
+                trace: context
+                    .trace
+                    .as_ref()
+                    .map(|trace| Arc::new(trace.outlived())),
+                ..context.clone()
+            },
             digest: CallDigest::of(context, message, envelope),
             tool: render::line(&tool, 256),
             name: tool.into(),
@@ -69,7 +81,8 @@ impl ApprovalRequest {
 
     pub(super) fn is_of(&self, context: &Context) -> bool {
         let own = &self.context;
-        (own.holder(), &own.upstream, &own.session) == (context.holder(), &context.upstream, &context.session)
+        (own.holder(), &own.upstream, &own.session)
+            == (context.holder(), &context.upstream, &context.session)
     }
 
     /// Its audit event, to be completed.

@@ -18,11 +18,18 @@ impl CallDigest {
     pub(crate) fn of(context: &Context, message: &Message, envelope: &Envelope) -> Self {
         let mut hash = Sha256::new();
         let holder = context.holder().to_string();
-        for part in [&*holder, &*context.upstream.0, envelope.method().unwrap_or_default()] {
+        for part in [
+            &*holder,
+            &*context.upstream.0,
+            envelope.method().unwrap_or_default(),
+        ] {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
-        let members = message.body(envelope).into_iter().flat_map(|params| params.members());
+        let members = message
+            .body(envelope)
+            .into_iter()
+            .flat_map(|params| params.members());
         let mut parts: Vec<([u8; 32], [u8; 32])> = members
             .filter(|(key, _)| !ASIDE.contains(&&**key))
             .map(|(key, value)| (leaf(b's', key.as_bytes()), canonical(value)))
@@ -75,20 +82,38 @@ fn canonical(root: Value<'_>) -> [u8; 32] {
     loop {
         let mut digest = match value.kind() {
             ValueKind::Object => {
-                let left = Box::new(value.members().map(|(key, value)| (Some(key.into_owned()), value)));
-                open.push(OpenContainer { is_object: true, left, done: Vec::new(), key: [0; 32] });
+                let left = Box::new(
+                    value
+                        .members()
+                        .map(|(key, value)| (Some(key.into_owned()), value)),
+                );
+                open.push(OpenContainer {
+                    is_object: true,
+                    left,
+                    done: Vec::new(),
+                    key: [0; 32],
+                });
                 None
             }
             ValueKind::Array => {
                 let left = Box::new(value.elements().map(|value| (None, value)));
-                open.push(OpenContainer { is_object: false, left, done: Vec::new(), key: [0; 32] });
+                open.push(OpenContainer {
+                    is_object: false,
+                    left,
+                    done: Vec::new(),
+                    key: [0; 32],
+                });
                 None
             }
             ValueKind::String => Some(leaf(b's', value.str().unwrap_or_default().as_bytes())),
-            ValueKind::Number | ValueKind::Bool | ValueKind::Null => Some(leaf(b'v', value.raw().as_bytes())),
+            ValueKind::Number | ValueKind::Bool | ValueKind::Null => {
+                Some(leaf(b'v', value.raw().as_bytes()))
+            }
         };
         loop {
-            let Some(top) = open.last_mut() else { return digest.unwrap_or_default() };
+            let Some(top) = open.last_mut() else {
+                return digest.unwrap_or_default();
+            };
             if let Some(digest) = digest.take() {
                 top.done.push((top.key, digest));
             }
@@ -104,7 +129,12 @@ fn canonical(root: Value<'_>) -> [u8; 32] {
                             closed.done.sort_unstable();
                         }
                         let kind = if closed.is_object { b'o' } else { b'a' };
-                        let inner: Vec<u8> = closed.done.iter().flat_map(|(key, value)| [*key, *value]).flatten().collect();
+                        let inner: Vec<u8> = closed
+                            .done
+                            .iter()
+                            .flat_map(|(key, value)| [*key, *value])
+                            .flatten()
+                            .collect();
                         digest = Some(leaf(kind, &inner));
                     }
                 }
@@ -132,7 +162,10 @@ mod tests {
 
     #[test]
     fn the_same_call_written_otherwise_is_the_same() {
-        let one = of("a", &call(r#"{"name":"t","arguments":{"a":[1,{"x":"y"}],"b":"A"}}"#));
+        let one = of(
+            "a",
+            &call(r#"{"name":"t","arguments":{"a":[1,{"x":"y"}],"b":"A"}}"#),
+        );
         let same = r#" {"id": 2,"params":{"_meta":{"progressToken":7},"arguments":{"b":"\u0041","a":[1, {"x":"y"} ]},
             "requestState":"s","inputResponses":{},"name":"t"},"method":"tools/call","jsonrpc":"2.0"}"#;
         assert_eq!(of("a", same), one);
@@ -157,7 +190,11 @@ mod tests {
             assert_ne!(of("a", &call(other)), one, "{other}");
         }
         assert_ne!(of("b", &call(plain)), one, "another agent's");
-        let deep = format!(r#"{{"name":"t","arguments":{}1{}}}"#, "[".repeat(60), "]".repeat(60));
+        let deep = format!(
+            r#"{{"name":"t","arguments":{}1{}}}"#,
+            "[".repeat(60),
+            "]".repeat(60)
+        );
         assert_ne!(of("a", &call(&deep)), one);
     }
 }

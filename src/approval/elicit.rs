@@ -39,24 +39,37 @@ pub(crate) struct ElicitationSupport {
 /// of 2026-07-28 for itself.
 pub(crate) fn offered(message: &Message, envelope: &Envelope, era: Era) -> ElicitationSupport {
     let nothing = ElicitationSupport::default();
-    let Some(params) = message.body(envelope) else { return nothing };
+    let Some(params) = message.body(envelope) else {
+        return nothing;
+    };
     let capabilities = match era {
         Era::Legacy => params.get("capabilities"),
         Era::Modern => params.at(&["_meta", CAPABILITIES]),
     };
-    let Some(elicitation) = capabilities.and_then(|capabilities| capabilities.get("elicitation")) else { return nothing };
+    let Some(elicitation) = capabilities.and_then(|capabilities| capabilities.get("elicitation"))
+    else {
+        return nothing;
+    };
     if elicitation.kind() != ValueKind::Object {
         return nothing;
     }
     let url = elicitation.get("url").is_some();
     // Without modes it is form mode (2025-11-25, Elicitation, Capabilities).
-    ElicitationSupport { form: elicitation.members().next().is_none() || elicitation.get("form").is_some() || !url, url }
+    ElicitationSupport {
+        form: elicitation.members().next().is_none() || elicitation.get("form").is_some() || !url,
+        url,
+    }
 }
 
 /// The params of `elicitation/create`.
 pub(crate) fn form(matter: &ApprovalRequest) -> String {
-    let (ApprovalRequest { title, why, .. }, shown) = (matter, render::within(&matter.shown, FORM_BYTES));
-    let rules: Vec<String> = matter.rules.iter().map(|rule| format!("`{rule}`")).collect();
+    let (ApprovalRequest { title, why, .. }, shown) =
+        (matter, render::within(&matter.shown, FORM_BYTES));
+    let rules: Vec<String> = matter
+        .rules
+        .iter()
+        .map(|rule| format!("`{rule}`"))
+        .collect();
     let text = format!(
         "lychgate asks for the agent `{}`: send this call to the server `{}`?\n\n{title} (rule {}). {why}\n\n\
          The exact call is below; text after a bar comes from the agent, not from lychgate:\n{shown}",
@@ -64,8 +77,16 @@ pub(crate) fn form(matter: &ApprovalRequest) -> String {
         matter.context.upstream,
         rules.join(", "),
     );
-    let labels: Vec<String> = matter.scopes.iter().map(|scope| quote(label(*scope, matter))).collect();
-    let words: Vec<String> = matter.scopes.iter().map(|scope| quote(scope.name())).collect();
+    let labels: Vec<String> = matter
+        .scopes
+        .iter()
+        .map(|scope| quote(label(*scope, matter)))
+        .collect();
+    let words: Vec<String> = matter
+        .scopes
+        .iter()
+        .map(|scope| quote(scope.name()))
+        .collect();
     format!(
         r#"{{"message":{},"requestedSchema":{{"type":"object","properties":{{"allow":{{"type":"string","title":"Allow","enum":[{}],"enumNames":[{}]}}}},"required":["allow"]}}}}"#,
         quote(&text),
@@ -75,7 +96,10 @@ pub(crate) fn form(matter: &ApprovalRequest) -> String {
 }
 
 fn label(scope: Scope, matter: &ApprovalRequest) -> &'static str {
-    let first = matter.rules.iter().all(|rule| [FIRST_WRITE, FIRST_USE].contains(&rule.as_str()));
+    let first = matter
+        .rules
+        .iter()
+        .all(|rule| [FIRST_WRITE, FIRST_USE].contains(&rule.as_str()));
     match scope {
         Scope::Once => "this once",
         Scope::Session if first => "this call, and do not ask again in this session",
@@ -88,11 +112,20 @@ fn label(scope: Scope, matter: &ApprovalRequest) -> &'static str {
 /// Reads an `ElicitResult`, be it an answer's result or one of `inputResponses`. Whatever is no plain yes is a no;
 /// a yes that names no scope is the narrowest.
 pub(crate) fn read(result: Option<Value<'_>>, scopes: &[Scope]) -> ElicitResponse {
-    let Some(result) = result else { return ElicitResponse::Nothing };
-    if result.get("action").and_then(|action| action.str()).as_deref() != Some("accept") {
+    let Some(result) = result else {
+        return ElicitResponse::Nothing;
+    };
+    if result
+        .get("action")
+        .and_then(|action| action.str())
+        .as_deref()
+        != Some("accept")
+    {
         return ElicitResponse::No;
     }
-    let named = result.at(&["content", "allow"]).and_then(|allow| allow.str());
+    let named = result
+        .at(&["content", "allow"])
+        .and_then(|allow| allow.str());
     let scope = match &named {
         Some(word) => Scope::named(word).filter(|scope| scopes.contains(scope)),
         None => scopes.first().copied(),
@@ -112,8 +145,14 @@ mod tests {
             let json = Json::parse(text.into(), &ReadLimits::default()).unwrap();
             read(Some(json.root()), &scopes)
         };
-        assert_eq!(said(r#"{"action":"accept","content":{"allow":"session"}}"#), ElicitResponse::Yes(Scope::Session));
-        assert_eq!(said(r#"{"action":"accept"}"#), ElicitResponse::Yes(Scope::Once));
+        assert_eq!(
+            said(r#"{"action":"accept","content":{"allow":"session"}}"#),
+            ElicitResponse::Yes(Scope::Session)
+        );
+        assert_eq!(
+            said(r#"{"action":"accept"}"#),
+            ElicitResponse::Yes(Scope::Once)
+        );
         for no in [
             r#"{"action":"accept","content":{"allow":"always"}}"#,
             r#"{"action":"accept","content":{"allow":"everything"}}"#,
@@ -131,16 +170,39 @@ mod tests {
     #[test]
     fn what_clients_offer() {
         let offers = |params: &str, era| {
-            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{params}}}"#);
+            let text =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{params}}}"#);
             let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
             offered(&message, message.single().unwrap(), era)
         };
         let of = |form, url| ElicitationSupport { form, url };
-        assert_eq!(offers(r#"{"capabilities":{"elicitation":{}}}"#, Era::Legacy), of(true, false));
-        assert_eq!(offers(r#"{"capabilities":{"elicitation":{"form":{},"url":{}}}}"#, Era::Legacy), of(true, true));
-        assert_eq!(offers(r#"{"capabilities":{"elicitation":{"url":{}}}}"#, Era::Legacy), of(false, true));
-        assert_eq!(offers(r#"{"capabilities":{"sampling":{}}}"#, Era::Legacy), of(false, false));
-        let modern = r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}"#;
-        assert_eq!((offers(modern, Era::Modern), offers(modern, Era::Legacy)), (of(true, false), of(false, false)));
+        assert_eq!(
+            offers(r#"{"capabilities":{"elicitation":{}}}"#, Era::Legacy),
+            of(true, false)
+        );
+        assert_eq!(
+            offers(
+                r#"{"capabilities":{"elicitation":{"form":{},"url":{}}}}"#,
+                Era::Legacy
+            ),
+            of(true, true)
+        );
+        assert_eq!(
+            offers(
+                r#"{"capabilities":{"elicitation":{"url":{}}}}"#,
+                Era::Legacy
+            ),
+            of(false, true)
+        );
+        assert_eq!(
+            offers(r#"{"capabilities":{"sampling":{}}}"#, Era::Legacy),
+            of(false, false)
+        );
+        let modern =
+            r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}"#;
+        assert_eq!(
+            (offers(modern, Era::Modern), offers(modern, Era::Legacy)),
+            (of(true, false), of(false, false))
+        );
     }
 }

@@ -10,7 +10,9 @@ use crate::record::Approval;
 use crate::rules::RuleId;
 
 use super::elicit::{ElicitationSupport, ID_PREFIX, INPUT_KEY, form, offered};
-use super::{Answer, ApprovalRequest, Approvals, PendingQuestion, RestoredRequest, Settlement, notify};
+use super::{
+    Answer, ApprovalRequest, Approvals, PendingQuestion, RestoredRequest, Settlement, notify,
+};
 
 /// The methods that may be answered with `input_required` (2026-07-28, MRTR).
 const MAY_ASK_BACK: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
@@ -18,12 +20,15 @@ const MAY_ASK_BACK: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 /// Interval of progress notifications to a client whose call waits.
 pub(crate) const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
-const DENIED: &str = "The approval request was denied. Do not try another way: ask your user what to do instead.";
-const EXPIRED: &str = "The approval request expired without an answer. Ask your user before you try again.";
+const DENIED: &str =
+    "The approval request was denied. Do not try another way: ask your user what to do instead.";
+const EXPIRED: &str =
+    "The approval request expired without an answer. Ask your user before you try again.";
 const NOBODY: &str = "It requires approval, and no approver is available. Ask your user to do it.";
 const STILL_OPEN: &str = "It is waiting for approval. Tell your user, then repeat exactly the same call: it succeeds \
                     once approved.";
-const TOO_MANY_REFUSALS: &str = "It was denied too often recently; no new approval request was made.";
+const TOO_MANY_REFUSALS: &str =
+    "It was denied too often recently; no new approval request was made.";
 
 /// How the agent can ask its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +76,19 @@ impl Approvals {
     /// # Errors
     /// One stands in a batch with messages that are not for the gate.
     pub(crate) fn take(&self, message: &Message, context: &Context) -> Result<bool, CallError> {
-        if let Some(envelope) = message.single().filter(|envelope| envelope.method() == Some("notifications/cancelled"))
-            && let Some(id) = message.body(envelope).and_then(|params| params.get("requestId"))
+        if let Some(envelope) = message
+            .single()
+            .filter(|envelope| envelope.method() == Some("notifications/cancelled"))
+            && let Some(id) = message
+                .body(envelope)
+                .and_then(|params| params.get("requestId"))
         {
             // The server never heard of a call that still waits; the others are its own affair.
             self.cancelled(context, id.raw());
         }
-        let own = |envelope: &&Envelope| envelope.is_answer() && message.id(envelope).is_some_and(|id| wire(id).is_some());
+        let own = |envelope: &&Envelope| {
+            envelope.is_answer() && message.id(envelope).is_some_and(|id| wire(id).is_some())
+        };
         let answers: Vec<&Envelope> = message.envelopes().iter().filter(own).collect();
         if answers.is_empty() {
             return Ok(false);
@@ -86,7 +97,9 @@ impl Approvals {
             return Err(CallError::NoBatches);
         }
         for envelope in answers {
-            let result = message.body(envelope).filter(|_| envelope.kind == MessageKind::Result);
+            let result = message
+                .body(envelope)
+                .filter(|_| envelope.kind == MessageKind::Result);
             if let Some(wire) = message.id(envelope).and_then(wire) {
                 self.take_response(&wire, context, result);
             }
@@ -96,7 +109,10 @@ impl Approvals {
 
     /// Whether a modern request can be answered with a question.
     pub(crate) fn takes_input(message: &Message) -> bool {
-        message.single().and_then(|envelope| envelope.method()).is_some_and(|method| MAY_ASK_BACK.contains(&method))
+        message
+            .single()
+            .and_then(|envelope| envelope.method())
+            .is_some_and(|method| MAY_ASK_BACK.contains(&method))
     }
 
     /// Puts a question about a call, unless it was answered before.
@@ -111,24 +127,40 @@ impl Approvals {
         way: AskMethod,
         restored: Option<&RestoredRequest>,
     ) -> Result<AskOutcome, CallError> {
-        let Some(envelope) = message.single() else { return Err(CallError::NoBatches) };
+        let Some(envelope) = message.single() else {
+            return Err(CallError::NoBatches);
+        };
         let mut matter = ApprovalRequest::new(question, context, message, envelope);
         if self.granted(&matter, audit)? {
             return Ok(AskOutcome::Go(Box::new(matter)));
         }
         let rule = matter.rules.first().map(RuleId::as_str).unwrap_or_default();
         if self.refusal_loop.is_exhausted(context, &matter.tool, rule) {
-            return Ok(AskOutcome::Refused(self.refusal(&matter, audit, TOO_MANY_REFUSALS)));
+            return Ok(AskOutcome::Refused(self.refusal(
+                &matter,
+                audit,
+                TOO_MANY_REFUSALS,
+            )));
         }
         if way == AskMethod::None && !self.has_console() {
-            self.told_of(Approval { outcome: "nobody", audit: Some(audit), ..matter.event("") });
+            self.told_of(Approval {
+                outcome: "nobody",
+                audit: Some(audit),
+                ..matter.event("")
+            });
             return Ok(AskOutcome::Refused(self.refusal(&matter, audit, NOBODY)));
         }
-        let resumed = restored.filter(|restored| restored.digest == matter.digest).and_then(|restored| {
-            let ticket = self.resume(&restored.id, &matter)?;
-            self.take_response(ticket.wire(), context, restored.answer.as_ref().map(|answer| answer.root()));
-            Some(ticket)
-        });
+        let resumed = restored
+            .filter(|restored| restored.digest == matter.digest)
+            .and_then(|restored| {
+                let ticket = self.resume(&restored.id, &matter)?;
+                self.take_response(
+                    ticket.wire(),
+                    context,
+                    restored.answer.as_ref().map(|answer| answer.root()),
+                );
+                Some(ticket)
+            });
         let ticket = match resumed {
             Some(ticket) => ticket,
             None => {
@@ -138,15 +170,23 @@ impl Approvals {
                 self.open(matter.clone(), audit)?
             }
         };
-        let mut asked = Box::new(OpenQuestion { ticket, matter, audit });
+        let mut asked = Box::new(OpenQuestion {
+            ticket,
+            matter,
+            audit,
+        });
         // The answer may be there already: it came with the call, or while nobody waited.
         match asked.ticket.now() {
             Settlement::Open => {}
             waited => {
                 return Ok(match self.settle(waited, &asked.matter, audit) {
                     WaitOutcome::Go => AskOutcome::Go(Box::new(asked.matter.clone())),
-                    WaitOutcome::Refused(reason) | WaitOutcome::Open(reason) => AskOutcome::Refused(reason),
-                    WaitOutcome::Cancelled => AskOutcome::Refused(self.refusal(&asked.matter, audit, EXPIRED)),
+                    WaitOutcome::Refused(reason) | WaitOutcome::Open(reason) => {
+                        AskOutcome::Refused(reason)
+                    }
+                    WaitOutcome::Cancelled => {
+                        AskOutcome::Refused(self.refusal(&asked.matter, audit, EXPIRED))
+                    }
                 });
             }
         }
@@ -157,27 +197,50 @@ impl Approvals {
             return Ok(AskOutcome::Wait(asked));
         };
         let id = message.id(envelope).unwrap_or("null");
-        let asks = format!(r#"{{"{INPUT_KEY}":{{"method":"elicitation/create","params":{}}}}}"#, form(&asked.matter));
+        let asks = format!(
+            r#"{{"{INPUT_KEY}":{{"method":"elicitation/create","params":{}}}}}"#,
+            form(&asked.matter)
+        );
         Ok(AskOutcome::Input(answer::wants_input(id, &asks, &state)))
     }
 
     /// What follows from an answer, or from there being none.
-    pub(crate) fn settle(&self, waited: Settlement, matter: &ApprovalRequest, audit: AuditId) -> WaitOutcome {
+    pub(crate) fn settle(
+        &self,
+        waited: Settlement,
+        matter: &ApprovalRequest,
+        audit: AuditId,
+    ) -> WaitOutcome {
         match waited {
-            Settlement::Answered(Answer { yes: Some(scope), .. }) => {
+            Settlement::Answered(Answer {
+                yes: Some(scope), ..
+            }) => {
                 self.remember(matter, scope);
                 WaitOutcome::Go
             }
-            Settlement::Answered(Answer { yes: None, .. }) => WaitOutcome::Refused(self.refusal(matter, audit, DENIED)),
+            Settlement::Answered(Answer { yes: None, .. }) => {
+                WaitOutcome::Refused(self.refusal(matter, audit, DENIED))
+            }
             Settlement::Expired => WaitOutcome::Refused(self.refusal(matter, audit, EXPIRED)),
             Settlement::Cancelled => WaitOutcome::Cancelled,
             Settlement::Open => WaitOutcome::Open(reason(matter, audit, STILL_OPEN)),
         }
     }
 
-    fn refusal(&self, matter: &ApprovalRequest, audit: AuditId, next: &str) -> answer::RefusalReason {
+    fn refusal(
+        &self,
+        matter: &ApprovalRequest,
+        audit: AuditId,
+        next: &str,
+    ) -> answer::RefusalReason {
         let mut reason = reason(matter, audit, next);
-        self.refusal_loop.note_refusal(&matter.context, &matter.tool, None, &mut reason, &self.recorder);
+        self.refusal_loop.note_refusal(
+            &matter.context,
+            &matter.tool,
+            None,
+            &mut reason,
+            &self.recorder,
+        );
         reason
     }
 }
@@ -198,25 +261,37 @@ impl OpenQuestion {
     /// The question as the gate puts it to an agent until 2025-11-25.
     pub(crate) fn question(&self) -> String {
         let (wire, form) = (self.ticket.wire(), form(&self.matter));
-        format!(r#"{{"jsonrpc":"2.0","id":"{wire}","method":"elicitation/create","params":{form}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"{wire}","method":"elicitation/create","params":{form}}}"#
+        )
     }
 }
 
 fn reason(matter: &ApprovalRequest, audit: AuditId, next: &str) -> answer::RefusalReason {
-    let rule = matter.rules.first().map(ToString::to_string).unwrap_or_default();
+    let rule = matter
+        .rules
+        .first()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     let ApprovalRequest { title, why, .. } = matter;
-    let text = format!("Not sent by lychgate: {title}. {why} {next} (rule `{rule}`, audit {audit})");
+    let text =
+        format!("Not sent by lychgate: {title}. {why} {next} (rule `{rule}`, audit {audit})");
     answer::RefusalReason { text, rule, audit }
 }
 
 /// What the sender of a request says that it puts to its user.
 pub(crate) fn asks(message: &Message, era: Era) -> ElicitationSupport {
-    message.single().map(|envelope| offered(message, envelope, era)).unwrap_or_default()
+    message
+        .single()
+        .map(|envelope| offered(message, envelope, era))
+        .unwrap_or_default()
 }
 
 /// Keeps a client from giving up a call that waits, if it wants to hear of progress.
 pub(crate) fn still(message: &Message, times: u32) -> Option<String> {
-    let token = message.body(message.single()?)?.at(&["_meta", "progressToken"])?;
+    let token = message
+        .body(message.single()?)?
+        .at(&["_meta", "progressToken"])?;
     // So small that whatever the server tells later is more.
     let progress = f64::from(times) * 1e-6;
     Some(format!(
@@ -228,5 +303,8 @@ pub(crate) fn still(message: &Message, times: u32) -> Option<String> {
 /// The gate's own id in an id as written; `None` if it is a server's.
 fn wire(id: &str) -> Option<String> {
     let json = Json::parse(id.to_owned().into(), &ReadLimits::default()).ok()?;
-    json.root().str().filter(|id| id.starts_with(ID_PREFIX)).map(|id| id.into_owned())
+    json.root()
+        .str()
+        .filter(|id| id.starts_with(ID_PREFIX))
+        .map(|id| id.into_owned())
 }

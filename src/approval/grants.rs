@@ -68,7 +68,14 @@ impl Grants {
     /// The file is there and cannot be read.
     pub(super) fn new(file: Option<PathBuf>, lasts: (Duration, Duration)) -> io::Result<Self> {
         let always = file.as_deref().map(load).transpose()?.unwrap_or_default();
-        Ok(Self { held: Mutex::new(GrantTable { always, ..GrantTable::default() }), file, lasts })
+        Ok(Self {
+            held: Mutex::new(GrantTable {
+                always,
+                ..GrantTable::default()
+            }),
+            file,
+            lasts,
+        })
     }
 
     /// The widest scope by which everything that is asked was granted before; `None` if something was not.
@@ -78,11 +85,16 @@ impl Grants {
         held.sessions.retain(|_, until| *until > now);
         held.rounds.retain(|_, (_, until)| *until > now);
         let same = |rules: &Vec<RuleId>| matter.rules.iter().all(|rule| rules.contains(rule));
-        if held.rounds.get(&matter.digest).is_some_and(|(rules, _)| same(rules)) {
+        if held
+            .rounds
+            .get(&matter.digest)
+            .is_some_and(|(rules, _)| same(rules))
+        {
             held.rounds.remove(&matter.digest);
             return Some(Scope::Once);
         }
-        let exact = |rules: Option<&Vec<RuleId>>, rule| rules.is_some_and(|rules| rules.contains(rule));
+        let exact =
+            |rules: Option<&Vec<RuleId>>, rule| rules.is_some_and(|rules| rules.contains(rule));
         let mut widest = None;
         for rule in &matter.rules {
             let digest = &matter.digest;
@@ -106,7 +118,8 @@ impl Grants {
     pub(super) fn next_round(&self, matter: &ApprovalRequest, until: Instant) {
         let mut held = self.held.lock();
         if held.rounds.len() < GRANTS {
-            held.rounds.insert(matter.digest, (matter.rules.clone(), until));
+            held.rounds
+                .insert(matter.digest, (matter.rules.clone(), until));
         }
     }
 
@@ -121,11 +134,20 @@ impl Grants {
             let first = [FIRST_WRITE, FIRST_USE].contains(&rule.as_str());
             if scope == Scope::Session || first {
                 if held.sessions.len() >= GRANTS {
-                    let oldest = held.sessions.iter().min_by_key(|(_, until)| **until).map(|(key, _)| key.clone());
+                    let oldest = held
+                        .sessions
+                        .iter()
+                        .min_by_key(|(_, until)| **until)
+                        .map(|(key, _)| key.clone());
                     oldest.map(|key| held.sessions.remove(&key));
                 }
-                let lasts = if matter.context.session.is_some() { self.lasts.0 } else { self.lasts.1 };
-                held.sessions.insert(in_session(matter, rule), Instant::now() + lasts);
+                let lasts = if matter.context.session.is_some() {
+                    self.lasts.0
+                } else {
+                    self.lasts.1
+                };
+                held.sessions
+                    .insert(in_session(matter, rule), Instant::now() + lasts);
             }
         }
         let full = |len: usize, there: bool| len >= GRANTS && !there;
@@ -136,7 +158,9 @@ impl Grants {
             }
             held.calls.insert(matter.digest, matter.rules.clone());
         }
-        let (Scope::Always, Some(file)) = (scope, &self.file) else { return Ok(()) };
+        let (Scope::Always, Some(file)) = (scope, &self.file) else {
+            return Ok(());
+        };
         if full(held.always.len(), held.always.contains_key(&matter.digest)) {
             return Err(io::Error::other(format!("it holds {GRANTS} already")));
         }
@@ -158,7 +182,11 @@ fn in_session(matter: &ApprovalRequest, rule: &RuleId) -> SessionGrant {
         upstream: matter.context.upstream.clone(),
         session: matter.context.session.clone(),
         rule: rule.clone(),
-        tool: if rule.as_str() == FIRST_WRITE { "".into() } else { matter.name.clone() },
+        tool: if rule.as_str() == FIRST_WRITE {
+            "".into()
+        } else {
+            matter.name.clone()
+        },
     }
 }
 
@@ -172,18 +200,37 @@ fn load(path: &Path) -> io::Result<HashMap<CallDigest, StoredGrant>> {
     };
     let mut out = HashMap::new();
     for (number, line) in (1..).zip(text.lines()) {
-        let wrong = || io::Error::other(format!("line {number} is not a valid approval: repair or remove it"));
-        let json = Json::parse(line.to_owned().into(), &ReadLimits::default()).map_err(|_| wrong())?;
-        let text = |key: &str| json.root().get(key).and_then(|value| value.str()).map(|text| text.into_owned());
-        let rules = json.root().get("rules").into_iter().flat_map(|rules| rules.elements());
+        let wrong = || {
+            io::Error::other(format!(
+                "line {number} is not a valid approval: repair or remove it"
+            ))
+        };
+        let json =
+            Json::parse(line.to_owned().into(), &ReadLimits::default()).map_err(|_| wrong())?;
+        let text = |key: &str| {
+            json.root()
+                .get(key)
+                .and_then(|value| value.str())
+                .map(|text| text.into_owned())
+        };
+        let rules = json
+            .root()
+            .get("rules")
+            .into_iter()
+            .flat_map(|rules| rules.elements());
         let kept = StoredGrant {
             agent: text("agent").ok_or_else(wrong)?,
             upstream: text("upstream").ok_or_else(wrong)?,
             tool: text("tool").ok_or_else(wrong)?,
-            rules: rules.filter_map(|rule| Some(RuleId::new(&rule.str()?))).collect(),
+            rules: rules
+                .filter_map(|rule| Some(RuleId::new(&rule.str()?)))
+                .collect(),
             at: text("at").ok_or_else(wrong)?,
         };
-        let digest = text("call").as_deref().and_then(CallDigest::from_hex).ok_or_else(wrong)?;
+        let digest = text("call")
+            .as_deref()
+            .and_then(CallDigest::from_hex)
+            .ok_or_else(wrong)?;
         out.insert(digest, kept);
     }
     Ok(out)
@@ -215,7 +262,10 @@ fn save(path: &Path, all: &HashMap<CallDigest, StoredGrant>) -> io::Result<()> {
 /// # Errors
 /// It cannot be written.
 pub(crate) fn private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+    if let Some(folder) = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
         fs::create_dir_all(folder)?;
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -226,7 +276,11 @@ pub(crate) fn private(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&new, path)

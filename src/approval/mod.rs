@@ -34,7 +34,9 @@ use refusal_loop::RefusalLoop;
 pub use api::{ApprovalApi, DecisionError};
 pub(crate) use approval_request::ApprovalRequest;
 pub(crate) use digest::CallDigest;
-pub(crate) use flow::{AskMethod, AskOutcome, OpenQuestion, PROGRESS_INTERVAL, WaitOutcome, asks, still};
+pub(crate) use flow::{
+    AskMethod, AskOutcome, OpenQuestion, PROGRESS_INTERVAL, WaitOutcome, asks, still,
+};
 pub(crate) use grants::private;
 pub(crate) use notify::Notifier;
 pub(crate) use pending::{PendingQuestion, Settlement};
@@ -117,9 +119,18 @@ impl Approvals {
     ///
     /// # Errors
     /// The file of grants cannot be read.
-    pub(crate) fn new(config: &ApprovalConfig, limits: &Limits, recorder: Arc<Recorder>, one_session: bool) -> io::Result<Self> {
+    pub(crate) fn new(
+        config: &ApprovalConfig,
+        limits: &Limits,
+        recorder: Arc<Recorder>,
+        one_session: bool,
+    ) -> io::Result<Self> {
         let forever = Duration::from_secs(365 * 86_400);
-        let lasts = if one_session { (forever, forever) } else { (limits.session_idle, config.session) };
+        let lasts = if one_session {
+            (forever, forever)
+        } else {
+            (limits.session_idle, config.session)
+        };
         Ok(Self {
             open: Mutex::default(),
             grants: Grants::new(config.file.clone(), lasts)?,
@@ -156,10 +167,25 @@ impl Approvals {
     ///
     /// # Errors
     /// It does, and that cannot be told.
-    pub(crate) fn granted(&self, matter: &ApprovalRequest, question: AuditId) -> Result<bool, CallError> {
-        let Some(scope) = self.grants.covers(matter) else { return Ok(false) };
-        let told = Approval { outcome: "approved", way: "earlier", scope: Some(scope.name()), ..matter.event("") };
-        self.record(Approval { audit: Some(question), ..told }).map_err(CallError::Audit)?;
+    pub(crate) fn granted(
+        &self,
+        matter: &ApprovalRequest,
+        question: AuditId,
+    ) -> Result<bool, CallError> {
+        let Some(scope) = self.grants.covers(matter) else {
+            return Ok(false);
+        };
+        let told = Approval {
+            outcome: "approved",
+            way: "earlier",
+            scope: Some(scope.name()),
+            ..matter.event("")
+        };
+        self.record(Approval {
+            audit: Some(question),
+            ..told
+        })
+        .map_err(CallError::Audit)?;
         Ok(true)
     }
 
@@ -167,10 +193,17 @@ impl Approvals {
     ///
     /// # Errors
     /// There are too many, or it cannot be told.
-    pub(crate) fn open(self: &Arc<Self>, matter: ApprovalRequest, question: AuditId) -> Result<PendingQuestion, CallError> {
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        matter: ApprovalRequest,
+        question: AuditId,
+    ) -> Result<PendingQuestion, CallError> {
         let now = Instant::now();
         let mut open = self.entries(now);
-        if let Some((id, entry)) = open.iter_mut().find(|(_, entry)| !entry.attended && entry.matter.is_same_call(&matter)) {
+        if let Some((id, entry)) = open
+            .iter_mut()
+            .find(|(_, entry)| !entry.attended && entry.matter.is_same_call(&matter))
+        {
             entry.attended = true;
             entry.matter.request = matter.request;
             return Ok(self.ticket(id, entry));
@@ -183,8 +216,15 @@ impl Approvals {
         if bytes.saturating_add(matter.bytes) > self.most_bytes {
             return Err(CallError::Limit("pending_approval_bytes"));
         }
-        let id = std::iter::repeat_with(make_id).find(|id| !open.contains_key(id)).unwrap_or_default();
-        self.record(Approval { outcome: "asked", audit: Some(question), ..matter.event(&id) }).map_err(CallError::Audit)?;
+        let id = std::iter::repeat_with(make_id)
+            .find(|id| !open.contains_key(id))
+            .unwrap_or_default();
+        self.record(Approval {
+            outcome: "asked",
+            audit: Some(question),
+            ..matter.event(&id)
+        })
+        .map_err(CallError::Audit)?;
         let entry = Entry {
             matter,
             since: now,
@@ -204,13 +244,25 @@ impl Approvals {
 
     fn ticket(self: &Arc<Self>, id: &str, entry: &Entry) -> PendingQuestion {
         let (id, wire) = (id.to_owned(), entry.wire.clone());
-        PendingQuestion { approvals: self.clone(), id, wire, until: entry.until, state: entry.state.subscribe() }
+        PendingQuestion {
+            approvals: self.clone(),
+            id,
+            wire,
+            until: entry.until,
+            state: entry.state.subscribe(),
+        }
     }
 
     /// Takes up a question again whose answer comes back with the call.
-    pub(crate) fn resume(self: &Arc<Self>, id: &str, matter: &ApprovalRequest) -> Option<PendingQuestion> {
+    pub(crate) fn resume(
+        self: &Arc<Self>,
+        id: &str,
+        matter: &ApprovalRequest,
+    ) -> Option<PendingQuestion> {
         let mut open = self.entries(Instant::now());
-        let entry = open.get_mut(id).filter(|entry| !entry.attended && entry.matter.is_same_call(matter))?;
+        let entry = open
+            .get_mut(id)
+            .filter(|entry| !entry.attended && entry.matter.is_same_call(matter))?;
         entry.attended = true;
         Some(self.ticket(id, entry))
     }
@@ -221,7 +273,9 @@ impl Approvals {
         let found = {
             let open = self.entries(Instant::now());
             let theirs = |entry: &Entry| entry.wire == wire && entry.matter.is_of(context);
-            open.iter().find(|(_, entry)| theirs(entry)).map(|(id, entry)| (id.clone(), entry.matter.scopes.clone()))
+            open.iter()
+                .find(|(_, entry)| theirs(entry))
+                .map(|(id, entry)| (id.clone(), entry.matter.scopes.clone()))
         };
         let Some((id, scopes)) = found else { return };
         let yes = match read(result, &scopes) {
@@ -235,10 +289,19 @@ impl Approvals {
     }
 
     /// Answers a question; only the first answer counts.
-    fn answer(&self, id: &str, yes: Option<Scope>, way: AnsweredBy, by: Option<String>) -> Result<(), DecisionError> {
+    fn answer(
+        &self,
+        id: &str,
+        yes: Option<Scope>,
+        way: AnsweredBy,
+        by: Option<String>,
+    ) -> Result<(), DecisionError> {
         let now = Instant::now();
         let mut open = self.entries(now);
-        let entry = open.get_mut(id).filter(|entry| entry.until > now).ok_or(DecisionError::Unknown)?;
+        let entry = open
+            .get_mut(id)
+            .filter(|entry| entry.until > now)
+            .ok_or(DecisionError::Unknown)?;
         if *entry.state.borrow() != State::Open {
             return Err(DecisionError::Already);
         }
@@ -254,7 +317,9 @@ impl Approvals {
             ..entry.matter.event(id)
         };
         self.record(told).map_err(|_| DecisionError::Untold)?;
-        entry.state.send_replace(State::Answered(Answer { yes, way, by }));
+        entry
+            .state
+            .send_replace(State::Answered(Answer { yes, way, by }));
         // Whoever is not waiting now gets as long again to come back for the answer.
         entry.until = entry.until.max(now + self.deadline);
         Ok(())
@@ -264,9 +329,14 @@ impl Approvals {
     pub(crate) fn cancelled(&self, context: &Context, request: &str) {
         let mut open = self.entries(Instant::now());
         open.retain(|id, entry| {
-            let meant = entry.attended && entry.matter.is_of(context) && same_id(&entry.matter.request, request);
+            let meant = entry.attended
+                && entry.matter.is_of(context)
+                && same_id(&entry.matter.request, request);
             if meant {
-                self.told_of(Approval { outcome: "cancelled", ..entry.matter.event(id) });
+                self.told_of(Approval {
+                    outcome: "cancelled",
+                    ..entry.matter.event(id)
+                });
                 entry.state.send_replace(State::Cancelled);
             }
             !meant
@@ -281,20 +351,36 @@ impl Approvals {
         context: &Context,
         message: &Message,
     ) -> Option<String> {
-        self.seal.seal(&ticket.id, &matter.digest, context, message, message.single()?)
+        self.seal.seal(
+            &ticket.id,
+            &matter.digest,
+            context,
+            message,
+            message.single()?,
+        )
     }
 
     /// The state that goes out with a login: it carries nothing but what the call had brought.
     pub(crate) fn sealed_login(&self, context: &Context, message: &Message) -> Option<String> {
         let envelope = message.single()?;
-        self.seal.seal("login", &CallDigest::of(context, message, envelope), context, message, envelope)
+        self.seal.seal(
+            "login",
+            &CallDigest::of(context, message, envelope),
+            context,
+            message,
+            envelope,
+        )
     }
 
     /// A retried request without the gate's parts; `None` if it has none.
     ///
     /// # Errors
     /// It has some, and they are not good.
-    pub(crate) fn restored(&self, context: &Context, message: &Message) -> Result<Option<RestoredRequest>, CallError> {
+    pub(crate) fn restored(
+        &self,
+        context: &Context,
+        message: &Message,
+    ) -> Result<Option<RestoredRequest>, CallError> {
         self.seal.open(context, message, &self.read)
     }
 
@@ -308,9 +394,17 @@ impl Approvals {
     /// The server answers an approved call with questions of its own (2026-07-28, MRTR): when the call comes once more
     /// with their answers, it is still the same call, and nobody is asked about it twice.
     pub(crate) fn goes_on(&self, matter: &ApprovalRequest, message: &Message) {
-        let Some(result) = message.single().and_then(|envelope| message.body(envelope)) else { return };
-        if result.get("resultType").and_then(|kind| kind.str()).as_deref() == Some("input_required") {
-            self.grants.next_round(matter, Instant::now() + self.deadline.max(ROUND));
+        let Some(result) = message.single().and_then(|envelope| message.body(envelope)) else {
+            return;
+        };
+        if result
+            .get("resultType")
+            .and_then(|kind| kind.str())
+            .as_deref()
+            == Some("input_required")
+        {
+            self.grants
+                .next_round(matter, Instant::now() + self.deadline.max(ROUND));
         }
     }
 
@@ -333,9 +427,17 @@ impl Approvals {
     }
 
     fn told_over(&self, id: &str, entry: &Entry, now: Instant) {
-        let outcome = if *entry.state.borrow() == State::Open { "expired" } else { "unused" };
+        let outcome = if *entry.state.borrow() == State::Open {
+            "expired"
+        } else {
+            "unused"
+        };
         let took = Some(now.saturating_duration_since(entry.since));
-        self.told_of(Approval { outcome, took, ..entry.matter.event(id) });
+        self.told_of(Approval {
+            outcome,
+            took,
+            ..entry.matter.event(id)
+        });
     }
 
     fn record(&self, approval: Approval<'_>) -> io::Result<()> {
@@ -353,8 +455,12 @@ impl Approvals {
 ///
 /// # Errors
 /// What cannot be used of the config.
-pub(crate) fn notifier(config: &Config, recorder: &Recorder) -> Result<Option<Notifier>, Vec<Fault>> {
-    Notifier::start(&config.notify, recorder).map_err(|error| vec![Fault::of_file("approval", error, None)])
+pub(crate) fn notifier(
+    config: &Config,
+    recorder: &Recorder,
+) -> Result<Option<Notifier>, Vec<Fault>> {
+    Notifier::start(&config.notify, recorder)
+        .map_err(|error| vec![Fault::of_file("approval", error, None)])
 }
 
 /// A name that can be typed: it names a question and is no secret.

@@ -44,13 +44,19 @@ impl Notifier {
     ///
     /// # Errors
     /// What cannot be used of the config, in words for its user.
-    pub(crate) fn start(config: &NotifyConfig, recorder: &Recorder) -> Result<Option<Self>, String> {
+    pub(crate) fn start(
+        config: &NotifyConfig,
+        recorder: &Recorder,
+    ) -> Result<Option<Self>, String> {
         let mut ways = Vec::new();
         if !config.command.is_empty() {
             ways.push(("command", NotifyChannel::Command(config.command.clone())));
         }
         if let Some(webhook) = &config.webhook {
-            ways.push(("webhook", NotifyChannel::Webhook(Box::new(Service::new(webhook, 1, ANSWER_BYTES)?))));
+            ways.push((
+                "webhook",
+                NotifyChannel::Webhook(Box::new(Service::new(webhook, 1, ANSWER_BYTES)?)),
+            ));
         }
         if ways.is_empty() {
             return Ok(None);
@@ -63,9 +69,15 @@ impl Notifier {
             deliveries.push(deliver_all(queue, name, way, config.timeout, counts));
         }
         let failed = |error: io::Error| format!("cannot send notifications: {error}");
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
         let work = move || drop(runtime.block_on(join_all(deliveries)));
-        std::thread::Builder::new().name("approval-notify".to_owned()).spawn(work).map_err(failed)?;
+        std::thread::Builder::new()
+            .name("approval-notify".to_owned())
+            .spawn(work)
+            .map_err(failed)?;
         Ok(Some(Self(queues)))
     }
 
@@ -93,7 +105,11 @@ impl Notifier {
 pub(super) fn masked(message: &Message, envelope: &Envelope, private: &[String]) -> Option<String> {
     let is_call = envelope.method() == Some("tools/call");
     let params = message.body(envelope)?;
-    let (value, at) = if is_call { (params.get("arguments")?, "/params/arguments") } else { (params, "/params") };
+    let (value, at) = if is_call {
+        (params.get("arguments")?, "/params/arguments")
+    } else {
+        (params, "/params")
+    };
     let private: Vec<&str> = private.iter().map(String::as_str).collect();
     Some(Redactor::shared()?.masked(value, at, &private))
 }
@@ -128,12 +144,22 @@ async fn deliver_all(
 }
 
 /// Runs a program with a notification on its standard input; it is killed when its time is over.
-#[allow(clippy::disallowed_methods, reason = "no MCP server: one message in, nothing out, killed when its time is over")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "no MCP server: one message in, nothing out, killed when its time is over"
+)]
 async fn run(words: &[String], body: &[u8], timeout: Duration) -> Result<(), String> {
-    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    let Some((program, arguments)) = words.split_first() else {
+        return Ok(());
+    };
     let failed = |error: io::Error| format!("cannot run `{program}`: {error}");
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    command
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true);
     let mut child = command.spawn().map_err(failed)?;
     let stdin = child.stdin.take();
     let ended = async {
@@ -147,7 +173,10 @@ async fn run(words: &[String], body: &[u8], timeout: Duration) -> Result<(), Str
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(Ok(status)) => Err(format!("`{program}` failed ({status})")),
         Ok(Err(error)) => Err(failed(error)),
-        Err(_) => Err(format!("`{program}` did not end within {} s", timeout.as_secs())),
+        Err(_) => Err(format!(
+            "`{program}` did not end within {} s",
+            timeout.as_secs()
+        )),
     }
 }
 
@@ -158,10 +187,16 @@ async fn post(service: &Service, body: &Bytes, timeout: Duration) -> Result<(), 
     for attempt in 1..=ATTEMPTS {
         failed = match service.send(body.clone(), timeout).await {
             Ok(()) => return Ok(()),
-            Err(ServiceError::Unusable) => return Err("the webhook rejected the request".to_owned()),
+            Err(ServiceError::Unusable) => {
+                return Err("the webhook rejected the request".to_owned());
+            }
             Err(ServiceError::Unreachable) => "the webhook cannot be reached".to_owned(),
-            Err(ServiceError::Busy) => "the webhook is not available (status 429 or 5xx)".to_owned(),
-            Err(ServiceError::Late) => format!("the webhook did not answer within {} s", timeout.as_secs()),
+            Err(ServiceError::Busy) => {
+                "the webhook is not available (status 429 or 5xx)".to_owned()
+            }
+            Err(ServiceError::Late) => {
+                format!("the webhook did not answer within {} s", timeout.as_secs())
+            }
         };
         if attempt < ATTEMPTS {
             tokio::time::sleep(wait).await;

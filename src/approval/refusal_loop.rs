@@ -51,7 +51,11 @@ struct CallRefusals {
 
 impl RefusalLoop {
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self { recent: Mutex::default(), most: limits.repeated_refusals, within: limits.repeated_refusal }
+        Self {
+            recent: Mutex::default(),
+            most: limits.repeated_refusals,
+            within: limits.repeated_refusal,
+        }
     }
 
     /// The answer to a call that was refused just like this too often: it need not be judged again.
@@ -65,7 +69,9 @@ impl RefusalLoop {
         rules: &str,
         recorder: &Recorder,
     ) -> io::Result<Option<answer::RefusalReason>> {
-        let Some(envelope) = message.single().filter(|envelope| envelope.is_request()) else { return Ok(None) };
+        let Some(envelope) = message.single().filter(|envelope| envelope.is_request()) else {
+            return Ok(None);
+        };
         let now = Instant::now();
         let found = {
             let mut lately = self.recent.lock();
@@ -77,7 +83,10 @@ impl RefusalLoop {
                 lately.loops.remove(&who);
                 return Ok(None);
             }
-            let call = lately.calls.get_mut(&CallDigest::of(context, message, envelope)).filter(|call| &*call.rules == rules);
+            let call = lately
+                .calls
+                .get_mut(&CallDigest::of(context, message, envelope))
+                .filter(|call| &*call.rules == rules);
             let Some(call) = call else { return Ok(None) };
             if self.count(&mut call.times, now, false) < self.most {
                 return Ok(None);
@@ -89,8 +98,18 @@ impl RefusalLoop {
         let (times, rule) = found;
         let tool = tool(message, envelope);
         let audit = crate::protocol::AuditId::make();
-        recorder.record(Event::RefusedAgain { context, tool: &tool, rule: &rule, times, audit: Some(audit) })?;
-        Ok(Some(answer::RefusalReason { text: stop_text(&rule, times), rule: rule.into(), audit }))
+        recorder.record(Event::RefusedAgain {
+            context,
+            tool: &tool,
+            rule: &rule,
+            times,
+            audit: Some(audit),
+        })?;
+        Ok(Some(answer::RefusalReason {
+            text: stop_text(&rule, times),
+            rule: rule.into(),
+            audit,
+        }))
     }
 
     /// Whether a tool was refused too often by a rule: then nobody is asked about it again for a while.
@@ -109,9 +128,17 @@ impl RefusalLoop {
         reason: &mut answer::RefusalReason,
         recorder: &Recorder,
     ) {
-        let Some(envelope) = message.single().filter(|envelope| envelope.is_request()) else { return };
+        let Some(envelope) = message.single().filter(|envelope| envelope.is_request()) else {
+            return;
+        };
         let digest = CallDigest::of(context, message, envelope);
-        self.note_refusal(context, &tool(message, envelope), Some((digest, rules)), reason, recorder);
+        self.note_refusal(
+            context,
+            &tool(message, envelope),
+            Some((digest, rules)),
+            reason,
+            recorder,
+        );
     }
 
     /// Notes a refusal of a tool: of one `call`, where the rules alone refuse it. From some number on its words change.
@@ -129,14 +156,22 @@ impl RefusalLoop {
             let key = of_tool(context, tool, &reason.rule);
             make_room(&mut lately.tools, &key, |times| times.back().copied());
             let of_tool = self.count(lately.tools.entry(key).or_default(), now, true);
-            of_tool.max(call.map_or(0, |(digest, rules)| self.again(&mut lately, context, digest, rules, &reason.rule, now)))
+            of_tool.max(call.map_or(0, |(digest, rules)| {
+                self.again(&mut lately, context, digest, rules, &reason.rule, now)
+            }))
         };
         if times <= self.most {
             return;
         }
         reason.text = stop_text(&reason.rule, times);
         // The refusal itself has been told.
-        let event = Event::RefusedAgain { context, tool, rule: &reason.rule, times, audit: None };
+        let event = Event::RefusedAgain {
+            context,
+            tool,
+            rule: &reason.rule,
+            times,
+            audit: None,
+        };
         if let Err(error) = recorder.record(event) {
             tracing::error!(%error, "cannot write the audit log");
         }
@@ -151,8 +186,14 @@ impl RefusalLoop {
         rule: &str,
         now: Instant,
     ) -> usize {
-        make_room(&mut lately.calls, &digest, |call| call.times.back().copied());
-        let fresh = || CallRefusals { times: Times::new(), rule: rule.into(), rules: rules.into() };
+        make_room(&mut lately.calls, &digest, |call| {
+            call.times.back().copied()
+        });
+        let fresh = || CallRefusals {
+            times: Times::new(),
+            rule: rule.into(),
+            rules: rules.into(),
+        };
         let call = lately.calls.entry(digest).or_insert_with(fresh);
         if &*call.rules != rules || &*call.rule != rule {
             *call = fresh();
@@ -167,7 +208,10 @@ impl RefusalLoop {
 
     /// How many refusals count now, with this one if it is `one_more`. No more are kept than matter.
     fn count(&self, times: &mut Times, now: Instant, one_more: bool) -> usize {
-        while times.front().is_some_and(|time| now.saturating_duration_since(*time) >= self.within) {
+        while times
+            .front()
+            .is_some_and(|time| now.saturating_duration_since(*time) >= self.within)
+        {
             times.pop_front();
         }
         if one_more {
@@ -180,15 +224,27 @@ impl RefusalLoop {
     }
 }
 
-fn make_room<K: Clone + Eq + Hash, V>(map: &mut HashMap<K, V>, key: &K, last: impl Fn(&V) -> Option<Instant>) {
+fn make_room<K: Clone + Eq + Hash, V>(
+    map: &mut HashMap<K, V>,
+    key: &K,
+    last: impl Fn(&V) -> Option<Instant>,
+) {
     if map.len() >= MAX_ENTRIES && !map.contains_key(key) {
-        let quiet = map.iter().min_by_key(|(_, value)| last(value)).map(|(key, _)| key.clone());
+        let quiet = map
+            .iter()
+            .min_by_key(|(_, value)| last(value))
+            .map(|(key, _)| key.clone());
         quiet.map(|key| map.remove(&key));
     }
 }
 
 fn of_tool(context: &Context, tool: &str, rule: &str) -> ToolRefusals {
-    ToolRefusals { holder: context.holder(), upstream: context.upstream.clone(), tool: tool.into(), rule: rule.into() }
+    ToolRefusals {
+        holder: context.holder(),
+        upstream: context.upstream.clone(),
+        tool: tool.into(),
+        rule: rule.into(),
+    }
 }
 
 /// The tool, or the method of what calls none.
@@ -229,19 +285,34 @@ mod tests {
 
     impl Bed {
         fn new(within: Duration) -> Self {
-            let limits = Limits { repeated_refusals: 3, repeated_refusal: within, ..Limits::default() };
-            Self(RefusalLoop::new(&limits), Recorder::new(&AuditConfig::default()).unwrap())
+            let limits = Limits {
+                repeated_refusals: 3,
+                repeated_refusal: within,
+                ..Limits::default()
+            };
+            Self(
+                RefusalLoop::new(&limits),
+                Recorder::new(&AuditConfig::default()).unwrap(),
+            )
         }
 
         /// Whether the words of a refusal change.
         fn refuse(&self, agent: &str, message: &Message, rule: &str) -> bool {
-            let mut reason = answer::RefusalReason { text: "why".into(), rule: rule.into(), audit: AuditId::make() };
-            self.0.note_verdict(&context(agent), message, "set", &mut reason, &self.1);
+            let mut reason = answer::RefusalReason {
+                text: "why".into(),
+                rule: rule.into(),
+                audit: AuditId::make(),
+            };
+            self.0
+                .note_verdict(&context(agent), message, "set", &mut reason, &self.1);
             reason.text != "why"
         }
 
         fn known(&self, agent: &str, message: &Message, rules: &str) -> bool {
-            self.0.short_answer(&context(agent), message, rules, &self.1).unwrap().is_some()
+            self.0
+                .short_answer(&context(agent), message, rules, &self.1)
+                .unwrap()
+                .is_some()
         }
     }
 
@@ -267,7 +338,10 @@ mod tests {
         assert!(!bed.refuse("a", &call("t", "x"), "another"), "another rule");
         assert!(!bed.refuse("a", &call("u", "x"), "r"), "another tool");
         assert!(bed.refuse("a", &call("t", "x"), "r"));
-        assert!(bed.0.is_exhausted(&context("a"), "t", "r") && !bed.0.is_exhausted(&context("a"), "t", "s"));
+        assert!(
+            bed.0.is_exhausted(&context("a"), "t", "r")
+                && !bed.0.is_exhausted(&context("a"), "t", "s")
+        );
     }
 
     #[test]
@@ -282,6 +356,9 @@ mod tests {
             bed.refuse("a", &call("t", &n.to_string()), &n.to_string());
         }
         let lately = bed.0.recent.lock();
-        assert_eq!((lately.tools.len(), lately.calls.len()), (MAX_ENTRIES, MAX_ENTRIES));
+        assert_eq!(
+            (lately.tools.len(), lately.calls.len()),
+            (MAX_ENTRIES, MAX_ENTRIES)
+        );
     }
 }

@@ -15,12 +15,22 @@ pub(super) fn render(message: &Message, envelope: &Envelope, most: usize) -> Str
     let mut out = String::from(MARGIN);
     let params = message.body(envelope);
     let is_call = envelope.method() == Some("tools/call");
-    let named = params.filter(|_| is_call).and_then(|params| params.get("name"));
+    let named = params
+        .filter(|_| is_call)
+        .and_then(|params| params.get("name"));
     let (head, of): (String, Option<Value<'_>>) = match named {
-        Some(name) => (name.str().unwrap_or_default().into_owned(), params.and_then(|params| params.get("arguments"))),
+        Some(name) => (
+            name.str().unwrap_or_default().into_owned(),
+            params.and_then(|params| params.get("arguments")),
+        ),
         None => (envelope.method().unwrap_or_default().to_owned(), params),
     };
-    let mut page = TextPage { out: &mut out, depth: 0, most, left_out: 0 };
+    let mut page = TextPage {
+        out: &mut out,
+        depth: 0,
+        most,
+        left_out: 0,
+    };
     page.text(&head);
     if let Some(value) = of {
         page.value(value);
@@ -46,7 +56,12 @@ pub(super) fn within(page: &str, most: usize) -> Cow<'_, str> {
 /// One line of visible text: a name that somebody else chose. What is too long is cut, and ends with `…`.
 pub(super) fn line(text: &str, most: usize) -> String {
     let mut out = String::new();
-    let mut page = TextPage { out: &mut out, depth: 0, most, left_out: 0 };
+    let mut page = TextPage {
+        out: &mut out,
+        depth: 0,
+        most,
+        left_out: 0,
+    };
     page.text(text);
     if page.left_out > 0 {
         out.push('…');
@@ -168,18 +183,35 @@ mod tests {
 
     #[test]
     fn what_does_not_show_itself_is_written_out() {
-        let told =
-            page(r#"{"name":"run","arguments":{"c":"a\u202eb\u0000\u200b\u001b[2K\ud83d\ude00é\u2028| x\udb40\udc41"}}"#, 4000);
-        assert_eq!(told, "| run\n|   \"c\": \"a\\u{202E}b\\u{0000}\\u{200B}\\u{001B}[2K😀é\\u{2028}| x\\u{E0041}\"");
-        assert!(told.lines().all(|line| line.starts_with(MARGIN)), "no line without its margin: {told}");
+        let told = page(
+            r#"{"name":"run","arguments":{"c":"a\u202eb\u0000\u200b\u001b[2K\ud83d\ude00é\u2028| x\udb40\udc41"}}"#,
+            4000,
+        );
+        assert_eq!(
+            told,
+            "| run\n|   \"c\": \"a\\u{202E}b\\u{0000}\\u{200B}\\u{001B}[2K😀é\\u{2028}| x\\u{E0041}\""
+        );
+        assert!(
+            told.lines().all(|line| line.starts_with(MARGIN)),
+            "no line without its margin: {told}"
+        );
         assert_eq!(line("a\nb\u{202e}", 100), "a\\nb\\u{202E}");
-        assert_eq!((line("abc", 3), line("abcd", 3)), ("abc".into(), "abc…".into()));
+        assert_eq!(
+            (line("abc", 3), line("abcd", 3)),
+            ("abc".into(), "abc…".into())
+        );
     }
 
     #[test]
     fn what_is_too_long_is_cut_and_the_cut_is_told() {
         let long = "x".repeat(5000);
-        let told = page(&format!(r#"{{"name":"run","arguments":{{"c":"{long}"}}}}"#), 1000);
-        assert!(told.len() < 1100 && told.contains("more bytes are not shown"), "{told}");
+        let told = page(
+            &format!(r#"{{"name":"run","arguments":{{"c":"{long}"}}}}"#),
+            1000,
+        );
+        assert!(
+            told.len() < 1100 && told.contains("more bytes are not shown"),
+            "{told}"
+        );
     }
 }

@@ -37,7 +37,10 @@ impl StateKey {
     /// With a key that nobody else knows.
     pub(super) fn new() -> Self {
         let mut key = [0; 32];
-        for (part, uuid) in key.chunks_mut(16).zip([uuid::Uuid::new_v4(), uuid::Uuid::new_v4()]) {
+        for (part, uuid) in key
+            .chunks_mut(16)
+            .zip([uuid::Uuid::new_v4(), uuid::Uuid::new_v4()])
+        {
             part.copy_from_slice(uuid.as_bytes());
         }
         Self(key)
@@ -45,7 +48,8 @@ impl StateKey {
 
     fn mac(&self, payload: &str, context: &Context) -> Hmac<Sha256> {
         // A key of any length is taken.
-        let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&self.0).unwrap_or_else(|_| Hmac::new(&[0; 64].into()));
+        let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&self.0)
+            .unwrap_or_else(|_| Hmac::new(&[0; 64].into()));
         let holder = context.holder().to_string();
         for part in [&*holder, &*context.upstream.0, payload] {
             mac.update(&(part.len() as u64).to_be_bytes());
@@ -64,13 +68,20 @@ impl StateKey {
         envelope: &Envelope,
     ) -> Option<String> {
         let params = message.body(envelope);
-        let raw = |key: &str| params.and_then(|params| params.get(key)).map_or("null", |value| value.raw());
+        let raw = |key: &str| {
+            params
+                .and_then(|params| params.get(key))
+                .map_or("null", |value| value.raw())
+        };
         let (state, answers) = (raw("requestState"), raw("inputResponses"));
         if state.len() + answers.len() > CARRIED_BYTES {
             return None;
         }
-        let payload =
-            BASE64.encode(format!(r#"{{"id":{},"call":"{}","state":{state},"answers":{answers}}}"#, quote(id), digest.hex()));
+        let payload = BASE64.encode(format!(
+            r#"{{"id":{},"call":"{}","state":{state},"answers":{answers}}}"#,
+            quote(id),
+            digest.hex()
+        ));
         let mac = BASE64.encode(self.mac(&payload, context).finalize().into_bytes());
         Some(format!("{PREFIX}{payload}.{mac}"))
     }
@@ -85,24 +96,49 @@ impl StateKey {
         message: &Message,
         limits: &ReadLimits,
     ) -> Result<Option<RestoredRequest>, CallError> {
-        let Some(envelope) = message.single().filter(|envelope| envelope.is_request()) else { return Ok(None) };
-        let Some(params) = message.body(envelope) else { return Ok(None) };
-        let Some(state) = params.get("requestState").and_then(|state| state.str()) else { return Ok(None) };
-        let Some(sealed) = state.strip_prefix(PREFIX) else { return Ok(None) };
+        let Some(envelope) = message.single().filter(|envelope| envelope.is_request()) else {
+            return Ok(None);
+        };
+        let Some(params) = message.body(envelope) else {
+            return Ok(None);
+        };
+        let Some(state) = params.get("requestState").and_then(|state| state.str()) else {
+            return Ok(None);
+        };
+        let Some(sealed) = state.strip_prefix(PREFIX) else {
+            return Ok(None);
+        };
         let wrong = || CallError::BadApproval;
         let (payload, mac) = sealed.split_once('.').ok_or_else(wrong)?;
         let mac = BASE64.decode(mac).map_err(|_| wrong())?;
-        self.mac(payload, context).verify_slice(&mac).map_err(|_| wrong())?;
+        self.mac(payload, context)
+            .verify_slice(&mac)
+            .map_err(|_| wrong())?;
         let payload = BASE64.decode(payload).map_err(|_| wrong())?;
         let payload = Json::parse(payload.into(), limits).map_err(|_| wrong())?;
         let kept = |key: &str| payload.root().get(key);
-        let id = kept("id").and_then(|id| id.str()).ok_or_else(wrong)?.into_owned();
-        let digest = kept("call").and_then(|call| call.str()).as_deref().and_then(CallDigest::from_hex).ok_or_else(wrong)?;
-        let given = params.at(&["inputResponses", INPUT_KEY]).map(|answer| answer.raw().to_owned());
-        let answer = given.map(|answer| Json::parse(answer.into(), limits)).transpose().map_err(|_| wrong())?;
+        let id = kept("id")
+            .and_then(|id| id.str())
+            .ok_or_else(wrong)?
+            .into_owned();
+        let digest = kept("call")
+            .and_then(|call| call.str())
+            .as_deref()
+            .and_then(CallDigest::from_hex)
+            .ok_or_else(wrong)?;
+        let given = params
+            .at(&["inputResponses", INPUT_KEY])
+            .map(|answer| answer.raw().to_owned());
+        let answer = given
+            .map(|answer| Json::parse(answer.into(), limits))
+            .transpose()
+            .map_err(|_| wrong())?;
 
         let mut members: Vec<String> = Vec::new();
-        for (key, value) in params.members().filter(|(key, _)| !matches!(&**key, "requestState" | "inputResponses")) {
+        for (key, value) in params
+            .members()
+            .filter(|(key, _)| !matches!(&**key, "requestState" | "inputResponses"))
+        {
             members.push(format!("{}:{}", quote(&key), value.raw()));
         }
         for (key, name) in [("answers", "inputResponses"), ("state", "requestState")] {
@@ -112,9 +148,20 @@ impl StateKey {
         let (bytes, span) = (message.bytes(), params.span());
         let around = bytes.get(..span.start).zip(bytes.get(span.end..));
         let (before, after) = around.ok_or_else(wrong)?;
-        let whole: Bytes = [before, format!("{{{}}}", members.join(",")).as_bytes(), after].concat().into();
+        let whole: Bytes = [
+            before,
+            format!("{{{}}}", members.join(",")).as_bytes(),
+            after,
+        ]
+        .concat()
+        .into();
         let message = Message::parse(whole, limits).map_err(CallError::BadMessage)?;
-        Ok(Some(RestoredRequest { message, id, digest, answer }))
+        Ok(Some(RestoredRequest {
+            message,
+            id,
+            digest,
+            answer,
+        }))
     }
 }
 
@@ -129,31 +176,49 @@ mod tests {
     }
 
     fn call(rest: &str) -> Message {
-        let text =
-            format!(r#"{{"jsonrpc":"2.0", "id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"a": 1}}{rest}}}}}"#);
+        let text = format!(
+            r#"{{"jsonrpc":"2.0", "id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"a": 1}}{rest}}}}}"#
+        );
         Message::parse(text.into(), &ReadLimits::default()).unwrap()
     }
 
     fn made(seal: &StateKey, message: &Message) -> String {
         let (context, envelope) = (context("a"), message.single().unwrap());
         let digest = CallDigest::of(&context, message, envelope);
-        seal.seal("q1", &digest, &context, message, envelope).unwrap()
+        seal.seal("q1", &digest, &context, message, envelope)
+            .unwrap()
     }
 
-    fn opened(seal: &StateKey, agent: &str, state: &str) -> Result<Option<RestoredRequest>, CallError> {
-        let rest = format!(r#","inputResponses":{{"lychgate-approval":{{"action":"accept"}}}},"requestState":{}"#, quote(state));
+    fn opened(
+        seal: &StateKey,
+        agent: &str,
+        state: &str,
+    ) -> Result<Option<RestoredRequest>, CallError> {
+        let rest = format!(
+            r#","inputResponses":{{"lychgate-approval":{{"action":"accept"}}}},"requestState":{}"#,
+            quote(state)
+        );
         seal.open(&context(agent), &call(&rest), &ReadLimits::default())
     }
 
     #[test]
     fn the_call_comes_back_as_it_was() {
         let seal = StateKey::new();
-        for rest in ["", r#","inputResponses":{"k":{"action":"accept"}},"requestState":"the server's""#] {
+        for rest in [
+            "",
+            r#","inputResponses":{"k":{"action":"accept"}},"requestState":"the server's""#,
+        ] {
             let before = call(rest);
             let restored = opened(&seal, "a", &made(&seal, &before)).unwrap().unwrap();
-            assert_eq!(restored.message.bytes(), &Bytes::from(before.bytes().to_vec()).to_vec());
+            assert_eq!(
+                restored.message.bytes(),
+                &Bytes::from(before.bytes().to_vec()).to_vec()
+            );
             assert_eq!(restored.id, "q1");
-            assert_eq!(restored.answer.unwrap().root().raw(), r#"{"action":"accept"}"#);
+            assert_eq!(
+                restored.answer.unwrap().root().raw(),
+                r#"{"action":"accept"}"#
+            );
         }
     }
 
@@ -161,17 +226,39 @@ mod tests {
     fn only_the_gates_own_state_for_the_same_agent_opens() {
         let seal = StateKey::new();
         let state = made(&seal, &call(""));
-        assert!(matches!(opened(&seal, "b", &state), Err(CallError::BadApproval)), "another agent's");
-        assert!(matches!(opened(&StateKey::new(), "a", &state), Err(CallError::BadApproval)), "another process's");
+        assert!(
+            matches!(opened(&seal, "b", &state), Err(CallError::BadApproval)),
+            "another agent's"
+        );
+        assert!(
+            matches!(
+                opened(&StateKey::new(), "a", &state),
+                Err(CallError::BadApproval)
+            ),
+            "another process's"
+        );
         let end = if state.ends_with('A') { "Q" } else { "A" };
-        let forged = [format!("{}{end}", state.get(..state.len() - 1).unwrap()), PREFIX.to_owned(), format!("{PREFIX}e30.e30")];
+        let forged = [
+            format!("{}{end}", state.get(..state.len() - 1).unwrap()),
+            PREFIX.to_owned(),
+            format!("{PREFIX}e30.e30"),
+        ];
         for state in forged {
-            assert!(matches!(opened(&seal, "a", &state), Err(CallError::BadApproval)), "{state}");
+            assert!(
+                matches!(opened(&seal, "a", &state), Err(CallError::BadApproval)),
+                "{state}"
+            );
         }
         assert!(opened(&seal, "a", "a server's own").unwrap().is_none());
         assert!(made(&seal, &call("")).len() < 1000);
-        let long = call(&format!(r#","requestState":"{}""#, "x".repeat(CARRIED_BYTES)));
+        let long = call(&format!(
+            r#","requestState":"{}""#,
+            "x".repeat(CARRIED_BYTES)
+        ));
         let digest = CallDigest::of(&context("a"), &long, long.single().unwrap());
-        assert!(seal.seal("q", &digest, &context("a"), &long, long.single().unwrap()).is_none());
+        assert!(
+            seal.seal("q", &digest, &context("a"), &long, long.single().unwrap())
+                .is_none()
+        );
     }
 }

@@ -17,12 +17,16 @@ fn approvals(change: impl FnOnce(&mut ApprovalConfig, &mut Limits)) -> Arc<Appro
 
 fn context(agent: &str, session: Option<&str>) -> Context {
     let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
-    Context { session: session.and_then(SessionId::new), ..Context::new(agent, upstream, Era::Legacy) }
+    Context {
+        session: session.and_then(SessionId::new),
+        ..Context::new(agent, upstream, Era::Legacy)
+    }
 }
 
 fn call(tool: &str, text: &str) -> Message {
-    let text =
-        format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"a":"{text}"}}}}}}"#);
+    let text = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"a":"{text}"}}}}}}"#
+    );
     Message::parse(text.into(), &ReadLimits::default()).unwrap()
 }
 
@@ -46,39 +50,70 @@ fn audit() -> AuditId {
 }
 
 fn yes() -> Json {
-    Json::parse(r#"{"action":"accept","content":{"allow":"once"}}"#.into(), &ReadLimits::default()).unwrap()
+    Json::parse(
+        r#"{"action":"accept","content":{"allow":"once"}}"#.into(),
+        &ReadLimits::default(),
+    )
+    .unwrap()
 }
 
 #[tokio::test]
 async fn only_the_session_that_was_asked_can_answer_and_only_once() {
     let approvals = approvals(|_, _| {});
     let ann = context("ann", Some("s1"));
-    let mut ticket = approvals.open(matter(&ann, &["r"], "t", "x"), audit()).unwrap();
+    let mut ticket = approvals
+        .open(matter(&ann, &["r"], "t", "x"), audit())
+        .unwrap();
     let json = yes();
-    for other in [context("bob", Some("s1")), context("ann", Some("s2")), context("ann", None)] {
+    for other in [
+        context("bob", Some("s1")),
+        context("ann", Some("s2")),
+        context("ann", None),
+    ] {
         approvals.take_response(ticket.wire(), &other, Some(json.root()));
     }
     approvals.take_response("lychgate-approval-made-up", &ann, Some(json.root()));
     approvals.take_response(ticket.id(), &ann, Some(json.root()));
-    assert_eq!(ticket.now(), Settlement::Open, "neither others nor other names");
+    assert_eq!(
+        ticket.now(),
+        Settlement::Open,
+        "neither others nor other names"
+    );
     approvals.take_response(ticket.wire(), &ann, Some(json.root()));
     approvals.take_response(ticket.wire(), &ann, None);
-    assert!(matches!(ticket.wait(Duration::from_secs(5)).await, Settlement::Answered(Answer { yes: Some(Scope::Once), .. })));
-    assert!(approvals.resume(ticket.id(), &matter(&ann, &["r"], "t", "x")).is_none(), "it is used up");
+    assert!(matches!(
+        ticket.wait(Duration::from_secs(5)).await,
+        Settlement::Answered(Answer {
+            yes: Some(Scope::Once),
+            ..
+        })
+    ));
+    assert!(
+        approvals
+            .resume(ticket.id(), &matter(&ann, &["r"], "t", "x"))
+            .is_none(),
+        "it is used up"
+    );
 }
 
 #[tokio::test]
 async fn two_calls_alike_need_two_answers() {
     let approvals = approvals(|_, _| {});
     let ann = context("ann", None);
-    let first = approvals.open(matter(&ann, &["r"], "t", "x"), audit()).unwrap();
-    let mut second = approvals.open(matter(&ann, &["r"], "t", "x"), audit()).unwrap();
+    let first = approvals
+        .open(matter(&ann, &["r"], "t", "x"), audit())
+        .unwrap();
+    let mut second = approvals
+        .open(matter(&ann, &["r"], "t", "x"), audit())
+        .unwrap();
     assert_ne!(first.id(), second.id());
     approvals.take_response(first.wire(), &ann, Some(yes().root()));
     assert_eq!(second.now(), Settlement::Open);
     let id = first.id().to_owned();
     drop(first);
-    let mut third = approvals.open(matter(&ann, &["r"], "t", "x"), audit()).unwrap();
+    let mut third = approvals
+        .open(matter(&ann, &["r"], "t", "x"), audit())
+        .unwrap();
     assert_eq!(third.id(), id, "whoever comes back finds the answer");
     assert!(matches!(third.now(), Settlement::Answered(_)));
 }
@@ -98,14 +133,23 @@ fn a_yes_covers_the_rules_that_asked_and_no_others() {
     );
     let long = |end: &str| matter(&ann, &["a"], &format!("{}{end}", "t".repeat(300)), "x");
     approvals.remember(&long("1"), Scope::Session);
-    assert!(covered(&long("1")) && !covered(&long("2")), "names that look alike where they are cut");
+    assert!(
+        covered(&long("1")) && !covered(&long("2")),
+        "names that look alike where they are cut"
+    );
     approvals.remember(&of(&["b"], "t"), Scope::Call);
     assert!(covered(&of(&["a", "b"], "t")), "each by its own yes");
     assert!(!covered(&matter(&ann, &["b"], "t", "other arguments")));
     approvals.remember(&of(&[FIRST_WRITE], "t"), Scope::Once);
-    assert!(covered(&matter(&ann, &[FIRST_WRITE], "any", "y")), "the first write lets the others pass");
+    assert!(
+        covered(&matter(&ann, &[FIRST_WRITE], "any", "y")),
+        "the first write lets the others pass"
+    );
     approvals.remember(&of(&[crate::inspect::EVERY_USE], "t"), Scope::Call);
-    assert!(!covered(&of(&[crate::inspect::EVERY_USE], "t")), "every use is every use");
+    assert!(
+        !covered(&of(&[crate::inspect::EVERY_USE], "t")),
+        "every use is every use"
+    );
 }
 
 #[test]
@@ -114,11 +158,22 @@ fn questions_are_bounded_in_number_and_bytes() {
         limits.pending_approvals = 2;
         limits.pending_approval_bytes = 1000;
     });
-    let open = |agent: &str, text: &str| approvals.open(matter(&context(agent, None), &["r"], "t", text), audit());
+    let open = |agent: &str, text: &str| {
+        approvals.open(matter(&context(agent, None), &["r"], "t", text), audit())
+    };
     let _held = [open("ann", "1").unwrap(), open("ann", "2").unwrap()];
-    assert!(matches!(open("ann", "3"), Err(CallError::Limit("pending_approvals"))));
-    assert!(open("bob", "3").is_ok(), "another agent has places of its own");
-    assert!(matches!(open("eve", &"x".repeat(900)), Err(CallError::Limit("pending_approval_bytes"))));
+    assert!(matches!(
+        open("ann", "3"),
+        Err(CallError::Limit("pending_approvals"))
+    ));
+    assert!(
+        open("bob", "3").is_ok(),
+        "another agent has places of its own"
+    );
+    assert!(matches!(
+        open("eve", &"x".repeat(900)),
+        Err(CallError::Limit("pending_approval_bytes"))
+    ));
 }
 
 #[tokio::test]
@@ -128,24 +183,41 @@ async fn what_is_over_is_told_once_and_forgotten() {
     let told = |outcome: &str| {
         let line = format!("lychgate_approvals_total{{outcome=\"{outcome}\",way=\"none\"}} ");
         let text = approvals.recorder.metrics_text();
-        text.lines().find_map(|told| told.strip_prefix(&line)).map(|count| count.to_owned()).unwrap()
+        text.lines()
+            .find_map(|told| told.strip_prefix(&line))
+            .map(|count| count.to_owned())
+            .unwrap()
     };
-    let mut waits = approvals.open(matter(&ann, &["r"], "t", "1"), audit()).unwrap();
-    drop(approvals.open(matter(&ann, &["r"], "t", "2"), audit()).unwrap());
-    assert_eq!(waits.wait(Duration::from_secs(5)).await, Settlement::Expired);
+    let mut waits = approvals
+        .open(matter(&ann, &["r"], "t", "1"), audit())
+        .unwrap();
+    drop(
+        approvals
+            .open(matter(&ann, &["r"], "t", "2"), audit())
+            .unwrap(),
+    );
+    assert_eq!(
+        waits.wait(Duration::from_secs(5)).await,
+        Settlement::Expired
+    );
     approvals.sweep();
     approvals.sweep();
     assert_eq!((told("asked"), told("expired")), ("2".into(), "2".into()));
     assert!(approvals.open.lock().is_empty());
     let desk = ApprovalApi::open(approvals.clone());
-    assert_eq!((desk.list().as_str(), desk.decide("x", None, None)), ("[]", Err(DecisionError::Unknown)));
+    assert_eq!(
+        (desk.list().as_str(), desk.decide("x", None, None)),
+        ("[]", Err(DecisionError::Unknown))
+    );
 }
 
 #[tokio::test]
 async fn only_the_call_that_is_taken_back_ends() {
     let approvals = approvals(|_, _| {});
     let ann = context("ann", Some("s1"));
-    let mut ticket = approvals.open(matter(&ann, &["r"], "t", "x"), audit()).unwrap();
+    let mut ticket = approvals
+        .open(matter(&ann, &["r"], "t", "x"), audit())
+        .unwrap();
     approvals.cancelled(&ann, "8");
     approvals.cancelled(&ann, "\"07\"");
     approvals.cancelled(&context("bob", Some("s1")), "7");

@@ -36,17 +36,28 @@ impl AdminClient {
         let (address, approval) = match (self.admin, &self.token_file) {
             (Some(address), Some(_)) => (Some(address), config::ApprovalConfig::default()),
             (admin, _) => {
-                let (there, approval) = self.config.find().and_then(|file| config::load_admin(&file))?;
+                let (there, approval) = self
+                    .config
+                    .find()
+                    .and_then(|file| config::load_admin(&file))?;
                 (admin.or(there.address), approval)
             }
         };
         let hint = "add one: `[admin]` with `address = \"127.0.0.1:8801\"`";
-        let address = address.ok_or_else(|| usage(format!("the config sets no admin port\n  hint: {hint}")))?;
-        let file = self.token_file.clone().or_else(|| approval.token_file(address.port()));
-        let file = file.ok_or_else(|| usage("no token file\n  hint: pass `--token-file FILE`".into()))?;
+        let address = address
+            .ok_or_else(|| usage(format!("the config sets no admin port\n  hint: {hint}")))?;
+        let file = self
+            .token_file
+            .clone()
+            .or_else(|| approval.token_file(address.port()));
+        let file =
+            file.ok_or_else(|| usage("no token file\n  hint: pass `--token-file FILE`".into()))?;
         let token = std::fs::read_to_string(&file).map_err(|error| {
             let hint = "run this as the gateway's user, while it is running";
-            usage(format!("cannot read the token in `{}`: {error}\n  hint: {hint}", file.display()))
+            usage(format!(
+                "cannot read the token in `{}`: {error}\n  hint: {hint}",
+                file.display()
+            ))
         })?;
         Ok((reachable(address), token.trim().to_owned()))
     }
@@ -79,36 +90,76 @@ pub(super) fn reloads(address: SocketAddr) -> Option<Reloads> {
     for line in answer.lines().filter_map(|line| line.strip_prefix(&series)) {
         let (outcome, value) = line.split_once("\"}")?;
         let value: f64 = value.trim().parse().ok()?;
-        if outcome == "refused" { made.refused += value } else { made.applied += value }
+        if outcome == "refused" {
+            made.refused += value
+        } else {
+            made.applied += value
+        }
     }
     answer.contains(&series).then_some(made)
 }
 
 /// Sends a request to the gate; returns the body of a successful response.
-pub(super) fn ask(address: SocketAddr, token: &str, method: &str, path: &str, body: &str) -> Result<Json, Exit> {
+pub(super) fn ask(
+    address: SocketAddr,
+    token: &str,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> Result<Json, Exit> {
     let unreachable = |error: io::Error| {
         let hint = "is the gateway running, with the admin port set in the config?";
-        Exit::Code(2, format!("cannot reach the gateway at {address}: {error}\n  hint: {hint}"))
+        Exit::Code(
+            2,
+            format!("cannot reach the gateway at {address}: {error}\n  hint: {hint}"),
+        )
     };
     let said = exchange(address, Some(token), method, path, body).map_err(unreachable)?;
     let unreadable = || Exit::Code(2, format!("the service at {address} is not lychgate"));
     let (head, body) = said.split_once("\r\n\r\n").ok_or_else(unreadable)?;
-    let status: u16 = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(unreadable)?;
-    let limits = ReadLimits { message_bytes: body.len(), ..ReadLimits::default() };
+    let status: u16 = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+        .ok_or_else(unreadable)?;
+    let limits = ReadLimits {
+        message_bytes: body.len(),
+        ..ReadLimits::default()
+    };
     let json = Json::parse(body.to_owned().into(), &limits).map_err(|_| unreadable())?;
     if status == 200 {
         return Ok(json);
     }
-    let why = json.root().get("error").and_then(|error| error.str()).unwrap_or_default().into_owned();
-    Err(Exit::Code(if matches!(status, 403 | 404 | 409) { 1 } else { 2 }, why))
+    let why = json
+        .root()
+        .get("error")
+        .and_then(|error| error.str())
+        .unwrap_or_default()
+        .into_owned();
+    Err(Exit::Code(
+        if matches!(status, 403 | 404 | 409) {
+            1
+        } else {
+            2
+        },
+        why,
+    ))
 }
 
-fn exchange(address: SocketAddr, token: Option<&str>, method: &str, path: &str, body: &str) -> io::Result<String> {
+fn exchange(
+    address: SocketAddr,
+    token: Option<&str>,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     let length = body.len();
-    let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
+    let token = token
+        .map(|token| format!("authorization: Bearer {token}\r\n"))
+        .unwrap_or_default();
     write!(
         stream,
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{token}content-type: application/json\r\n\

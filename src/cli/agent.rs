@@ -86,7 +86,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
             Ok(code)
         }
         Err(faults) => {
-            faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            faults
+                .iter()
+                .try_for_each(|fault| writeln!(err, "{fault}"))?;
             Ok(2)
         }
     }
@@ -104,7 +106,11 @@ impl Args {
         config::load_agents(&config)?.file.ok_or_else(|| {
             let hint = "add `[agents]` with `file = \"agents.toml\"` to it, or pass `--file FILE`";
             let name = config.display().to_string();
-            vec![Fault::of_file(name, "the config names no agents file", Some(hint))]
+            vec![Fault::of_file(
+                name,
+                "the config names no agents file",
+                Some(hint),
+            )]
         })
     }
 }
@@ -112,12 +118,22 @@ impl Args {
 fn add(file: &Path, name: &str) -> Result<Output, Vec<Fault>> {
     if !is_name(name) {
         let hint = "a name has 1 to 64 of the characters `a` to `z`, `0` to `9`, `_` and `-`";
-        return Err(vec![Fault::of_file("NAME", format!("invalid agent name `{}`", name.escape_debug()), Some(hint))]);
+        return Err(vec![Fault::of_file(
+            "NAME",
+            format!("invalid agent name `{}`", name.escape_debug()),
+            Some(hint),
+        )]);
     }
     let token = make().map_err(|error| fault(file, &error))?;
     let sha256 = Sha256::digest(token.as_bytes()).into();
     let made = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    change(file, |all| all.push(AgentToken { agent: name.to_owned(), sha256, made }))?;
+    change(file, |all| {
+        all.push(AgentToken {
+            agent: name.to_owned(),
+            sha256,
+            made,
+        })
+    })?;
     let aside = format!("Token for `{name}`. It is shown only once; only its hash is stored.\n");
     Ok((0, format!("{token}\n"), aside))
 }
@@ -143,7 +159,10 @@ fn listed(all: &[AgentToken], as_json: bool) -> String {
             all.iter().map(|token| serde_json::json!({ "agent": token.agent, "id": token.id(), "made": token.made })).collect();
         return format!("{}\n", serde_json::Value::from(agents));
     }
-    let mut lines: Vec<String> = all.iter().map(|token| format!("{}  {}  {}\n", token.agent, token.id(), token.made)).collect();
+    let mut lines: Vec<String> = all
+        .iter()
+        .map(|token| format!("{}  {}  {}\n", token.agent, token.id(), token.made))
+        .collect();
     lines.sort();
     lines.concat()
 }
@@ -151,21 +170,32 @@ fn listed(all: &[AgentToken], as_json: bool) -> String {
 /// A new token: prefix, random part and checksum.
 fn make() -> io::Result<String> {
     let mut chance = [0; CHANCE];
-    SystemRandom::new().fill(&mut chance).map_err(|_| io::Error::other("the system's random number generator failed"))?;
+    SystemRandom::new()
+        .fill(&mut chance)
+        .map_err(|_| io::Error::other("the system's random number generator failed"))?;
     let chance = URL_SAFE_NO_PAD.encode(chance);
     let check = URL_SAFE_NO_PAD.encode(Sha256::digest(chance.as_bytes()));
-    Ok(format!("{PREFIX}{chance}{}", check.get(..CHECK).unwrap_or_default()))
+    Ok(format!(
+        "{PREFIX}{chance}{}",
+        check.get(..CHECK).unwrap_or_default()
+    ))
 }
 
 fn read(file: &Path) -> Result<Vec<AgentToken>, Vec<Fault>> {
     let mut text = String::new();
     match File::open(file) {
-        Ok(open) => open.take(FILE_BYTES + 1).read_to_string(&mut text).map_err(|error| fault(file, &error))?,
+        Ok(open) => open
+            .take(FILE_BYTES + 1)
+            .read_to_string(&mut text)
+            .map_err(|error| fault(file, &error))?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(fault(file, &error)),
     };
     if text.len() as u64 > FILE_BYTES {
-        return Err(fault(file, &io::Error::other(format!("it exceeds {FILE_BYTES} bytes"))));
+        return Err(fault(
+            file,
+            &io::Error::other(format!("it exceeds {FILE_BYTES} bytes")),
+        ));
     }
     AgentToken::read_all(&file.display().to_string(), &text)
 }
@@ -181,30 +211,46 @@ fn change(file: &Path, change: impl FnOnce(&mut Vec<AgentToken>)) -> Result<(), 
     }
     let text = AgentToken::written(&all);
     if text.len() as u64 > FILE_BYTES {
-        return Err(fault(file, &io::Error::other("too many tokens: revoke unused ones")));
+        return Err(fault(
+            file,
+            &io::Error::other("too many tokens: revoke unused ones"),
+        ));
     }
     private(file, text.as_bytes()).map_err(|error| fault(file, &error))
 }
 
 /// Locks the folder, since the file itself is replaced by each change.
 fn hold(file: &Path) -> io::Result<File> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let (folder, started) = (File::open(folder)?, Instant::now());
     loop {
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(folder),
-            Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(io::Error::other("another process has locked it")),
+            Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5))
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(io::Error::other("another process has locked it"));
+            }
             // Some network file systems lock nothing; a file put in place whole is all that can be had there.
-            Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK | rustix::io::Errno::INVAL) => return Ok(folder),
+            Err(
+                rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK | rustix::io::Errno::INVAL,
+            ) => return Ok(folder),
             Err(error) => return Err(error.into()),
         }
     }
 }
 
 fn fault(file: &Path, error: &io::Error) -> Vec<Fault> {
-    vec![Fault::of_file(file.display().to_string(), error.to_string(), Some("it is set by `file` under `[agents]`"))]
+    vec![Fault::of_file(
+        file.display().to_string(),
+        error.to_string(),
+        Some("it is set by `file` under `[agents]`"),
+    )]
 }
 
 #[cfg(test)]
@@ -223,22 +269,39 @@ mod tests {
 
     fn says(folder: &Path, line: &str) -> (u8, String, String) {
         let config = folder.join("gate.toml");
-        let words = ["agent", "--config", config.to_str().unwrap()].into_iter().chain(line.split(' '));
+        let words = ["agent", "--config", config.to_str().unwrap()]
+            .into_iter()
+            .chain(line.split(' '));
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let code = run(&Line::parse_from(words).args, &mut out, &mut err).unwrap();
-        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+        (
+            code,
+            String::from_utf8(out).unwrap(),
+            String::from_utf8(err).unwrap(),
+        )
     }
 
     #[test]
     fn tokens_are_made_listed_and_taken_back() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("gate.toml"), "[agents]\nfile = \"agents.toml\"\n").unwrap();
+        fs::write(
+            folder.path().join("gate.toml"),
+            "[agents]\nfile = \"agents.toml\"\n",
+        )
+        .unwrap();
         let file = folder.path().join("agents.toml");
         let (code, shown, _) = says(folder.path(), "add ci");
         let token = shown.trim();
-        assert_eq!((code, token.len(), token.starts_with("lychgate_")), (0, PREFIX.len() + 43 + CHECK, true));
+        assert_eq!(
+            (code, token.len(), token.starts_with("lychgate_")),
+            (0, PREFIX.len() + 43 + CHECK, true)
+        );
         let (chance, check) = token.strip_prefix(PREFIX).unwrap().split_at(43);
-        assert!(URL_SAFE_NO_PAD.encode(Sha256::digest(chance)).starts_with(check));
+        assert!(
+            URL_SAFE_NO_PAD
+                .encode(Sha256::digest(chance))
+                .starts_with(check)
+        );
         let text = fs::read_to_string(&file).unwrap();
         assert!(!text.contains(chance) && !text.contains(check), "{text}");
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
@@ -249,13 +312,29 @@ mod tests {
         let all = read(&file).unwrap();
         assert_eq!((all.len(), all[0].sha256), (3, hash));
         let (_, list, _) = says(folder.path(), "list");
-        let agents: Vec<&str> = list.lines().map(|line| line.split(' ').next().unwrap()).collect();
+        let agents: Vec<&str> = list
+            .lines()
+            .map(|line| line.split(' ').next().unwrap())
+            .collect();
         assert_eq!(agents, ["ann", "ci", "ci"]);
-        let json: serde_json::Value = serde_json::from_str(&says(folder.path(), "list --json").1).unwrap();
-        assert_eq!((json.as_array().unwrap().len(), json[0]["id"].as_str().unwrap()), (3, &*all[0].id()));
-        assert_eq!(says(folder.path(), &format!("revoke ci --token {}", all[0].id())).0, 0);
+        let json: serde_json::Value =
+            serde_json::from_str(&says(folder.path(), "list --json").1).unwrap();
+        assert_eq!(
+            (
+                json.as_array().unwrap().len(),
+                json[0]["id"].as_str().unwrap()
+            ),
+            (3, &*all[0].id())
+        );
+        assert_eq!(
+            says(folder.path(), &format!("revoke ci --token {}", all[0].id())).0,
+            0
+        );
         assert_eq!(read(&file).unwrap(), all[1..]);
-        assert_eq!(says(folder.path(), "revoke ci").2, "revoked 1 token of `ci`\n");
+        assert_eq!(
+            says(folder.path(), "revoke ci").2,
+            "revoked 1 token of `ci`\n"
+        );
         assert_eq!(says(folder.path(), "revoke ci").0, 1);
         assert_eq!(read(&file).unwrap(), all[2..]);
     }
@@ -279,9 +358,21 @@ mod tests {
         fs::write(folder.path().join("gate.toml"), "").unwrap();
         let (code, _, output) = says(folder.path(), "add ci");
         assert!(code == 2 && output.contains("[agents]"), "{output}");
-        fs::write(folder.path().join("gate.toml"), "[agents]\nfile = \"agents.toml\"\n").unwrap();
-        assert!(says(folder.path(), "add Not/a/name").2.contains("invalid agent name"));
+        fs::write(
+            folder.path().join("gate.toml"),
+            "[agents]\nfile = \"agents.toml\"\n",
+        )
+        .unwrap();
+        assert!(
+            says(folder.path(), "add Not/a/name")
+                .2
+                .contains("invalid agent name")
+        );
         fs::write(folder.path().join("agents.toml"), "[[token]]\nagent = 1\n").unwrap();
-        assert_eq!(says(folder.path(), "add ci").0, 2, "a file that cannot be read is not written over");
+        assert_eq!(
+            says(folder.path(), "add ci").0,
+            2,
+            "a file that cannot be read is not written over"
+        );
     }
 }

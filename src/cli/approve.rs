@@ -77,33 +77,66 @@ impl Args {
             return self.list(&listed, out);
         };
         if self.question == "list" || !self.question.bytes().all(|b| b.is_ascii_alphanumeric()) {
-            return Err(Exit::Code(2, "pass the id of a request, as listed by `lychgate approve list`".into()));
+            return Err(Exit::Code(
+                2,
+                "pass the id of a request, as listed by `lychgate approve list`".into(),
+            ));
         }
         let by = std::env::var("USER").unwrap_or_default();
         let body = match answer {
-            Some(scope) => format!(r#"{{"decision":"approve","scope":"{}","by":{}}}"#, scope.name(), quote(&by)),
+            Some(scope) => format!(
+                r#"{{"decision":"approve","scope":"{}","by":{}}}"#,
+                scope.name(),
+                quote(&by)
+            ),
             None => format!(r#"{{"decision":"deny","by":{}}}"#, quote(&by)),
         };
-        ask(address, &token, "POST", &format!("/approvals/{}", self.question), &body)?;
-        let decision_text = answer.map_or("refused".to_owned(), |scope| format!("approved ({})", scope.name()));
+        ask(
+            address,
+            &token,
+            "POST",
+            &format!("/approvals/{}", self.question),
+            &body,
+        )?;
+        let decision_text = answer.map_or("refused".to_owned(), |scope| {
+            format!("approved ({})", scope.name())
+        });
         writeln!(out, "{}: {decision_text}", self.question)?;
         Ok(0)
     }
 
     fn list(&self, listed: &Json, out: &mut dyn Write) -> Result<u8, Exit> {
-        let text = |of: Value<'_>, key: &str| of.get(key).and_then(|value| value.str()).unwrap_or_default().into_owned();
+        let text = |of: Value<'_>, key: &str| {
+            of.get(key)
+                .and_then(|value| value.str())
+                .unwrap_or_default()
+                .into_owned()
+        };
         let all = self.question == "list";
-        let meant: Vec<Value<'_>> = listed.root().elements().filter(|of| all || text(*of, "id") == self.question).collect();
+        let meant: Vec<Value<'_>> = listed
+            .root()
+            .elements()
+            .filter(|of| all || text(*of, "id") == self.question)
+            .collect();
         if meant.is_empty() && all {
             writeln!(out, "no pending requests")?;
         } else if meant.is_empty() {
-            return Err(Exit::Code(1, format!("no pending request `{}`", self.question)));
+            return Err(Exit::Code(
+                1,
+                format!("no pending request `{}`", self.question),
+            ));
         }
         for of in meant {
             let id = text(of, "id");
             let left = of.get("seconds_left").map_or("0", |left| left.raw());
-            let waiting =
-                if of.get("waiting").is_some_and(|waiting| waiting.raw() == "true") { "waits" } else { "will try again" };
+            let waiting = if of
+                .get("waiting")
+                .is_some_and(|waiting| waiting.raw() == "true")
+            {
+                "waits"
+            } else {
+                "will try again"
+            };
             writeln!(
                 out,
                 "{id}  {} calls `{}` of `{}`; it {waiting}; {left} s left",
@@ -117,13 +150,29 @@ impl Args {
                 .flat_map(|rules| rules.elements())
                 .map(|rule| rule.str().unwrap_or_default().into())
                 .collect();
-            writeln!(out, "  {} ({}, {}). {}", text(of, "title"), rules.join(", "), text(of, "severity"), text(of, "why"))?;
+            writeln!(
+                out,
+                "  {} ({}, {}). {}",
+                text(of, "title"),
+                rules.join(", "),
+                text(of, "severity"),
+                text(of, "why")
+            )?;
             for line in text(of, "shown").lines() {
                 writeln!(out, "  {line}")?;
             }
-            let scopes = of.get("scopes").into_iter().flat_map(|scopes| scopes.elements());
-            let flags: Vec<String> = scopes.map(|scope| format!("--{}", scope.str().unwrap_or_default())).collect();
-            writeln!(out, "  lychgate approve {id} {} | --deny\n", flags.join(" | "))?;
+            let scopes = of
+                .get("scopes")
+                .into_iter()
+                .flat_map(|scopes| scopes.elements());
+            let flags: Vec<String> = scopes
+                .map(|scope| format!("--{}", scope.str().unwrap_or_default()))
+                .collect();
+            writeln!(
+                out,
+                "  lychgate approve {id} {} | --deny\n",
+                flags.join(" | ")
+            )?;
         }
         Ok(0)
     }

@@ -37,19 +37,33 @@ enum Verb {
 
 /// Runs the verb; 0 if all is well, 1 if a login is required or cannot be decrypted, 2 if the vault cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let config = match args.config.find().and_then(|file| config::load_oauth(&file)) {
+    let config = match args
+        .config
+        .find()
+        .and_then(|file| config::load_oauth(&file))
+    {
         Ok(config) => config,
         Err(faults) => {
-            faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            faults
+                .iter()
+                .try_for_each(|fault| writeln!(err, "{fault}"))?;
             return Ok(2);
         }
     };
     let runtime = super::login::runtime()?;
     let asked = Vault::open(&config).and_then(|vault| match args.verb {
-        Verb::Status { json } => runtime.block_on(vault.list()).map(|kept| status(&kept, json, out, err)),
+        Verb::Status { json } => runtime
+            .block_on(vault.list())
+            .map(|kept| status(&kept, json, out, err)),
         Verb::Rekey => runtime.block_on(vault.rekey()).map(|done| {
-            writeln!(out, "re-encrypted {}, {} already current", done.anew, done.before)?;
-            done.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            writeln!(
+                out,
+                "re-encrypted {}, {} already current",
+                done.anew, done.before
+            )?;
+            done.faults
+                .iter()
+                .try_for_each(|fault| writeln!(err, "{fault}"))?;
             Ok(u8::from(!done.faults.is_empty()))
         }),
     });
@@ -62,19 +76,31 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
 }
 
-fn status(kept: &VaultListing, as_json: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+fn status(
+    kept: &VaultListing,
+    as_json: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     if as_json {
         let logins: Vec<_> = kept.accounts.iter().map(in_json).collect();
         let faults: Vec<_> = kept.faults.iter().map(ToString::to_string).collect();
         writeln!(out, "{:#}", json!({ "logins": logins, "faults": faults }))?;
     } else {
-        kept.accounts.iter().try_for_each(|account| in_words(account, out))?;
-        kept.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+        kept.accounts
+            .iter()
+            .try_for_each(|account| in_words(account, out))?;
+        kept.faults
+            .iter()
+            .try_for_each(|fault| writeln!(err, "{fault}"))?;
         if kept.accounts.is_empty() && kept.faults.is_empty() {
             writeln!(err, "no stored logins")?;
         }
     }
-    let owed = kept.accounts.iter().any(|account| account.granted.is_none());
+    let owed = kept
+        .accounts
+        .iter()
+        .any(|account| account.granted.is_none());
     Ok(u8::from(owed || !kept.faults.is_empty()))
 }
 
@@ -105,27 +131,52 @@ fn in_json(account: &Account) -> serde_json::Value {
 
 fn in_words(account: &Account, out: &mut dyn Write) -> io::Result<()> {
     let (party, plain) = (&account.party, super::login::plain);
-    writeln!(out, "{}  {}", account.upstream, plain(&party.principal.to_string()))?;
+    writeln!(
+        out,
+        "{}  {}",
+        account.upstream,
+        plain(&party.principal.to_string())
+    )?;
     let mut line = |name: &str, value: &str| writeln!(out, "  {name:<8} {}", plain(value));
     line("issuer", &party.issuer)?;
     line("resource", &party.resource)?;
     match &account.granted {
         Some(granted) => {
-            line("scopes", granted.scopes.parameter().as_deref().unwrap_or("none named"))?;
+            line(
+                "scopes",
+                granted
+                    .scopes
+                    .parameter()
+                    .as_deref()
+                    .unwrap_or("none named"),
+            )?;
             line("token", &lasts(granted))?;
         }
-        None => line("token", &format!("none: run `lychgate login {}`", account.upstream))?,
+        None => line(
+            "token",
+            &format!("none: run `lychgate login {}`", account.upstream),
+        )?,
     }
     if let Some(at) = account.last_refresh_unix {
-        line("renewed", &format!("{} ago", span(unix_now().saturating_sub(at))))?;
+        line(
+            "renewed",
+            &format!("{} ago", span(unix_now().saturating_sub(at))),
+        )?;
     }
-    account.last_error.as_ref().map_or(Ok(()), |error| line("error", error))?;
+    account
+        .last_error
+        .as_ref()
+        .map_or(Ok(()), |error| line("error", error))?;
     writeln!(out)
 }
 
 /// How long a token lasts, and what comes then.
 pub(super) fn lasts(granted: &TokenGrant) -> String {
-    let then = if granted.refresh.is_some() { "renewed automatically" } else { "then a new login is required" };
+    let then = if granted.refresh.is_some() {
+        "renewed automatically"
+    } else {
+        "then a new login is required"
+    };
     let now = unix_now();
     match granted.expires_unix {
         None => format!("ends when the server rejects it, {then}"),
@@ -137,6 +188,10 @@ pub(super) fn lasts(granted: &TokenGrant) -> String {
 
 fn span(seconds: u64) -> String {
     // In minutes, where there are some: seconds tell nothing then.
-    let seconds = if seconds > 120 { seconds / 60 * 60 } else { seconds };
+    let seconds = if seconds > 120 {
+        seconds / 60 * 60
+    } else {
+        seconds
+    };
     humantime::format_duration(Duration::from_secs(seconds)).to_string()
 }

@@ -55,29 +55,56 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
     };
     // Certificates and keys are read as at the start; nothing is connected, and nothing written.
     let recorder = Recorder::new(&AuditConfig::default()).map(Arc::new);
-    let recorder = recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), None)])?;
+    let recorder =
+        recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), None)])?;
     let logins = Shared::new(&config.oauth, recorder).map(Arc::new);
-    let logins = logins.map_err(|error| faults.push(Fault::of_file("oauth", error.to_string(), None))).ok();
+    let logins = logins
+        .map_err(|error| faults.push(Fault::of_file("oauth", error.to_string(), None)))
+        .ok();
     for (name, upstream) in &config.upstreams {
-        faults.extend(Upstream::new(UpstreamName(name.as_str().into()), upstream, &config.limits, logins.as_ref()).err());
+        faults.extend(
+            Upstream::new(
+                UpstreamName(name.as_str().into()),
+                upstream,
+                &config.limits,
+                logins.as_ref(),
+            )
+            .err(),
+        );
     }
-    let tls = config.listen.tls.as_ref().map(listen::tls::acceptor).transpose();
-    faults.extend(tls.err().map(|error| Fault::of_file("listen.tls", error, None)));
+    let tls = config
+        .listen
+        .tls
+        .as_ref()
+        .map(listen::tls::acceptor)
+        .transpose();
+    faults.extend(
+        tls.err()
+            .map(|error| Fault::of_file("listen.tls", error, None)),
+    );
     if let Some(file) = &config.pins.clone().of_config(state_folder(), &file).file {
         faults.extend(LockFile::new(file).read().err().unwrap_or_default());
     }
     let kept = config.clone().keeping_at_home(state_folder());
     let stores = Stores::open(&kept.quarantine, &kept.evidence);
-    faults.extend(stores.err().map(|error| Fault::of_file(file.display().to_string(), error.to_string(), None)));
+    faults.extend(
+        stores
+            .err()
+            .map(|error| Fault::of_file(file.display().to_string(), error.to_string(), None)),
+    );
     if !faults.is_empty() {
         return Err(faults);
     }
     let mut report = format!("{}: {}", file.display(), counts(&config, &policies));
     for what in replacements(&config)? {
-        report.push_str(&format!("\n{what}\n  hint: give it a different id if both rules should apply"));
+        report.push_str(&format!(
+            "\n{what}\n  hint: give it a different id if both rules should apply"
+        ));
     }
     for what in app::expired(&policies, SystemTime::now()) {
-        report.push_str(&format!("\n{what}\n  hint: review it: remove it, or set a new `until`"));
+        report.push_str(&format!(
+            "\n{what}\n  hint: review it: remove it, or set a new `until`"
+        ));
     }
     for what in of_no_upstream(&config) {
         report.push_str(&format!("\nwarning: {what}"));
@@ -91,11 +118,18 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
 /// The rules of the config's own folders that replace built-in ones, in sentences.
 fn replacements(config: &Config) -> Result<BTreeSet<String>, Vec<Fault>> {
     let mut all = BTreeSet::new();
-    for policy in config.policies.values().filter(|policy| policy.builtin && !policy.rules.is_empty()) {
+    for policy in config
+        .policies
+        .values()
+        .filter(|policy| policy.builtin && !policy.rules.is_empty())
+    {
         let library = Library::read(policy.builtin, &policy.rules)?;
         all.extend(library.replacements().map(|(own, builtin)| {
             let Rule { file, line, id, .. } = &**own;
-            format!("{file}:{line}: rule `{id}` replaces the built-in rule of that id ({}:{})", builtin.file, builtin.line)
+            format!(
+                "{file}:{line}: rule `{id}` replaces the built-in rule of that id ({}:{})",
+                builtin.file, builtin.line
+            )
         }));
     }
     Ok(all)
@@ -106,7 +140,10 @@ fn of_no_upstream(config: &Config) -> Vec<String> {
     let known: Vec<&str> = config.upstreams.keys().map(String::as_str).collect();
     let all = config.policies.values().flat_map(|policy| &policy.suppress);
     let warned = |one: &Arc<Suppression>| {
-        let upstream = one.upstream.as_deref().filter(|upstream| !config.upstreams.contains_key(*upstream))?;
+        let upstream = one
+            .upstream
+            .as_deref()
+            .filter(|upstream| !config.upstreams.contains_key(*upstream))?;
         let (file, line, column) = &one.place;
         let hint = suggest(upstream, &known);
         Some(format!(
@@ -119,8 +156,12 @@ fn of_no_upstream(config: &Config) -> Vec<String> {
 
 fn counts(config: &Config, policies: &Policies) -> String {
     let rules = |direction| {
-        let all = policies.values().flat_map(|policy| policy.rules(direction).rules());
-        all.map(|rule| rule.id.as_str()).collect::<BTreeSet<_>>().len()
+        let all = policies
+            .values()
+            .flat_map(|policy| policy.rules(direction).rules());
+        all.map(|rule| rule.id.as_str())
+            .collect::<BTreeSet<_>>()
+            .len()
     };
     let observing: Vec<String> = policies
         .iter()
@@ -137,7 +178,11 @@ fn counts(config: &Config, policies: &Policies) -> String {
         number(rules(Direction::Inbound), "inbound rule"),
     ]
     .join(", ");
-    let guarded: usize = config.policies.values().map(|policy| policy.own.guarded.len()).sum();
+    let guarded: usize = config
+        .policies
+        .values()
+        .map(|policy| policy.own.guarded.len())
+        .sum();
     if guarded > 0 {
         report.push_str(&format!(", {}", number(guarded, "guarded secret")));
     }
@@ -146,7 +191,10 @@ fn counts(config: &Config, policies: &Policies) -> String {
         report.push_str(&format!(", {}", number(suppressions, "suppression")));
     }
     if !observing.is_empty() {
-        report.push_str(&format!("; observed, not enforced: {}", observing.join(", ")));
+        report.push_str(&format!(
+            "; observed, not enforced: {}",
+            observing.join(", ")
+        ));
     }
     report
 }
@@ -170,8 +218,12 @@ mod tests {
         let path = folder.path().join("gate.toml");
         std::fs::write(&path, text).unwrap();
         let shown = |text: String| text.replace(&format!("{}/", folder.path().display()), "");
-        let report = check(&Args { config: ConfigArg::of(path) });
-        report.map(shown).map_err(|faults| shown(faults.iter().map(|fault| format!("{fault}\n")).collect()))
+        let report = check(&Args {
+            config: ConfigArg::of(path),
+        });
+        report
+            .map(shown)
+            .map_err(|faults| shown(faults.iter().map(|fault| format!("{fault}\n")).collect()))
     }
 
     #[test]
@@ -181,8 +233,14 @@ mod tests {
              [upstream.b]\nstdio = { command = [\"server\"] }\npolicy = \"watch\"\n",
         )
         .unwrap();
-        assert!(report.starts_with("gate.toml: 2 upstreams, 0 agents, 2 policies, "), "{report}");
-        assert!(report.ends_with(" inbound rules; observed, not enforced: `b`"), "{report}");
+        assert!(
+            report.starts_with("gate.toml: 2 upstreams, 0 agents, 2 policies, "),
+            "{report}"
+        );
+        assert!(
+            report.ends_with(" inbound rules; observed, not enforced: `b`"),
+            "{report}"
+        );
     }
 
     #[test]
@@ -204,15 +262,29 @@ mod tests {
         assert_eq!(report.lines().count(), 1, "{report}");
         std::fs::write(rules.path().join("mine.toml"), rule("fork-bomb")).unwrap();
         let report = checked(&config).unwrap();
-        assert!(report.contains(&format!("\n{folder}/mine.toml:3: rule `fork-bomb` replaces the built-in rule")), "{report}");
-        assert!(report.contains("(rules/outbound/") && report.contains("a different id"), "{report}");
+        assert!(
+            report.contains(&format!(
+                "\n{folder}/mine.toml:3: rule `fork-bomb` replaces the built-in rule"
+            )),
+            "{report}"
+        );
+        assert!(
+            report.contains("(rules/outbound/") && report.contains("a different id"),
+            "{report}"
+        );
     }
 
     #[test]
     fn an_upstream_without_encryption_is_warned_of() {
-        let report = |url: &str| checked(&format!("[upstream.a]\nhttp = {{ url = \"{url}\" }}\n")).unwrap();
+        let report =
+            |url: &str| checked(&format!("[upstream.a]\nhttp = {{ url = \"{url}\" }}\n")).unwrap();
         let warned = report("http://mcp.example.org/mcp");
-        assert!(warned.contains("\nwarning: `upstream.a` sends to `http://mcp.example.org` without encryption"), "{warned}");
+        assert!(
+            warned.contains(
+                "\nwarning: `upstream.a` sends to `http://mcp.example.org` without encryption"
+            ),
+            "{warned}"
+        );
         for url in ["https://mcp.example.org/mcp", "http://127.0.0.1:3000/mcp"] {
             assert!(!report(url).contains("warning"), "{url}");
         }
@@ -228,24 +300,39 @@ mod tests {
             .unwrap()
         };
         let warned = report("doc");
-        assert!(warned.contains("\nwarning: gate.toml:3:1: no `[upstream.doc]` exists"), "{warned}");
-        assert!(warned.contains("`lychgate wrap --name doc`") && warned.contains("did you mean `docs`?"), "{warned}");
+        assert!(
+            warned.contains("\nwarning: gate.toml:3:1: no `[upstream.doc]` exists"),
+            "{warned}"
+        );
+        assert!(
+            warned.contains("`lychgate wrap --name doc`")
+                && warned.contains("did you mean `docs`?"),
+            "{warned}"
+        );
         assert!(!report("docs").contains("warning"));
     }
 
     #[test]
     fn faults_of_rules_are_told_as_those_of_the_file() {
         let upstream = "[upstream.a]\nhttp = { url = \"https://example.org\" }\n";
-        let report =
-            checked(&format!("[policy.default.override]\n\"no-such-rule\" = {{ enabled = false }}\n{upstream}")).unwrap_err();
+        let report = checked(&format!(
+            "[policy.default.override]\n\"no-such-rule\" = {{ enabled = false }}\n{upstream}"
+        ))
+        .unwrap_err();
         assert!(report.contains("no-such-rule"), "{report}");
         let report = checked(
             "[listen]\ntls = { cert = \"gate.toml\", key = \"gate.toml\" }\n\
              [upstream.a]\nhttp = { url = \"https://example.org\", ca = \"gate.toml\" }\n",
         );
         let report = report.unwrap_err();
-        assert!(report.contains("listen.tls") && report.matches("gate.toml").count() >= 2, "no certificate in these: {report}");
+        assert!(
+            report.contains("listen.tls") && report.matches("gate.toml").count() >= 2,
+            "no certificate in these: {report}"
+        );
         let report = checked(&format!("colour = 1\n{upstream}")).unwrap_err();
-        assert!(report.contains("gate.toml:1:1: unknown key `colour`"), "{report}");
+        assert!(
+            report.contains("gate.toml:1:1: unknown key `colour`"),
+            "{report}"
+        );
     }
 }

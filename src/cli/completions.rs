@@ -69,7 +69,11 @@ Disables colors on the terminal, if not empty.
 "#;
 
 /// Writes the completions.
-pub(super) fn completions(args: &CompletionsArgs, mut command: Command, out: &mut dyn Write) -> io::Result<u8> {
+pub(super) fn completions(
+    args: &CompletionsArgs,
+    mut command: Command,
+    out: &mut dyn Write,
+) -> io::Result<u8> {
     let mut script = vec![];
     clap_complete::generate(args.shell, &mut command, "lychgate", &mut script);
     out.write_all(&script)?;
@@ -77,7 +81,12 @@ pub(super) fn completions(args: &CompletionsArgs, mut command: Command, out: &mu
 }
 
 /// Writes manual pages; 2 where the folder cannot be written.
-pub(super) fn man(args: &ManArgs, command: Command, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+pub(super) fn man(
+    args: &ManArgs,
+    command: Command,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     let Some(folder) = &args.folder else {
         return main_page(command, out).map(|()| 0);
     };
@@ -88,7 +97,11 @@ pub(super) fn man(args: &ManArgs, command: Command, out: &mut dyn Write, err: &m
     match written {
         Ok(()) => Ok(0),
         Err(error) => {
-            writeln!(err, "`{}`: {error}\n  hint: pass a writable folder", folder.display())?;
+            writeln!(
+                err,
+                "`{}`: {error}\n  hint: pass a writable folder",
+                folder.display()
+            )?;
             Ok(2)
         }
     }
@@ -109,10 +122,19 @@ mod tests {
     fn every_shell_knows_every_verb() {
         for shell in Shell::value_variants() {
             let mut out = vec![];
-            completions(&CompletionsArgs { shell: *shell }, crate::cli::Cli::command(), &mut out).unwrap();
+            completions(
+                &CompletionsArgs { shell: *shell },
+                crate::cli::Cli::command(),
+                &mut out,
+            )
+            .unwrap();
             let script = String::from_utf8(out).unwrap();
             for verb in crate::cli::Cli::command().get_subcommands() {
-                assert!(script.contains(verb.get_name()), "{shell}: {}", verb.get_name());
+                assert!(
+                    script.contains(verb.get_name()),
+                    "{shell}: {}",
+                    verb.get_name()
+                );
             }
         }
     }
@@ -120,14 +142,39 @@ mod tests {
     #[test]
     fn every_verb_has_a_page() {
         let folder = tempfile::tempdir().unwrap();
-        let args = ManArgs { folder: Some(folder.path().join("man1")) };
-        assert_eq!(man(&args, crate::cli::Cli::command(), &mut io::sink(), &mut io::sink()).unwrap(), 0);
+        let args = ManArgs {
+            folder: Some(folder.path().join("man1")),
+        };
+        assert_eq!(
+            man(
+                &args,
+                crate::cli::Cli::command(),
+                &mut io::sink(),
+                &mut io::sink()
+            )
+            .unwrap(),
+            0
+        );
         for verb in crate::cli::Cli::command().get_subcommands() {
-            let page = fs::read_to_string(folder.path().join(format!("man1/lychgate-{}.1", verb.get_name())));
-            assert!(page.unwrap().contains(".SH SYNOPSIS"), "{}", verb.get_name());
+            let page = fs::read_to_string(
+                folder
+                    .path()
+                    .join(format!("man1/lychgate-{}.1", verb.get_name())),
+            );
+            assert!(
+                page.unwrap().contains(".SH SYNOPSIS"),
+                "{}",
+                verb.get_name()
+            );
         }
         let mut page = vec![];
-        man(&ManArgs { folder: None }, crate::cli::Cli::command(), &mut page, &mut io::sink()).unwrap();
+        man(
+            &ManArgs { folder: None },
+            crate::cli::Cli::command(),
+            &mut page,
+            &mut io::sink(),
+        )
+        .unwrap();
         let page = String::from_utf8(page).unwrap();
         assert!(page.contains("lychgate\\-wrap"));
         for section in ["EXAMPLES", "FILES", "ENVIRONMENT"] {

@@ -24,7 +24,9 @@ pub(super) struct ConfigArg {
 impl ConfigArg {
     #[cfg(test)]
     pub(super) fn of(file: impl Into<PathBuf>) -> Self {
-        Self { file: Some(file.into()) }
+        Self {
+            file: Some(file.into()),
+        }
     }
 
     /// The file that the command line names.
@@ -59,7 +61,11 @@ impl ConfigArg {
 
 /// The config file of the user, which need not exist: in `$XDG_CONFIG_HOME/lychgate` or `~/.config/lychgate`.
 pub(super) fn user_file() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let set = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
     Some(folder.join("lychgate").join(FILE))
 }
@@ -91,11 +97,20 @@ struct Search {
 
 impl Search {
     fn here() -> Self {
-        Self { variable: std::env::var_os(VARIABLE), folder: PathBuf::new(), of_user: user_file(), of_system: OF_SYSTEM.into() }
+        Self {
+            variable: std::env::var_os(VARIABLE),
+            folder: PathBuf::new(),
+            of_user: user_file(),
+            of_system: OF_SYSTEM.into(),
+        }
     }
 
     fn named(&self, arg: &ConfigArg) -> Option<PathBuf> {
-        let variable = self.variable.as_ref().filter(|value| !value.is_empty()).map(PathBuf::from);
+        let variable = self
+            .variable
+            .as_ref()
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from);
         arg.file.clone().or(variable)
     }
 
@@ -103,8 +118,16 @@ impl Search {
         if let Some(named) = self.named(arg) {
             return Some(WrapConfig::Named(named));
         }
-        let user = self.of_user.clone().filter(|path| passed_over(path, true).is_none()).map(WrapConfig::User);
-        let system = || passed_over(&self.of_system, false).is_none().then(|| WrapConfig::System(self.of_system.clone()));
+        let user = self
+            .of_user
+            .clone()
+            .filter(|path| passed_over(path, true).is_none())
+            .map(WrapConfig::User);
+        let system = || {
+            passed_over(&self.of_system, false)
+                .is_none()
+                .then(|| WrapConfig::System(self.of_system.clone()))
+        };
         user.or_else(system)
     }
 
@@ -114,14 +137,19 @@ impl Search {
         }
         let own = std::iter::once(self.folder.join(FILE)).chain(self.of_user.clone());
         let mut looked_at = Vec::new();
-        for (path, is_own) in own.map(|path| (path, true)).chain([(self.of_system.clone(), false)]) {
+        for (path, is_own) in own
+            .map(|path| (path, true))
+            .chain([(self.of_system.clone(), false)])
+        {
             match passed_over(&path, is_own) {
                 Some(reason) => looked_at.push(format!("`{}`{reason}", path.display())),
                 None => return Ok(path),
             }
         }
         let message = format!("no config file found; searched {}", looked_at.join(", "));
-        let hint = format!("create one with `lychgate init`, or pass one with `--config FILE` or `{VARIABLE}`");
+        let hint = format!(
+            "create one with `lychgate init`, or pass one with `--config FILE` or `{VARIABLE}`"
+        );
         Err(Fault::of_file("config", message, Some(&hint)))
     }
 }
@@ -138,7 +166,11 @@ fn passed_over(path: &Path, is_own: bool) -> Option<&'static str> {
 
 fn probe(path: &Path) -> io::Result<()> {
     // A named pipe would block an open without a writer.
-    if std::fs::metadata(path)?.is_file() { File::open(path).map(drop) } else { Ok(()) }
+    if std::fs::metadata(path)?.is_file() {
+        File::open(path).map(drop)
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -154,7 +186,12 @@ mod tests {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
         fs::create_dir_all(of_user.parent().unwrap()).unwrap();
-        Search { variable: None, folder: root.join("work"), of_user: Some(of_user), of_system }
+        Search {
+            variable: None,
+            folder: root.join("work"),
+            of_user: Some(of_user),
+            of_system,
+        }
     }
 
     #[test]
@@ -173,16 +210,27 @@ mod tests {
         ] {
             assert!(missing.contains(part), "{part} is not in: {missing}");
         }
-        let expected = [search.of_system.clone(), search.of_user.clone().unwrap(), search.folder.join(FILE)];
+        let expected = [
+            search.of_system.clone(),
+            search.of_user.clone().unwrap(),
+            search.folder.join(FILE),
+        ];
         for path in expected {
             fs::write(&path, "").unwrap();
             assert_eq!(search.find(&none).unwrap(), path);
         }
         search.variable = Some("".into());
-        assert_eq!(search.find(&none).unwrap(), search.folder.join(FILE), "an empty variable is unset");
+        assert_eq!(
+            search.find(&none).unwrap(),
+            search.folder.join(FILE),
+            "an empty variable is unset"
+        );
         search.variable = Some("from-variable.toml".into());
         assert_eq!(search.find(&none).unwrap(), Path::new("from-variable.toml"));
-        assert_eq!(search.find(&ConfigArg::of("named.toml")).unwrap(), Path::new("named.toml"));
+        assert_eq!(
+            search.find(&ConfigArg::of("named.toml")).unwrap(),
+            Path::new("named.toml")
+        );
     }
 
     #[test]
@@ -193,12 +241,18 @@ mod tests {
         fs::write(search.folder.join(FILE), "").unwrap();
         assert_eq!(search.find_for_wrap(&none), None);
         fs::write(&search.of_system, "").unwrap();
-        assert_eq!(search.find_for_wrap(&none), Some(WrapConfig::System(search.of_system.clone())));
+        assert_eq!(
+            search.find_for_wrap(&none),
+            Some(WrapConfig::System(search.of_system.clone()))
+        );
         let user = search.of_user.clone().unwrap();
         fs::write(&user, "").unwrap();
         assert_eq!(search.find_for_wrap(&none), Some(WrapConfig::User(user)));
         search.variable = Some("from-variable.toml".into());
-        assert_eq!(search.find_for_wrap(&none), Some(WrapConfig::Named("from-variable.toml".into())));
+        assert_eq!(
+            search.find_for_wrap(&none),
+            Some(WrapConfig::Named("from-variable.toml".into()))
+        );
     }
 
     #[test]
@@ -207,6 +261,9 @@ mod tests {
         let search = search(root.path());
         fs::write(&search.of_system, "").unwrap();
         fs::create_dir(search.folder.join(FILE)).unwrap();
-        assert_eq!(search.find(&ConfigArg::default()).unwrap(), search.folder.join(FILE));
+        assert_eq!(
+            search.find(&ConfigArg::default()).unwrap(),
+            search.folder.join(FILE)
+        );
     }
 }

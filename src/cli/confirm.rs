@@ -12,7 +12,10 @@ pub(super) fn require_terminal(yes: bool, act: &str) -> Result<(), Exit> {
     if yes || io::stdin().is_terminal() {
         return Ok(());
     }
-    Err(Exit::Code(2, format!("error: not a terminal; pass --yes to {act}")))
+    Err(Exit::Code(
+        2,
+        format!("error: not a terminal; pass --yes to {act}"),
+    ))
 }
 
 /// Asks on the terminal; anything but `y` is a no, and without a terminal the answer is no.
@@ -32,14 +35,24 @@ pub(super) fn confirm(question: &str, err: &mut dyn Write) -> io::Result<bool> {
 ///
 /// # Errors
 /// The question cannot be written, or the answer cannot be read or is longer than `limit_bytes`.
-pub(super) fn ask(question: &str, limit_bytes: u64, err: &mut dyn Write) -> io::Result<Option<String>> {
+pub(super) fn ask(
+    question: &str,
+    limit_bytes: u64,
+    err: &mut dyn Write,
+) -> io::Result<Option<String>> {
     write!(err, "{question}")?;
     err.flush()?;
     let mut answer = String::new();
-    let read = io::stdin().lock().take(limit_bytes).read_line(&mut answer)?;
+    let read = io::stdin()
+        .lock()
+        .take(limit_bytes)
+        .read_line(&mut answer)?;
     // The rest of a longer line would be read as the next answer.
     if read as u64 == limit_bytes && !answer.ends_with('\n') {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("the answer exceeds {limit_bytes} bytes")));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("the answer exceeds {limit_bytes} bytes"),
+        ));
     }
     Ok((read > 0).then(|| answer.trim().to_owned()))
 }

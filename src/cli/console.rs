@@ -35,7 +35,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     writeln!(out, "{link}")?;
     out.flush()?;
     if !args.no_browser && io::stdout().is_terminal() && !browser::open(&link) {
-        writeln!(err, "could not open a browser: open the link within a minute")?;
+        writeln!(
+            err,
+            "could not open a browser: open the link within a minute"
+        )?;
     }
     Ok(0)
 }
@@ -45,7 +48,8 @@ impl Args {
         let (address, token) = self.desk.target()?;
         let said = ask(address, &token, "POST", "/console/api/code", "")?;
         let word = |key: &str| said.root().get(key).and_then(|value| value.str());
-        let code = word("code").ok_or_else(|| Exit::Code(2, format!("the service at {address} is not lychgate")))?;
+        let code = word("code")
+            .ok_or_else(|| Exit::Code(2, format!("the service at {address} is not lychgate")))?;
         let at = word("at").map_or_else(|| format!("http://{address}"), |at| at.into_owned());
         Ok(format!("{at}/console#code={code}"))
     }

@@ -12,7 +12,11 @@ use super::Cli;
 /// Folders with documents, beside the README at the top.
 const FOLDERS: [&str; 5] = [".github", "deploy", "rules", "src", "tests/bench"];
 /// Documents whose inline code names paths of this tree, from the top or from `src`.
-const MAPS: [&str; 3] = ["src/README.md", "src/DECISIONS.md", ".github/CONTRIBUTING.md"];
+const MAPS: [&str; 3] = [
+    "src/README.md",
+    "src/DECISIONS.md",
+    ".github/CONTRIBUTING.md",
+];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -62,19 +66,28 @@ fn lines(text: &str) -> Vec<(usize, Option<&str>, &str)> {
 /// A line without its inline code, and the inline code.
 fn split_code(line: &str) -> (String, Vec<&str>) {
     let parts: Vec<&str> = line.split('`').collect();
-    (parts.iter().step_by(2).copied().collect(), parts.into_iter().skip(1).step_by(2).collect())
+    (
+        parts.iter().step_by(2).copied().collect(),
+        parts.into_iter().skip(1).step_by(2).collect(),
+    )
 }
 
 /// The anchor of a heading, as GitHub makes it.
 fn anchor(heading: &str) -> String {
-    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-    kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
+    let kept = heading
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.flat_map(char::to_lowercase)
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
 }
 
 fn has_anchor(text: &str, wanted: &str) -> bool {
-    lines(text)
-        .into_iter()
-        .any(|(_, block, line)| block.is_none() && line.starts_with('#') && anchor(line.trim_start_matches('#').trim()) == wanted)
+    lines(text).into_iter().any(|(_, block, line)| {
+        block.is_none()
+            && line.starts_with('#')
+            && anchor(line.trim_start_matches('#').trim()) == wanted
+    })
 }
 
 /// What is wrong with a link in a document.
@@ -82,9 +95,15 @@ fn link_fault(document: &str, link: &str) -> Option<String> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
     }
-    let (file, wanted) = link.split_once('#').map_or((link, None), |(file, wanted)| (file, Some(wanted)));
+    let (file, wanted) = link
+        .split_once('#')
+        .map_or((link, None), |(file, wanted)| (file, Some(wanted)));
     let document = root().join(document);
-    let target = if file.is_empty() { document } else { document.parent().unwrap().join(file) };
+    let target = if file.is_empty() {
+        document
+    } else {
+        document.parent().unwrap().join(file)
+    };
     if !target.exists() {
         return Some(format!("`{link}`: no such file"));
     }
@@ -117,7 +136,9 @@ fn commands(line: &str) -> Vec<Vec<String>> {
     let ends = |word: &String| matches!(word.as_str(), "|" | "&&" | ";") || word.starts_with('>');
     let of_program = |command: &[String]| {
         let built = command.iter().take(2).eq(["cargo", "run"]);
-        let start = command.iter().position(|word| word == "lychgate" || built && word == "--")?;
+        let start = command
+            .iter()
+            .position(|word| word == "lychgate" || built && word == "--")?;
         Some(command[start..].to_vec())
     };
     words.split(ends).filter_map(of_program).collect()
@@ -140,10 +161,21 @@ fn links_lead_somewhere() {
     let mut links = 0;
     for (document, text) in documents() {
         for (number, block, line) in lines(&text) {
-            let prose = if block.is_none() { split_code(line).0 } else { String::new() };
-            for (link, _) in prose.split("](").skip(1).filter_map(|rest| rest.split_once(')')) {
+            let prose = if block.is_none() {
+                split_code(line).0
+            } else {
+                String::new()
+            };
+            for (link, _) in prose
+                .split("](")
+                .skip(1)
+                .filter_map(|rest| rest.split_once(')'))
+            {
                 links += 1;
-                faults.extend(link_fault(&document, link).map(|fault| format!("{document}:{number}: {fault}")));
+                faults.extend(
+                    link_fault(&document, link)
+                        .map(|fault| format!("{document}:{number}: {fault}")),
+                );
             }
         }
     }
@@ -154,11 +186,23 @@ fn links_lead_somewhere() {
 #[test]
 fn dead_links_are_found() {
     assert_eq!(link_fault("deploy/README.md", "lychgate.toml"), None);
-    assert_eq!(link_fault("deploy/README.md", "https://example.com/x"), None);
+    assert_eq!(
+        link_fault("deploy/README.md", "https://example.com/x"),
+        None
+    );
     assert_eq!(link_fault("src/README.md", "#floors"), None);
-    assert_eq!(link_fault("README.md", "src/README.md#the-path-of-a-toolscall"), None);
-    assert_eq!(link_fault("README.md", "gone.md").unwrap(), "`gone.md`: no such file");
-    assert_eq!(link_fault("README.md", "src/README.md#gone").unwrap(), "`src/README.md#gone`: no such heading");
+    assert_eq!(
+        link_fault("README.md", "src/README.md#the-path-of-a-toolscall"),
+        None
+    );
+    assert_eq!(
+        link_fault("README.md", "gone.md").unwrap(),
+        "`gone.md`: no such file"
+    );
+    assert_eq!(
+        link_fault("README.md", "src/README.md#gone").unwrap(),
+        "`src/README.md#gone`: no such heading"
+    );
 }
 
 #[test]
@@ -168,10 +212,19 @@ fn paths_in_maps_exist() {
     for document in MAPS {
         let text = read(&root.join(document));
         for (number, block, line) in lines(&text) {
-            let code = if block.is_none() { split_code(line).1 } else { Vec::new() };
+            let code = if block.is_none() {
+                split_code(line).1
+            } else {
+                Vec::new()
+            };
             for path in code.into_iter().filter(|code| code.contains('/')) {
-                let is_path = path.ends_with('/') || [".rs", ".md", ".toml"].iter().any(|end| path.ends_with(end));
-                let plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+                let is_path = path.ends_with('/')
+                    || [".rs", ".md", ".toml"]
+                        .iter()
+                        .any(|end| path.ends_with(end));
+                let plain = path
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
                 let named = is_path && plain && !path.starts_with('/') && !path.contains("NAME");
                 if named && !root.join(path).exists() && !root.join("src").join(path).exists() {
                     faults.push(format!("{document}:{number}: `{path}`: no such file"));
@@ -190,12 +243,22 @@ fn commands_parse() {
         for (number, block, line) in lines(&text) {
             let (code, inline) = match block {
                 Some("sh") => (vec![line], false),
-                None => (split_code(line).1.into_iter().filter(|code| code.starts_with("lychgate ")).collect(), true),
+                None => (
+                    split_code(line)
+                        .1
+                        .into_iter()
+                        .filter(|code| code.starts_with("lychgate "))
+                        .collect(),
+                    true,
+                ),
                 Some(_) => continue,
             };
             for command in code.into_iter().flat_map(commands) {
                 found += 1;
-                faults.extend(command_fault(&command, inline).map(|fault| format!("{document}:{number}: {fault}")));
+                faults.extend(
+                    command_fault(&command, inline)
+                        .map(|fault| format!("{document}:{number}: {fault}")),
+                );
             }
         }
     }
@@ -205,12 +268,45 @@ fn commands_parse() {
 
 #[test]
 fn commands_that_do_not_parse_are_found() {
-    let faults = |line: &str, inline: bool| commands(line).iter().filter_map(|command| command_fault(command, inline)).count();
-    assert_eq!(faults("echo '{ \"a\": 1 }' | lychgate inspect --direction outbound --jsonl -   # one line", false), 0);
-    assert_eq!(faults("claude mcp add x -- lychgate wrap --name x -- server --flag", false), 0);
-    assert_eq!(faults("cargo run --release -- demo && lychgate audit key > audit.pub", false), 0);
-    assert_eq!(faults("cargo run --release -- demoo && lychgate audit keys > audit.pub", false), 2);
-    assert_eq!(faults("lychgate suppress AUDIT-ID", false), 1, "a reason is required");
+    let faults = |line: &str, inline: bool| {
+        commands(line)
+            .iter()
+            .filter_map(|command| command_fault(command, inline))
+            .count()
+    };
+    assert_eq!(
+        faults(
+            "echo '{ \"a\": 1 }' | lychgate inspect --direction outbound --jsonl -   # one line",
+            false
+        ),
+        0
+    );
+    assert_eq!(
+        faults(
+            "claude mcp add x -- lychgate wrap --name x -- server --flag",
+            false
+        ),
+        0
+    );
+    assert_eq!(
+        faults(
+            "cargo run --release -- demo && lychgate audit key > audit.pub",
+            false
+        ),
+        0
+    );
+    assert_eq!(
+        faults(
+            "cargo run --release -- demoo && lychgate audit keys > audit.pub",
+            false
+        ),
+        2
+    );
+    assert_eq!(
+        faults("lychgate suppress AUDIT-ID", false),
+        1,
+        "a reason is required"
+    );
     assert_eq!(faults("lychgate suppress AUDIT-ID", true), 0);
     assert_eq!(faults("lychgate suppress --no-such", true), 1);
 }
@@ -220,14 +316,21 @@ fn figures_of_the_readme_are_measured() {
     let readme = read(&root().join("README.md"));
     let page = read(&root().join("tests/bench/detection/README.md"));
     let table = readme.split("| outbound |").nth(1).unwrap();
-    let rows: Vec<&str> = table.lines().skip(2).take_while(|line| line.starts_with("| ")).collect();
+    let rows: Vec<&str> = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with("| "))
+        .collect();
     assert_eq!(rows.len(), 4);
     for row in rows {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
         for figure in &cells[2..4] {
             let (share, samples) = figure.split_once(" of ").unwrap();
             let measured = format!("| **{}: all** | {samples} | {share} |", cells[1]);
-            assert!(page.contains(&measured), "`{measured}` is not in tests/bench/detection/README.md");
+            assert!(
+                page.contains(&measured),
+                "`{measured}` is not in tests/bench/detection/README.md"
+            );
         }
     }
 }

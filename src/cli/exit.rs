@@ -20,7 +20,12 @@ pub(super) fn error(text: impl Display) -> Exit {
 
 /// Faults of a config or of rules as one text, a fault per paragraph.
 pub(super) fn fault_text(faults: impl AsRef<[Fault]>) -> String {
-    faults.as_ref().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    faults
+        .as_ref()
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 impl From<Vec<Fault>> for Exit {

@@ -101,7 +101,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
             Ok(0)
         }
         Ok(all) => {
-            let style = print::Style { marks: print::marks(), all: args.all };
+            let style = print::Style {
+                marks: print::marks(),
+                all: args.all,
+            };
             for one in &all {
                 let text = match one {
                     One::Judged(one) => print::printed(one, &style),
@@ -126,8 +129,14 @@ pub(super) fn explained(args: &Query) -> Result<Vec<One>, String> {
     let log = review_args::log(args.log.as_deref(), &config)?;
     let stores = review_args::stores(&config)?;
     let log = Log::open(&log).map_err(|error| error.to_string())?;
-    let lines = || log.entries().flatten().filter(|entry| matches!(&*entry.event(), "judged" | "refused_again"));
-    let Some(id) = named.one_of(lines().filter_map(|entry| review_args::id(&entry)))? else { return Ok(Vec::new()) };
+    let lines = || {
+        log.entries()
+            .flatten()
+            .filter(|entry| matches!(&*entry.event(), "judged" | "refused_again"))
+    };
+    let Some(id) = named.one_of(lines().filter_map(|entry| review_args::id(&entry)))? else {
+        return Ok(Vec::new());
+    };
     let is_it = |entry: &Entry| review_args::id(entry) == Some(id);
     let mut all = Vec::new();
     for entry in lines().filter(is_it) {
@@ -139,7 +148,12 @@ pub(super) fn explained(args: &Query) -> Result<Vec<One>, String> {
         }
         let whole = review_args::kept(&stores, id)?;
         let one = explain(&entry, whole.as_ref(), &judges);
-        let one = one.map_err(|missing| format!("{}\n  hint: pass the config with `--config FILE`", missing.words()))?;
+        let one = one.map_err(|missing| {
+            format!(
+                "{}\n  hint: pass the config with `--config FILE`",
+                missing.words()
+            )
+        })?;
         all.push(One::Judged(Box::new(one)));
     }
     Ok(all)

@@ -14,9 +14,17 @@ fn snapshot() -> String {
 }
 
 fn append(command: &mut Command, path: &mut Vec<String>, text: &mut String) {
-    for verb in command.get_subcommands_mut().filter(|verb| verb.get_name() != "help") {
+    for verb in command
+        .get_subcommands_mut()
+        .filter(|verb| verb.get_name() != "help")
+    {
         path.push(verb.get_name().to_owned());
-        let _infallible = write!(text, "\n$ lychgate {} --help\n{}\n", path.join(" "), verb.render_long_help());
+        let _infallible = write!(
+            text,
+            "\n$ lychgate {} --help\n{}\n",
+            path.join(" "),
+            verb.render_long_help()
+        );
         append(verb, path, text);
         path.pop();
     }
@@ -30,7 +38,10 @@ fn the_help_is_that_of_the_snapshot() {
         std::fs::write(file, &help).unwrap();
     }
     let golden = std::fs::read_to_string(file).unwrap_or_default();
-    assert!(help == golden, "{file} is out of date: UPDATE=1 cargo test --lib cli::help_tests\n{help}");
+    assert!(
+        help == golden,
+        "{file} is out of date: UPDATE=1 cargo test --lib cli::help_tests\n{help}"
+    );
 }
 
 #[test]
@@ -38,14 +49,24 @@ fn the_list_of_verbs_names_each_once_and_fits_80_columns() {
     let mut built = command();
     built.build();
     let verbs: Vec<&str> = built.get_subcommands().map(Command::get_name).collect();
-    let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied()).collect();
+    let mut listed: Vec<&str> = GROUPS
+        .iter()
+        .flat_map(|(_, verbs)| verbs.iter().copied())
+        .collect();
     for verb in &verbs {
-        assert_eq!(listed.iter().filter(|listed| *listed == verb).count(), 1, "{verb}");
+        assert_eq!(
+            listed.iter().filter(|listed| *listed == verb).count(),
+            1,
+            "{verb}"
+        );
     }
     listed.retain(|listed| !verbs.contains(listed));
     assert!(listed.is_empty(), "{listed:?}");
     let help = command().render_help().to_string();
-    let wide: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
+    let wide: Vec<&str> = help
+        .lines()
+        .filter(|line| line.chars().count() > 80)
+        .collect();
     assert!(wide.is_empty(), "{wide:?}");
 }
 
@@ -54,8 +75,14 @@ fn examples_and_exit_codes_fit_the_terminal() {
     let mut built = command();
     built.build();
     for verb in built.get_subcommands_mut() {
-        let after = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let wide: Vec<&str> = after.lines().filter(|line| line.chars().count() > 96).collect();
+        let after = verb
+            .get_after_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let wide: Vec<&str> = after
+            .lines()
+            .filter(|line| line.chars().count() > 96)
+            .collect();
         assert!(wide.is_empty(), "{}: {wide:?}", verb.get_name());
     }
 }

@@ -73,15 +73,26 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 
 impl Args {
     fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
-        let unknown = || error("the home folder is unknown\n  hint: set `HOME`, or pass --config FILE");
-        let path = self.config.clone().or_else(|| ConfigArg::default().named()).or_else(user_file).ok_or_else(unknown)?;
+        let unknown =
+            || error("the home folder is unknown\n  hint: set `HOME`, or pass --config FILE");
+        let path = self
+            .config
+            .clone()
+            .or_else(|| ConfigArg::default().named())
+            .or_else(user_file)
+            .ok_or_else(unknown)?;
         let path = std::path::absolute(&path).map_err(error)?;
-        let state = state_folder().ok_or_else(|| error("the state folder is unknown\n  hint: set `HOME`"))?;
+        let state = state_folder()
+            .ok_or_else(|| error("the state folder is unknown\n  hint: set `HOME`"))?;
         self.require_free(&path)?;
         let upstreams = self.upstreams(err)?;
         let text = config_text(&state, &upstreams);
-        config::load_edited(&path, &text)
-            .map_err(|faults| error(format!("the config would not be valid:\n{}", fault_text(&faults))))?;
+        config::load_edited(&path, &text).map_err(|faults| {
+            error(format!(
+                "the config would not be valid:\n{}",
+                fault_text(&faults)
+            ))
+        })?;
         writeln!(out, "To be added to `{}`:\n\n{text}", path.display())?;
         out.flush()?;
         require_terminal(self.yes, "write it")?;
@@ -93,11 +104,25 @@ impl Args {
         put(&path, text.as_bytes(), None).map_err(|failed| {
             error(format!("the config cannot be written: {failed}\n  hint: pass another file with --config FILE"))
         })?;
-        let found = ConfigArg::default().find_if_any().and_then(|found| std::path::absolute(found).ok());
-        let option = if found.as_ref() == Some(&path) { String::new() } else { format!(" --config {}", path.display()) };
-        writeln!(out, "Written to `{}`. Next:\n\n  lychgate check{option}\n  lychgate run{option}", path.display())?;
+        let found = ConfigArg::default()
+            .find_if_any()
+            .and_then(|found| std::path::absolute(found).ok());
+        let option = if found.as_ref() == Some(&path) {
+            String::new()
+        } else {
+            format!(" --config {}", path.display())
+        };
+        writeln!(
+            out,
+            "Written to `{}`. Next:\n\n  lychgate check{option}\n  lychgate run{option}",
+            path.display()
+        )?;
         for upstream in &upstreams {
-            writeln!(out, "  {}", claude_command(&upstream.name, &format!("http://{ADDRESS}"), false))?;
+            writeln!(
+                out,
+                "  {}",
+                claude_command(&upstream.name, &format!("http://{ADDRESS}"), false)
+            )?;
         }
         Ok(0)
     }
@@ -105,11 +130,21 @@ impl Args {
     /// Refuses a path that is in use, unless `--force` was given. A link that leads nowhere is in use too.
     fn require_free(&self, path: &Path) -> Result<(), Exit> {
         match path.symlink_metadata() {
-            Err(found) if matches!(found.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
+            Err(found)
+                if matches!(
+                    found.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Ok(())
+            }
             _ if self.force => Ok(()),
             _ => {
                 let hint = "pass --force to replace it, or --config FILE to write another";
-                Err(error(format!("`{}` already exists\n  hint: {hint}", path.display())))
+                Err(error(format!(
+                    "`{}` already exists\n  hint: {hint}",
+                    path.display()
+                )))
             }
         }
     }
@@ -118,26 +153,41 @@ impl Args {
     fn upstreams(&self, err: &mut dyn Write) -> Result<Vec<Upstream>, Exit> {
         let stdio = self.stdio.clone().map(|name| {
             let command = self.command.clone();
-            Upstream { name, transport: Transport::Stdio(command) }
+            Upstream {
+                name,
+                transport: Transport::Stdio(command),
+            }
         });
         let mut upstreams: Vec<Upstream> = self.upstreams.iter().cloned().chain(stdio).collect();
         if upstreams.is_empty() {
             if !io::stdin().is_terminal() {
                 let hint = "pass `--yes` with `--upstream NAME=URL` or `--stdio NAME -- COMMAND ARGUMENTS`";
-                return Err(error(format!("not a terminal, and no upstream is configured\n  hint: {hint}")));
+                return Err(error(format!(
+                    "not a terminal, and no upstream is configured\n  hint: {hint}"
+                )));
             }
-            upstreams.push(ask_upstream(&mut |question| confirm::ask(question, ANSWER_BYTES, err))?);
+            upstreams.push(ask_upstream(&mut |question| {
+                confirm::ask(question, ANSWER_BYTES, err)
+            })?);
         }
         let mut names = BTreeSet::new();
-        if let Some(twice) = upstreams.iter().find(|upstream| !names.insert(&upstream.name)) {
+        if let Some(twice) = upstreams
+            .iter()
+            .find(|upstream| !names.insert(&upstream.name))
+        {
             return Err(error(format!("two upstreams are named `{}`", twice.name)));
         }
         for upstream in &mut upstreams {
             if let Transport::Stdio(command) = &mut upstream.transport
-                && let Some(program) = command.first_mut().filter(|program| program.contains('/') && !program.starts_with("~/"))
+                && let Some(program) = command
+                    .first_mut()
+                    .filter(|program| program.contains('/') && !program.starts_with("~/"))
             {
                 // In the config a path starts at the file's folder.
-                *program = std::path::absolute(&*program).map_err(error)?.display().to_string();
+                *program = std::path::absolute(&*program)
+                    .map_err(error)?
+                    .display()
+                    .to_string();
             }
         }
         Ok(upstreams)
@@ -146,12 +196,21 @@ impl Args {
 
 fn upstream_name(name: &str) -> Result<String, String> {
     let rule = "a name has 1 to 64 of the characters a-z, 0-9, `-` and `_`";
-    if is_name(name) { Ok(name.to_owned()) } else { Err(rule.to_owned()) }
+    if is_name(name) {
+        Ok(name.to_owned())
+    } else {
+        Err(rule.to_owned())
+    }
 }
 
 fn http_upstream(written: &str) -> Result<Upstream, String> {
-    let (name, url) = written.split_once('=').ok_or("write NAME=URL, as in docs=https://mcp.example.com/mcp")?;
-    Ok(Upstream { name: upstream_name(name)?, transport: Transport::Http(url.to_owned()) })
+    let (name, url) = written
+        .split_once('=')
+        .ok_or("write NAME=URL, as in docs=https://mcp.example.com/mcp")?;
+    Ok(Upstream {
+        name: upstream_name(name)?,
+        transport: Transport::Http(url.to_owned()),
+    })
 }
 
 fn transport(written: &str) -> Result<Transport, String> {
@@ -160,15 +219,26 @@ fn transport(written: &str) -> Result<Transport, String> {
     }
     // No shell reads the command, so quotes would reach the server as they are.
     if written.contains(['\'', '"', '\\']) {
-        return Err("quotes are not supported here: run `lychgate init --stdio NAME -- COMMAND ARGUMENTS`".to_owned());
+        return Err(
+            "quotes are not supported here: run `lychgate init --stdio NAME -- COMMAND ARGUMENTS`"
+                .to_owned(),
+        );
     }
     let command: Vec<String> = written.split_whitespace().map(str::to_owned).collect();
-    if command.is_empty() { Err("a URL or a command is required".to_owned()) } else { Ok(Transport::Stdio(command)) }
+    if command.is_empty() {
+        Err("a URL or a command is required".to_owned())
+    } else {
+        Ok(Transport::Stdio(command))
+    }
 }
 
 /// Asks for a server until both answers are valid.
 fn ask_upstream(ask: &mut dyn FnMut(&str) -> io::Result<Option<String>>) -> Result<Upstream, Exit> {
-    let name = ask_for("Name of the MCP server, as in `files`: ", upstream_name, ask)?;
+    let name = ask_for(
+        "Name of the MCP server, as in `files`: ",
+        upstream_name,
+        ask,
+    )?;
     let transport = ask_for("Its URL, or the command that starts it: ", transport, ask)?;
     Ok(Upstream { name, transport })
 }
@@ -180,7 +250,8 @@ fn ask_for<T>(
 ) -> Result<T, Exit> {
     let mut asked = question.to_owned();
     loop {
-        let answer = ask(&asked).map_err(|failed| error(format!("the answer cannot be read: {failed}")))?;
+        let answer =
+            ask(&asked).map_err(|failed| error(format!("the answer cannot be read: {failed}")))?;
         let answer = answer.ok_or_else(|| Exit::Code(1, "\nNothing was written.".to_owned()))?;
         match read(&answer) {
             Ok(value) => return Ok(value),
@@ -192,7 +263,9 @@ fn ask_for<T>(
 /// The config, with the files of the gate in the folder `state`.
 fn config_text(state: &Path, upstreams: &[Upstream]) -> String {
     let mut text = new_config("init", state);
-    text.push_str(&format!("\n# Agents connect to http://{ADDRESS}/mcp/NAME.\n[listen]\naddress = \"{ADDRESS}\"\n"));
+    text.push_str(&format!(
+        "\n# Agents connect to http://{ADDRESS}/mcp/NAME.\n[listen]\naddress = \"{ADDRESS}\"\n"
+    ));
     for Upstream { name, transport } in upstreams {
         text.push_str(&match transport {
             Transport::Http(url) => format!("\n[upstream.{name}]\nhttp = {{ url = {} }}\n", quoted(url)),
@@ -231,7 +304,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let upstreams = [
             http_upstream("docs=https://example.org/mcp?a=b").unwrap(),
-            Upstream { name: "files".into(), transport: Transport::Stdio(vec!["npx".into(), "a \"b\"\\".into()]) },
+            Upstream {
+                name: "files".into(),
+                transport: Transport::Stdio(vec!["npx".into(), "a \"b\"\\".into()]),
+            },
         ];
         let text = config_text(folder.path(), &upstreams);
         let path = folder.path().join("lychgate.toml");
@@ -239,7 +315,10 @@ mod tests {
         let config = config::load(&path).unwrap();
         assert!(config.listen.address.ip().is_loopback());
         assert!(config.admin.address.unwrap().ip().is_loopback() && config.admin.has_console());
-        assert_eq!(config.audit.to, Some(config::AuditTo::File(folder.path().join("audit.jsonl"))));
+        assert_eq!(
+            config.audit.to,
+            Some(config::AuditTo::File(folder.path().join("audit.jsonl")))
+        );
         assert_eq!(config.pins.file, Some(folder.path().join("lychgate.lock")));
         assert!(
             matches!(&config.upstreams["docs"].transport, Configured::Http(http) if http.url == "https://example.org/mcp?a=b")
@@ -251,13 +330,26 @@ mod tests {
 
     #[test]
     fn answers_are_asked_again_until_they_are_valid() {
-        let (upstream, asked) = answered(&["My Files", "files", "", "sh -c 'a b'", "npx  -y server"]);
+        let (upstream, asked) =
+            answered(&["My Files", "files", "", "sh -c 'a b'", "npx  -y server"]);
         let command = vec!["npx".to_owned(), "-y".to_owned(), "server".to_owned()];
-        assert_eq!(upstream.ok(), Some(Upstream { name: "files".into(), transport: Transport::Stdio(command) }));
+        assert_eq!(
+            upstream.ok(),
+            Some(Upstream {
+                name: "files".into(),
+                transport: Transport::Stdio(command)
+            })
+        );
         assert_eq!(asked.len(), 5);
-        assert!(asked[1].starts_with("a name has ") && asked[4].contains("--stdio NAME --"), "{asked:?}");
+        assert!(
+            asked[1].starts_with("a name has ") && asked[4].contains("--stdio NAME --"),
+            "{asked:?}"
+        );
         let (upstream, _) = answered(&["docs", "https://example.org/mcp"]);
-        assert_eq!(upstream.ok().unwrap().transport, Transport::Http("https://example.org/mcp".into()));
+        assert_eq!(
+            upstream.ok().unwrap().transport,
+            Transport::Http("https://example.org/mcp".into())
+        );
         let (upstream, _) = answered(&["docs"]);
         assert!(matches!(upstream, Err(Exit::Code(1, _))), "the input ended");
     }
@@ -265,6 +357,10 @@ mod tests {
     #[test]
     fn an_upstream_flag_needs_a_valid_name_and_a_url() {
         assert!(http_upstream("https://example.org/mcp").is_err());
-        assert!(http_upstream("Docs=https://example.org/mcp").unwrap_err().contains("a-z"));
+        assert!(
+            http_upstream("Docs=https://example.org/mcp")
+                .unwrap_err()
+                .contains("a-z")
+        );
     }
 }

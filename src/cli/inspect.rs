@@ -75,8 +75,14 @@ struct Judge {
 }
 
 fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
-    let config =
-        args.config.find_if_any().as_deref().map(config::load_policies).transpose().map_err(fault_text)?.unwrap_or_default();
+    let config = args
+        .config
+        .find_if_any()
+        .as_deref()
+        .map(config::load_policies)
+        .transpose()
+        .map_err(fault_text)?
+        .unwrap_or_default();
     let default = PolicyConfig::default();
     let policy = match config.policies.get(&args.policy) {
         Some(policy) => policy,
@@ -86,7 +92,10 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
     let library = Library::load(policy.builtin, &policy.rules).map_err(fault_text)?;
     let judging = Policy::new(&args.policy, policy, &library).map_err(fault_text)?;
     let bench = Judge {
-        policy: args.upstream.as_deref().map_or_else(|| judging.clone(), |upstream| judging.at(upstream)),
+        policy: args
+            .upstream
+            .as_deref()
+            .map_or_else(|| judging.clone(), |upstream| judging.at(upstream)),
         limits: config.limits.read.clone(),
         direction: match args.direction {
             JudgeDirection::Inbound => Direction::Inbound,
@@ -94,26 +103,40 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
         },
         context: Context {
             asked: Arc::from([]),
-            ..Context::new(AgentName("inspect".into()), UpstreamName("inspect".into()), Era::Modern)
+            ..Context::new(
+                AgentName("inspect".into()),
+                UpstreamName("inspect".into()),
+                Era::Modern,
+            )
         },
         spans: args.spans,
     };
     let read: Box<dyn Read> = if args.file.as_os_str() == "-" {
         Box::new(io::stdin().lock())
     } else {
-        Box::new(File::open(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?)
+        Box::new(
+            File::open(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?,
+        )
     };
-    let mut lines = Lines { read: BufReader::new(read), limit: bench.limits.message_bytes };
+    let mut lines = Lines {
+        read: BufReader::new(read),
+        limit: bench.limits.message_bytes,
+    };
     if !args.jsonl {
         let whole = lines.rest().map_err(|error| error.to_string())?;
         return bench.message(whole, out);
     }
     let mut clean = true;
     let mut number = 0;
-    while let Some(line) = lines.next().map_err(|error| format!("line {}: {error}", number + 1))? {
+    while let Some(line) = lines
+        .next()
+        .map_err(|error| format!("line {}: {error}", number + 1))?
+    {
         number += 1;
         if !line.iter().all(u8::is_ascii_whitespace) {
-            clean &= bench.line(line, out).map_err(|message| format!("line {number}: {message}"))?;
+            clean &= bench
+                .line(line, out)
+                .map_err(|message| format!("line {number}: {message}"))?;
         }
     }
     out.flush().map_err(|error| error.to_string())?;
@@ -131,7 +154,10 @@ impl Lines {
         let mut line = Vec::new();
         // JSON escapes can make a line several times as long as the text in it.
         let most = self.limit.saturating_mul(6);
-        self.read.by_ref().take(most as u64 + 1).read_until(b'\n', &mut line)?;
+        self.read
+            .by_ref()
+            .take(most as u64 + 1)
+            .read_until(b'\n', &mut line)?;
         if line.len() > most {
             return Err(io::Error::other("exceeds the limit `message_bytes`"));
         }
@@ -140,7 +166,10 @@ impl Lines {
 
     fn rest(&mut self) -> io::Result<Bytes> {
         let mut whole = Vec::new();
-        self.read.by_ref().take(self.limit as u64 + 1).read_to_end(&mut whole)?;
+        self.read
+            .by_ref()
+            .take(self.limit as u64 + 1)
+            .read_to_end(&mut whole)?;
         Ok(whole.into())
     }
 }
@@ -149,8 +178,13 @@ impl Judge {
     /// Judges one message and prints a report.
     fn message(&self, bytes: Bytes, out: &mut impl Write) -> Result<bool, String> {
         let message = Message::parse(bytes, &self.limits).map_err(|error| error.to_string())?;
-        let inspection =
-            self.policy.inspect(self.direction, &message, &self.context, AuditId::make(), &InspectContext::default());
+        let inspection = self.policy.inspect(
+            self.direction,
+            &message,
+            &self.context,
+            AuditId::make(),
+            &InspectContext::default(),
+        );
         let mut report = format!("verdict: {}\n", inspection.verdict.name());
         for finding in &inspection.findings {
             report.push_str(&format!(
@@ -158,7 +192,11 @@ impl Judge {
                 finding.action.name(),
                 finding.rule,
                 finding.severity.name(),
-                if finding.at.is_empty() { "/" } else { &finding.at },
+                if finding.at.is_empty() {
+                    "/"
+                } else {
+                    &finding.at
+                },
                 finding.title,
                 finding.reading,
                 finding.evidence.length,
@@ -174,14 +212,28 @@ impl Judge {
                 ));
             }
         }
-        let Coverage { strings, bytes, readings, uninspected, .. } = &inspection.coverage;
-        report.push_str(&format!("coverage: {}: {strings} strings, {bytes} bytes\n", inspection.coverage.name()));
+        let Coverage {
+            strings,
+            bytes,
+            readings,
+            uninspected,
+            ..
+        } = &inspection.coverage;
+        report.push_str(&format!(
+            "coverage: {}: {strings} strings, {bytes} bytes\n",
+            inspection.coverage.name()
+        ));
         if !readings.is_empty() {
             let names: Vec<&str> = readings.iter().copied().collect();
             report.push_str(&format!("  also read unmodified: {}\n", names.join(", ")));
         }
         for part in uninspected {
-            report.push_str(&format!("  not inspected: {} ({}, {} bytes)\n", part.at, part.reason.name(), part.bytes));
+            report.push_str(&format!(
+                "  not inspected: {} ({}, {} bytes)\n",
+                part.at,
+                part.reason.name(),
+                part.bytes
+            ));
         }
         match &inspection.verdict {
             Verdict::Pass => {}
@@ -201,27 +253,41 @@ impl Judge {
             }
             Verdict::Block(refusals) => {
                 for refusal in refusals {
-                    report.push_str(&format!("refused by `{}`: {}. {}\n", refusal.rule, refusal.title, refusal.why));
+                    report.push_str(&format!(
+                        "refused by `{}`: {}. {}\n",
+                        refusal.rule, refusal.title, refusal.why
+                    ));
                 }
             }
         }
-        out.write_all(report.as_bytes()).and_then(|()| out.flush()).map_err(|error| error.to_string())?;
+        out.write_all(report.as_bytes())
+            .and_then(|()| out.flush())
+            .map_err(|error| error.to_string())?;
         Ok(matches!(inspection.verdict, Verdict::Pass))
     }
 
     /// Judges one line and writes its verdict as JSON.
     fn line(&self, line: Bytes, out: &mut impl Write) -> Result<bool, String> {
-        let limits = ReadLimits { message_bytes: line.len(), ..self.limits.clone() };
+        let limits = ReadLimits {
+            message_bytes: line.len(),
+            ..self.limits.clone()
+        };
         let json = Json::parse(line.clone(), &limits).map_err(|error| error.to_string())?;
         let root = json.root();
         let id = root.get("id").map_or("null", |id| id.raw());
         let policy = match roots(root) {
-            Some(roots) => Cow::Owned(self.policy.with_ground(Ground { roots, ..self.policy.ground().clone() })),
+            Some(roots) => Cow::Owned(self.policy.with_ground(Ground {
+                roots,
+                ..self.policy.ground().clone()
+            })),
             None => Cow::Borrowed(&self.policy),
         };
         let (bytes, at) = shape::message(root, line, self.direction)?;
         let parse = |bytes: Bytes| {
-            let limits = ReadLimits { message_bytes: bytes.len(), ..limits.clone() };
+            let limits = ReadLimits {
+                message_bytes: bytes.len(),
+                ..limits.clone()
+            };
             Message::parse(bytes, &limits).map_err(|error| error.to_string())
         };
         let message = parse(bytes)?;
@@ -230,16 +296,30 @@ impl Judge {
             Direction::Outbound => None,
         };
         let context = match &call {
-            Some(call) => Cow::Owned(Context { asked: headers::requests(call).into(), ..self.context.clone() }),
+            Some(call) => Cow::Owned(Context {
+                asked: headers::requests(call).into(),
+                ..self.context.clone()
+            }),
             None => Cow::Borrowed(&self.context),
         };
-        let known = InspectContext { trace: self.spans, ..InspectContext::default() };
+        let known = InspectContext {
+            trace: self.spans,
+            ..InspectContext::default()
+        };
         let start = Instant::now();
-        let inspection = policy.inspect(self.direction, &message, &context, AuditId::make(), &known);
+        let inspection =
+            policy.inspect(self.direction, &message, &context, AuditId::make(), &known);
         let micros = start.elapsed().as_nanos() as f64 / 1000.0;
         let text = self.given(&message, &inspection, at, &limits)?;
-        let flagged = inspection.findings.iter().any(|finding| finding.action > Action::Strip);
-        let findings: Vec<String> = inspection.findings.iter().map(|finding| written(finding, self.spans)).collect();
+        let flagged = inspection
+            .findings
+            .iter()
+            .any(|finding| finding.action > Action::Strip);
+        let findings: Vec<String> = inspection
+            .findings
+            .iter()
+            .map(|finding| written(finding, self.spans))
+            .collect();
         writeln!(
             out,
             r#"{{"id":{id},"verdict":"{}","flagged":{flagged},"coverage":"{}","findings":[{}],"text":{text},"us":{micros:.1}}}"#,
@@ -252,17 +332,35 @@ impl Judge {
     }
 
     /// What the receiver gets: the text, or for a message the whole of it, as a JSON value.
-    fn given(&self, message: &Message, inspection: &Inspection, at: &[&str], limits: &ReadLimits) -> Result<String, String> {
+    fn given(
+        &self,
+        message: &Message,
+        inspection: &Inspection,
+        at: &[&str],
+        limits: &ReadLimits,
+    ) -> Result<String, String> {
         let bytes = match &inspection.verdict {
             Verdict::Pass => message.bytes().clone(),
-            Verdict::Rewrite(edits) => splice(message.bytes(), edits.clone()).ok_or("the edits overlap")?,
+            Verdict::Rewrite(edits) => {
+                splice(message.bytes(), edits.clone()).ok_or("the edits overlap")?
+            }
             Verdict::Ask(_) | Verdict::Block(_) => return Ok("null".into()),
         };
-        let limits = ReadLimits { message_bytes: bytes.len(), ..limits.clone() };
+        let limits = ReadLimits {
+            message_bytes: bytes.len(),
+            ..limits.clone()
+        };
         let json = Json::parse(bytes, &limits).map_err(|error| error.to_string())?;
-        let [first, second] = at else { return Ok(quote(json.root().raw())) };
-        let list = json.root().at(&["result", first]).and_then(|list| list.elements().next());
-        Ok(list.and_then(|item| item.get(second)).map_or("null".into(), |text| text.raw().to_owned()))
+        let [first, second] = at else {
+            return Ok(quote(json.root().raw()));
+        };
+        let list = json
+            .root()
+            .at(&["result", first])
+            .and_then(|list| list.elements().next());
+        Ok(list
+            .and_then(|item| item.get(second))
+            .map_or("null".into(), |text| text.raw().to_owned()))
     }
 }
 
@@ -270,18 +368,31 @@ impl Judge {
 /// there, as an object from link to target or a list of pairs.
 fn roots(line: Value<'_>) -> Option<Roots> {
     let text = |value: Value<'_>| value.str().map(Cow::into_owned);
-    let folders = line.get("allowed_roots").filter(|folders| folders.kind() == ValueKind::Array)?;
+    let folders = line
+        .get("allowed_roots")
+        .filter(|folders| folders.kind() == ValueKind::Array)?;
     let pair = |pair: Value<'_>| {
         let end = |names: [&str; 4]| names.iter().find_map(|name| pair.get(name)).and_then(text);
         let mut both = pair.elements().filter_map(text);
-        let link = both.next().or_else(|| end(["link", "path", "from", "name"]))?;
-        Some((link, both.next().or_else(|| end(["target", "to", "dest", "destination"]))?))
+        let link = both
+            .next()
+            .or_else(|| end(["link", "path", "from", "name"]))?;
+        Some((
+            link,
+            both.next()
+                .or_else(|| end(["target", "to", "dest", "destination"]))?,
+        ))
     };
     let links = line.get("fs_links").map(|links| {
-        let of_object = links.members().filter_map(|(link, target)| Some((link.into_owned(), text(target)?)));
+        let of_object = links
+            .members()
+            .filter_map(|(link, target)| Some((link.into_owned(), text(target)?)));
         of_object.chain(links.elements().filter_map(pair)).collect()
     });
-    Some(Roots::new(folders.elements().filter_map(text), links.map_or(Links::Unknown, Links::Given)))
+    Some(Roots::new(
+        folders.elements().filter_map(text),
+        links.map_or(Links::Unknown, Links::Given),
+    ))
 }
 
 fn written(finding: &Finding, spans: bool) -> String {
@@ -299,8 +410,14 @@ fn written(finding: &Finding, spans: bool) -> String {
 
 /// The range of a match in the reading that it was found in, `null` for the whole of it, and its length.
 fn span(finding: &Finding) -> String {
-    let span = finding.trace.as_deref().and_then(|trace| trace.span.as_ref());
-    let span = span.map_or_else(|| "null".to_owned(), |span| format!("[{},{}]", span.start, span.end));
+    let span = finding
+        .trace
+        .as_deref()
+        .and_then(|trace| trace.span.as_ref());
+    let span = span.map_or_else(
+        || "null".to_owned(),
+        |span| format!("[{},{}]", span.start, span.end),
+    );
     format!(r#","span":{span},"length":{}"#, finding.evidence.length)
 }
 

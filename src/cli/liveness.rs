@@ -31,7 +31,10 @@ pub(super) fn is_gate(address: SocketAddr) -> bool {
         let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;
         stream.set_read_timeout(Some(ANSWER))?;
         stream.set_write_timeout(Some(ANSWER))?;
-        stream.write_all(format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").as_bytes())?;
+        stream.write_all(
+            format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")
+                .as_bytes(),
+        )?;
         let mut answer = String::new();
         stream.take(ANSWER_BYTES).read_to_string(&mut answer)?;
         Ok(answer)

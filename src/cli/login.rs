@@ -9,7 +9,9 @@ use tokio::sync::mpsc;
 
 use super::config_file::ConfigArg;
 use super::exit::Exit;
-use crate::config::{self, AuditConfig, Callback, Grant, HttpTransport, LoginConfig, OAuthConfig, TokenOf};
+use crate::config::{
+    self, AuditConfig, Callback, Grant, HttpTransport, LoginConfig, OAuthConfig, TokenOf,
+};
 use crate::oauth::callback::{Loopback, redirect_uri};
 use crate::oauth::grant::Answer;
 use crate::oauth::{Authorizer, LoginError, Plan, Principal, Shared, StartedLogin, browser};
@@ -62,7 +64,9 @@ pub(super) struct Args {
 
 /// Carries it out; 0 if the login is made, 1 if it is not, 2 if it cannot be begun.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let made = args.prepare().and_then(|(login, runtime)| runtime.block_on(login.carry_out(args, out, err)));
+    let made = args
+        .prepare()
+        .and_then(|(login, runtime)| runtime.block_on(login.carry_out(args, out, err)));
     match made {
         Ok(()) => Ok(0),
         Err(trouble) => trouble.report(err),
@@ -82,25 +86,42 @@ impl From<LoginError> for Exit {
 
 impl Args {
     fn prepare(&self) -> Result<(Login, Runtime), Exit> {
-        let (config, transport) = self.config.find().and_then(|file| config::load_login(&file, &self.upstream))?;
+        let (config, transport) = self
+            .config
+            .find()
+            .and_then(|file| config::load_login(&file, &self.upstream))?;
         let name = &self.upstream;
         let transport = transport.ok_or_else(|| {
             let hint = "only upstreams with `http` or `sse` have logins";
-            before(format!("the config has no server `{name}` to log in to\n  hint: {hint}"))
+            before(format!(
+                "the config has no server `{name}` to log in to\n  hint: {hint}"
+            ))
         })?;
         let login = transport.login.as_deref().ok_or_else(|| {
             before(format!("`{name}` has a token in the config, or `oauth = false`\n  hint: remove that to log in"))
         })?;
         if login.grant != Grant::Person {
-            return Err(before(format!("the gate logs in to `{name}` automatically")));
+            return Err(before(format!(
+                "the gate logs in to `{name}` automatically"
+            )));
         }
         let who = self.principal(login)?;
         let runtime = runtime()?;
         // What is made here is told here: the audit log is the gate's.
         let recorder = Arc::new(Recorder::new(&AuditConfig::default())?);
-        let shared = Arc::new(Shared::new(&config, recorder).map_err(|error| before(error.to_string()))?);
-        let authorizer = Arc::new(Authorizer::new(name, &transport, login, shared).map_err(before)?);
-        Ok((Login { authorizer, config, who, transport }, runtime))
+        let shared =
+            Arc::new(Shared::new(&config, recorder).map_err(|error| before(error.to_string()))?);
+        let authorizer =
+            Arc::new(Authorizer::new(name, &transport, login, shared).map_err(before)?);
+        Ok((
+            Login {
+                authorizer,
+                config,
+                who,
+                transport,
+            },
+            runtime,
+        ))
     }
 
     fn principal(&self, login: &LoginConfig) -> Result<Principal, Exit> {
@@ -112,8 +133,12 @@ impl Args {
             (TokenOf::Gate, ..) => Err(before(format!(
                 "all agents share one login at `{name}`\n  hint: remove `--agent` and `--user`, or set `token_of` in its `oauth`"
             ))),
-            (TokenOf::Agent, ..) => Err(before(format!("each agent has its own login at `{name}`\n  hint: pass `--agent NAME`"))),
-            (TokenOf::User, ..) => Err(before(format!("each user has their own login at `{name}`\n  hint: pass `--user NAME`"))),
+            (TokenOf::Agent, ..) => Err(before(format!(
+                "each agent has its own login at `{name}`\n  hint: pass `--agent NAME`"
+            ))),
+            (TokenOf::User, ..) => Err(before(format!(
+                "each user has their own login at `{name}`\n  hint: pass `--user NAME`"
+            ))),
         }
     }
 }
@@ -127,11 +152,23 @@ struct Login {
 }
 
 impl Login {
-    async fn carry_out(&self, args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Exit> {
+    async fn carry_out(
+        &self,
+        args: &Args,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<(), Exit> {
         let plan = self.authorizer.plan(&self.who).await?;
         let at = plain(&plan.party.issuer);
-        let scopes = plan.scopes.parameter().map_or_else(|| "its default scopes".to_owned(), |scopes| plain(&scopes));
-        writeln!(err, "{} logs in to `{}` ({}) at {at}, for {scopes}", self.who, args.upstream, self.transport.url)?;
+        let scopes = plan
+            .scopes
+            .parameter()
+            .map_or_else(|| "its default scopes".to_owned(), |scopes| plain(&scopes));
+        writeln!(
+            err,
+            "{} logs in to `{}` ({}) at {at}, for {scopes}",
+            self.who, args.upstream, self.transport.url
+        )?;
         if args.device {
             self.on_device(&plan, out, err).await?;
         } else if args.paste {
@@ -143,13 +180,25 @@ impl Login {
         Ok(())
     }
 
-    async fn by_browser(&self, args: &Args, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Exit> {
+    async fn by_browser(
+        &self,
+        args: &Args,
+        plan: &Plan,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<(), Exit> {
         let port = args.port.unwrap_or(self.config.callback_port);
         let loopback = Loopback::bind(port).await.map_err(|error| {
             let hint = "pass another with `--port`, or 0 for any free port";
-            before(format!("cannot listen on the callback port {port}: {error}\n  hint: {hint}"))
+            before(format!(
+                "cannot listen on the callback port {port}: {error}\n  hint: {hint}"
+            ))
         })?;
-        let begun = Arc::new(self.authorizer.begin_by_hand(plan, &loopback.redirect_uri()).await?);
+        let begun = Arc::new(
+            self.authorizer
+                .begin_by_hand(plan, &loopback.redirect_uri())
+                .await?,
+        );
         writeln!(out, "{}", begun.url())?;
         out.flush()?;
         if args.no_browser || !browser::open(begun.url()) {
@@ -159,13 +208,24 @@ impl Login {
         }
         let expected = begun.clone();
         let ours = move |query: &str| expected.is_answered_by(&Answer::of_query(query));
-        let query = loopback.answer(self.config.login, ours).await.ok_or_else(|| self.late())?;
+        let query = loopback
+            .answer(self.config.login, ours)
+            .await
+            .ok_or_else(|| self.late())?;
         self.end(begun, &Answer::of_query(query.expose())).await
     }
 
-    async fn by_paste(&self, args: &Args, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Exit> {
+    async fn by_paste(
+        &self,
+        args: &Args,
+        plan: &Plan,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<(), Exit> {
         let uri = match &self.config.callback {
-            Callback::Hosted(base) if args.port.is_none() => format!("{}/oauth/callback", base.trim_end_matches('/')),
+            Callback::Hosted(base) if args.port.is_none() => {
+                format!("{}/oauth/callback", base.trim_end_matches('/'))
+            }
             _ => redirect_uri(match args.port.unwrap_or(self.config.callback_port) {
                 0 => PASTE_PORT,
                 port => port,
@@ -174,7 +234,10 @@ impl Login {
         let begun = Arc::new(self.authorizer.begin_by_hand(plan, &uri).await?);
         writeln!(out, "{}", begun.url())?;
         out.flush()?;
-        writeln!(err, "open this link in any browser; the last page, at {uri}, does not need to load: paste its address here")?;
+        writeln!(
+            err,
+            "open this link in any browser; the last page, at {uri}, does not need to load: paste its address here"
+        )?;
         let mut lines = lines();
         let pasted = async {
             for _ in 0..PASTES {
@@ -187,25 +250,46 @@ impl Login {
             }
             None
         };
-        let answer = tokio::time::timeout(self.config.login, pasted).await.map_err(|_| self.late())?;
-        let answer = answer.ok_or_else(|| Exit::Code(1, "login failed: no matching address was pasted".into()))?;
+        let answer = tokio::time::timeout(self.config.login, pasted)
+            .await
+            .map_err(|_| self.late())?;
+        let answer = answer
+            .ok_or_else(|| Exit::Code(1, "login failed: no matching address was pasted".into()))?;
         self.end(begun, &answer).await
     }
 
-    async fn on_device(&self, plan: &Plan, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Exit> {
+    async fn on_device(
+        &self,
+        plan: &Plan,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<(), Exit> {
         if plan.server.device_authorization_endpoint.is_none() {
             let hint = "`--paste` works on any machine";
-            return Err(before(format!("the authorization server does not support device codes\n  hint: {hint}")));
+            return Err(before(format!(
+                "the authorization server does not support device codes\n  hint: {hint}"
+            )));
         }
-        let begun = self.authorizer.begin_on_device(plan, &redirect_uri(PASTE_PORT)).await?;
+        let begun = self
+            .authorizer
+            .begin_on_device(plan, &redirect_uri(PASTE_PORT))
+            .await?;
         let device = begun.device();
-        writeln!(out, "{} {}", plain(&device.verification_uri), plain(&device.user_code))?;
+        writeln!(
+            out,
+            "{} {}",
+            plain(&device.verification_uri),
+            plain(&device.user_code)
+        )?;
         if let Some(complete) = &device.verification_uri_complete {
             writeln!(out, "{}", plain(complete))?;
         }
         out.flush()?;
         let lasts = humantime::format_duration(Duration::from_secs(device.lasts.as_secs()));
-        writeln!(err, "open the address on any device and enter the code, which is valid for {lasts}")?;
+        writeln!(
+            err,
+            "open the address on any device and enter the code, which is valid for {lasts}"
+        )?;
         Ok(self.authorizer.end_on_device(begun).await?)
     }
 
@@ -214,7 +298,13 @@ impl Login {
     }
 
     fn late(&self) -> Exit {
-        Exit::Code(1, format!("login failed: nobody made it within {} s", self.config.login.as_secs()))
+        Exit::Code(
+            1,
+            format!(
+                "login failed: nobody made it within {} s",
+                self.config.login.as_secs()
+            ),
+        )
     }
 }
 
@@ -235,10 +325,15 @@ fn lines() -> mpsc::Receiver<String> {
 
 /// A runtime for a verb that asks servers.
 pub(super) fn runtime() -> io::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
 }
 
 /// Text of others as a terminal may show it.
 pub(super) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }

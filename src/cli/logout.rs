@@ -39,18 +39,33 @@ pub(super) struct Args {
 /// Carries it out; 0 if all tokens were given back and erased, 1 if some were erased only, or there were none, 2 if something
 /// could not be erased.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let (config, transport) = match args.config.find().and_then(|file| config::load_login(&file, &args.upstream)) {
+    let (config, transport) = match args
+        .config
+        .find()
+        .and_then(|file| config::load_login(&file, &args.upstream))
+    {
         Ok(read) => read,
         Err(faults) => {
-            faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            faults
+                .iter()
+                .try_for_each(|fault| writeln!(err, "{fault}"))?;
             return Ok(2);
         }
     };
-    let ca = transport.as_ref().and_then(|transport| transport.ca.as_deref());
-    let login = transport.as_ref().and_then(|transport| transport.login.as_deref().cloned()).unwrap_or_default();
+    let ca = transport
+        .as_ref()
+        .and_then(|transport| transport.ca.as_deref());
+    let login = transport
+        .as_ref()
+        .and_then(|transport| transport.login.as_deref().cloned())
+        .unwrap_or_default();
     let ready = Revoker::new(&config, &login, ca).and_then(|revoker| {
         let vault = Vault::open(&config).map_err(|error| error.to_string())?;
-        Ok((revoker, vault, super::login::runtime().map_err(|error| error.to_string())?))
+        Ok((
+            revoker,
+            vault,
+            super::login::runtime().map_err(|error| error.to_string())?,
+        ))
     });
     let (revoker, vault, runtime) = match ready {
         Ok(ready) => ready,
@@ -73,9 +88,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         let (at, who) = (&args.upstream, super::login::plain(&who.to_string()));
         match end {
             LogoutOutcome::GivenBack => writeln!(out, "{at}: {who} is logged out")?,
-            LogoutOutcome::Erased(why) => {
-                writeln!(out, "{at}: {who} is logged out here; the token was not revoked at the server: {why}")?
-            }
+            LogoutOutcome::Erased(why) => writeln!(
+                out,
+                "{at}: {who} is logged out here; the token was not revoked at the server: {why}"
+            )?,
             LogoutOutcome::Nobody => writeln!(err, "{at}: no stored login for {who}")?,
             LogoutOutcome::Kept(error) => writeln!(err, "{at}: {who} is still logged in: {error}")?,
         }
@@ -93,7 +109,9 @@ impl Args {
             (_, Some(user)) => vec![Principal::User(user.clone())],
             _ if self.all => {
                 let kept = vault.list().await?.accounts.into_iter();
-                kept.filter(|account| account.upstream == self.upstream).map(|account| account.party.principal).collect()
+                kept.filter(|account| account.upstream == self.upstream)
+                    .map(|account| account.party.principal)
+                    .collect()
             }
             _ => vec![Principal::Gate],
         })
@@ -144,17 +162,36 @@ struct Revoker {
 }
 
 impl Revoker {
-    fn new(config: &OAuthConfig, login: &LoginConfig, ca: Option<&std::path::Path>) -> Result<Self, String> {
-        let guard = Guard { allow_loopback_http: config.allow_loopback_http, private_hosts: config.private_hosts.clone() };
+    fn new(
+        config: &OAuthConfig,
+        login: &LoginConfig,
+        ca: Option<&std::path::Path>,
+    ) -> Result<Self, String> {
+        let guard = Guard {
+            allow_loopback_http: config.allow_loopback_http,
+            private_hosts: config.private_hosts.clone(),
+        };
         let fetcher = Fetcher::new(guard, config.request, ca)?;
-        let key = login.client_key.as_ref().map(|pem| SigningKey::from_pem(&pem.0, login.client_key_id.clone()));
-        Ok(Self { fetcher, key: key.transpose().map_err(|error| format!("`client_key`: {error}"))? })
+        let key = login
+            .client_key
+            .as_ref()
+            .map(|pem| SigningKey::from_pem(&pem.0, login.client_key_id.clone()));
+        Ok(Self {
+            fetcher,
+            key: key
+                .transpose()
+                .map_err(|error| format!("`client_key`: {error}"))?,
+        })
     }
 
     async fn revoke(&self, account: &Account) -> Result<(), String> {
         // A registration without a login has nothing that could be given back.
-        let Some(granted) = &account.granted else { return Ok(()) };
+        let Some(granted) = &account.granted else {
+            return Ok(());
+        };
         let (server, client) = (&account.server, &account.client);
-        grant::revoke(&self.fetcher, server, client, self.key.as_ref(), granted).await.map_err(|error| error.to_string())
+        grant::revoke(&self.fetcher, server, client, self.key.as_ref(), granted)
+            .await
+            .map_err(|error| error.to_string())
     }
 }

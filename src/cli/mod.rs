@@ -47,11 +47,27 @@ use crate::document::Fault;
 
 /// The verbs by purpose, in the order of `lychgate help`.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Set up", &["demo", "init", "install", "uninstall", "doctor"]),
+    (
+        "Set up",
+        &["demo", "init", "install", "uninstall", "doctor"],
+    ),
     ("Run", &["run", "wrap", "service", "console"]),
     ("Access", &["agent", "login", "logout", "auth"]),
-    ("Review", &["approve", "quarantine", "pins", "audit", "explain", "suppress"]),
-    ("Test", &["check", "rules", "inspect", "scan", "prove", "replay"]),
+    (
+        "Review",
+        &[
+            "approve",
+            "quarantine",
+            "pins",
+            "audit",
+            "explain",
+            "suppress",
+        ],
+    ),
+    (
+        "Test",
+        &["check", "rules", "inspect", "scan", "prove", "replay"],
+    ),
     ("Other", &["metrics", "completions", "man", "help"]),
 ];
 
@@ -136,33 +152,122 @@ pub fn main() -> ExitCode {
     let parsed = Cli::from_arg_matches(&command().get_matches());
     match parsed.unwrap_or_else(|error| error.exit()).verb {
         Verb::Demo(args) => demo::run(&args),
-        Verb::Init(args) => written(init::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
+        Verb::Init(args) => written(init::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
         Verb::Run(args) => run::run(&args),
         Verb::Wrap(args) => wrap::run(&args),
-        Verb::Agent(args) => written(agent::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Approve(args) => written(approve::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Audit(args) => written(audit::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Console(args) => written(console::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Login(args) => written(login::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Logout(args) => written(logout::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Auth(args) => written(auth::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Pins(args) => written(pins::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Prove(args) => written(prove::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Install(args) => written(install::install(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Uninstall(args) => written(install::uninstall(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Service(args) => written(service::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Quarantine(args) => written(quarantine::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Scan(args) => written(scan::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Doctor(args) => written(doctor::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
+        Verb::Agent(args) => written(agent::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Approve(args) => written(approve::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Audit(args) => written(audit::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Console(args) => written(console::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Login(args) => written(login::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Logout(args) => written(logout::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Auth(args) => written(auth::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Pins(args) => written(pins::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Prove(args) => written(prove::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Install(args) => written(install::install(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Uninstall(args) => written(install::uninstall(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Service(args) => written(service::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Quarantine(args) => written(quarantine::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Scan(args) => written(scan::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Doctor(args) => written(doctor::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
         Verb::Check(args) => check::run(&args),
-        Verb::Completions(args) => written(completions::completions(&args, command(), &mut io::stdout().lock())),
-        Verb::Man(args) => written(completions::man(&args, command(), &mut io::stdout().lock(), &mut io::stderr().lock())),
+        Verb::Completions(args) => written(completions::completions(
+            &args,
+            command(),
+            &mut io::stdout().lock(),
+        )),
+        Verb::Man(args) => written(completions::man(
+            &args,
+            command(),
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
         Verb::Inspect(args) => inspect::run(&args),
-        Verb::Explain(args) => written(explain::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Suppress(args) => written(suppress::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
-        Verb::Replay(args) => written(replay::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
+        Verb::Explain(args) => written(explain::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Suppress(args) => written(suppress::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
+        Verb::Replay(args) => written(replay::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
         Verb::Metrics(args) => written(metrics::run(&args, &mut io::stdout().lock())),
-        Verb::Rules(args) => written(rules::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())),
+        Verb::Rules(args) => written(rules::run(
+            &args,
+            &mut io::stdout().lock(),
+            &mut io::stderr().lock(),
+        )),
     }
 }
 
@@ -174,7 +279,10 @@ fn command() -> Command {
     for (group, verbs) in GROUPS {
         let _infallible = write!(template, "\n{group}:\n");
         for verb in verbs {
-            let about = command.find_subcommand(verb).and_then(Command::get_about).map(ToString::to_string);
+            let about = command
+                .find_subcommand(verb)
+                .and_then(Command::get_about)
+                .map(ToString::to_string);
             let _infallible = writeln!(template, "  {verb:<12} {}", about.unwrap_or_default());
         }
     }
@@ -185,7 +293,16 @@ fn command() -> Command {
 
 /// The exit code of a verb that writes. A closed pipe (`| head`) is not an error.
 fn written(code: io::Result<u8>) -> ExitCode {
-    code.map_or_else(|error| ExitCode::from(if error.kind() == io::ErrorKind::BrokenPipe { 0 } else { 2 }), ExitCode::from)
+    code.map_or_else(
+        |error| {
+            ExitCode::from(if error.kind() == io::ErrorKind::BrokenPipe {
+                0
+            } else {
+                2
+            })
+        },
+        ExitCode::from,
+    )
 }
 
 /// Tells faults, one a paragraph.
@@ -194,7 +311,11 @@ fn print_faults(faults: &[Fault]) {
     for fault in faults {
         eprintln!("{fault}");
     }
-    eprintln!("{} fault{}", faults.len(), if faults.len() == 1 { "" } else { "s" });
+    eprintln!(
+        "{} fault{}",
+        faults.len(),
+        if faults.len() == 1 { "" } else { "s" }
+    );
 }
 
 #[cfg(test)]

@@ -78,17 +78,25 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     let outcome = match args.file() {
         Ok(file) => match &args.verb {
             Verb::List { which, json: false } => file.read().map(|lock| list(&lock, which, out)),
-            Verb::List { which, json: true } => file.read().map(|lock| list_json(&lock, which, out)),
+            Verb::List { which, json: true } => {
+                file.read().map(|lock| list_json(&lock, which, out))
+            }
             Verb::Diff(which) => file.read().map(|lock| diff(&lock, which, out)),
-            Verb::Approve(chosen) => file.edit(|lock| approve(lock, chosen)).map(|done| tell(&done, "approved", out, err)),
-            Verb::Reset(chosen) => file.edit(|lock| reset(lock, chosen)).map(|done| tell(&done, "reset", out, err)),
+            Verb::Approve(chosen) => file
+                .edit(|lock| approve(lock, chosen))
+                .map(|done| tell(&done, "approved", out, err)),
+            Verb::Reset(chosen) => file
+                .edit(|lock| reset(lock, chosen))
+                .map(|done| tell(&done, "reset", out, err)),
         },
         Err(faults) => Err(faults),
     };
     match outcome {
         Ok(code) => code,
         Err(faults) => {
-            faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            faults
+                .iter()
+                .try_for_each(|fault| writeln!(err, "{fault}"))?;
             Ok(2)
         }
     }
@@ -99,13 +107,20 @@ impl Args {
         let named = match &self.file {
             Some(file) => Some(file.clone()),
             None => match self.config.find_if_any() {
-                Some(config) => config::load_pins(&config)?.of_config(state_folder(), &config).file,
+                Some(config) => {
+                    config::load_pins(&config)?
+                        .of_config(state_folder(), &config)
+                        .file
+                }
                 None => None,
             },
         };
         let hint = "pass `--file FILE`, or set `file` under `[pins]`";
         let none = || vec![Fault::of_file("--file", "no lock file", Some(hint))];
-        named.or_else(PinsConfig::of_user).map(LockFile::new).ok_or_else(none)
+        named
+            .or_else(PinsConfig::of_user)
+            .map(LockFile::new)
+            .ok_or_else(none)
     }
 }
 
@@ -114,9 +129,21 @@ fn fits(upstream: Option<&str>, name: Option<&str>, of: &str, key: &Key) -> bool
     upstream.is_none_or(|upstream| upstream == of) && name.is_none_or(|name| name == &*key.name)
 }
 
-fn chosen<'l>(lock: &'l Lock, which: &'l PinFilter) -> impl Iterator<Item = (&'l str, &'l Key, &'l Pin)> {
-    let all = lock.iter().flat_map(|(upstream, pins)| pins.iter().map(move |(key, pin)| (upstream, key, pin)));
-    all.filter(|(upstream, key, _)| fits(which.upstream.as_deref(), which.name.as_deref(), upstream, key))
+fn chosen<'l>(
+    lock: &'l Lock,
+    which: &'l PinFilter,
+) -> impl Iterator<Item = (&'l str, &'l Key, &'l Pin)> {
+    let all = lock
+        .iter()
+        .flat_map(|(upstream, pins)| pins.iter().map(move |(key, pin)| (upstream, key, pin)));
+    all.filter(|(upstream, key, _)| {
+        fits(
+            which.upstream.as_deref(),
+            which.name.as_deref(),
+            upstream,
+            key,
+        )
+    })
 }
 
 fn list(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
@@ -124,8 +151,17 @@ fn list(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
     let mut any = false;
     for (upstream, key, pin) in chosen(lock, which) {
         (any, waits) = (true, waits || pin.held.is_some());
-        let digest = pin.content.as_ref().map_or_else(|| "-".repeat(12), |content| short(&content.digest()));
-        write!(out, "{digest}  {}  {} {}", shown(upstream), key.kind.name(), shown(&key.name))?;
+        let digest = pin
+            .content
+            .as_ref()
+            .map_or_else(|| "-".repeat(12), |content| short(&content.digest()));
+        write!(
+            out,
+            "{digest}  {}  {} {}",
+            shown(upstream),
+            key.kind.name(),
+            shown(&key.name)
+        )?;
         match &pin.held {
             Some(held) => writeln!(out, "  waits: {}", words(&held.classes))?,
             None => writeln!(out)?,
@@ -160,8 +196,19 @@ fn diff(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
     for (upstream, key, pin) in chosen(lock, which) {
         let Some(held) = &pin.held else { continue };
         any = true;
-        writeln!(out, "{} {} {}: {}", shown(upstream), key.kind.name(), shown(&key.name), words(&held.classes))?;
-        let old = pin.content.as_ref().map(Content::pretty).unwrap_or_default();
+        writeln!(
+            out,
+            "{} {} {}: {}",
+            shown(upstream),
+            key.kind.name(),
+            shown(&key.name),
+            words(&held.classes)
+        )?;
+        let old = pin
+            .content
+            .as_ref()
+            .map(Content::pretty)
+            .unwrap_or_default();
         for (mark, line) in compared(&old, &held.content.pretty()) {
             writeln!(out, "{mark} {line}")?;
         }
@@ -183,7 +230,13 @@ fn approve(lock: &mut Lock, which: &SelectedPins) -> ChangedPins {
         |pin| pin.held.is_some(),
         |pins, key, pin| {
             if let Some(held) = pin.held {
-                pins.insert(key, Pin { content: Some(held.content), held: None });
+                pins.insert(
+                    key,
+                    Pin {
+                        content: Some(held.content),
+                        held: None,
+                    },
+                );
             }
         },
     )
@@ -206,10 +259,21 @@ fn change(
     meant: impl Fn(&Pin) -> bool,
     does: impl Fn(&mut crate::inspect::definitions::Pins, Key, Pin),
 ) -> ChangedPins {
-    let all = lock.iter().flat_map(|(upstream, pins)| pins.iter().map(move |(key, pin)| (upstream.to_owned(), key, pin)));
-    let fitting =
-        all.filter(|(upstream, key, pin)| fits(which.upstream.as_deref(), which.name.as_deref(), upstream, key) && meant(pin));
-    let fitting: Vec<(String, Key, Pin)> = fitting.map(|(upstream, key, pin)| (upstream, key.clone(), pin.clone())).collect();
+    let all = lock.iter().flat_map(|(upstream, pins)| {
+        pins.iter()
+            .map(move |(key, pin)| (upstream.to_owned(), key, pin))
+    });
+    let fitting = all.filter(|(upstream, key, pin)| {
+        fits(
+            which.upstream.as_deref(),
+            which.name.as_deref(),
+            upstream,
+            key,
+        ) && meant(pin)
+    });
+    let fitting: Vec<(String, Key, Pin)> = fitting
+        .map(|(upstream, key, pin)| (upstream, key.clone(), pin.clone()))
+        .collect();
     let mut done = ChangedPins::new();
     for (upstream, key, pin) in fitting {
         done.push((upstream.clone(), key.kind, key.name.to_string()));
@@ -218,18 +282,36 @@ fn change(
     done
 }
 
-fn tell(done: &ChangedPins, what: &str, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+fn tell(
+    done: &ChangedPins,
+    what: &str,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     for (upstream, kind, name) in done {
-        writeln!(out, "{} {} {}: {what}", shown(upstream), kind.name(), shown(name))?;
+        writeln!(
+            out,
+            "{} {} {}: {what}",
+            shown(upstream),
+            kind.name(),
+            shown(name)
+        )?;
     }
     if done.is_empty() {
-        writeln!(err, "no match\n  hint: `lychgate pins list` shows pins and held changes")?;
+        writeln!(
+            err,
+            "no match\n  hint: `lychgate pins list` shows pins and held changes"
+        )?;
     }
     Ok(u8::from(done.is_empty()))
 }
 
 fn words(classes: &[ChangeClass]) -> String {
-    classes.iter().map(|class| class.name()).collect::<Vec<_>>().join(", ")
+    classes
+        .iter()
+        .map(|class| class.name())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn short(digest: &str) -> String {
@@ -240,9 +322,13 @@ fn short(digest: &str) -> String {
 pub(super) fn shown(name: &str) -> String {
     name.chars()
         .flat_map(|c| {
-            if c.is_alphanumeric() || (' '..='~').contains(&c) { c.to_string() } else { c.escape_unicode().to_string() }
-                .chars()
-                .collect::<Vec<_>>()
+            if c.is_alphanumeric() || (' '..='~').contains(&c) {
+                c.to_string()
+            } else {
+                c.escape_unicode().to_string()
+            }
+            .chars()
+            .collect::<Vec<_>>()
         })
         .collect()
 }

@@ -21,7 +21,9 @@ fn on_path(program: &Path, path: &OsStr) -> Option<PathBuf> {
     let names = ["lychgate".as_ref(), program.file_name()?];
     names.into_iter().find_map(|name| {
         let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
-        let first = folders.map(|folder| folder.join(name)).find(|candidate| candidate.is_file())?;
+        let first = folders
+            .map(|folder| folder.join(name))
+            .find(|candidate| candidate.is_file())?;
         (first.canonicalize().ok()? == real).then_some(first)
     })
 }

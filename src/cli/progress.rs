@@ -13,7 +13,11 @@ const LONG: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// It cannot be said.
-pub(super) fn patiently<T: Send>(what: impl Display, err: &mut dyn Write, act: impl FnOnce() -> T + Send) -> io::Result<T> {
+pub(super) fn patiently<T: Send>(
+    what: impl Display,
+    err: &mut dyn Write,
+    act: impl FnOnce() -> T + Send,
+) -> io::Result<T> {
     patiently_for(LONG, io::stderr().is_terminal(), what, err, act)
 }
 
@@ -33,7 +37,9 @@ fn patiently_for<T: Send>(
             acted
         });
         let outcome = match wait.recv_timeout(long) {
-            Err(RecvTimeoutError::Timeout) if shows => writeln!(err, "{what} …").and_then(|()| err.flush()),
+            Err(RecvTimeoutError::Timeout) if shows => {
+                writeln!(err, "{what} …").and_then(|()| err.flush())
+            }
             _ => Ok(()),
         };
         let acted = acting.join().unwrap_or_else(|panic| resume_unwind(panic));
@@ -55,7 +61,13 @@ mod tests {
             String::from_utf8(err).unwrap()
         };
         assert_eq!(outcome(short, true), "counting …\n");
-        assert_eq!((outcome(long, true), outcome(short, false)), (String::new(), String::new()));
-        assert_eq!(patiently_for(long, true, "", &mut Vec::new(), || 7).unwrap(), 7);
+        assert_eq!(
+            (outcome(long, true), outcome(short, false)),
+            (String::new(), String::new())
+        );
+        assert_eq!(
+            patiently_for(long, true, "", &mut Vec::new(), || 7).unwrap(),
+            7
+        );
     }
 }

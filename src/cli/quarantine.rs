@@ -1,7 +1,10 @@
 //! `lychgate quarantine`: what was taken out of messages, and what a person does with it.
 
 #![allow(clippy::disallowed_types, reason = "the list can be JSON")]
-#![allow(clippy::indexing_slicing, reason = "by a key of an object that is made here, which cannot fail")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "by a key of an object that is made here, which cannot fail"
+)]
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, SystemTime};
@@ -13,7 +16,9 @@ use super::config_file::ConfigArg;
 use crate::config::{self, QuarantineConfig};
 use crate::message::{Message, ReadLimits};
 use crate::protocol::AuditId;
-use crate::record::stores::{Actor, Item, MessageInfo, Quarantine, State, StoreError, StoredMessage};
+use crate::record::stores::{
+    Actor, Item, MessageInfo, Quarantine, State, StoreError, StoredMessage,
+};
 use crate::record::terminal_safe_json;
 use crate::review::AuditIds;
 use crate::seal::state_folder;
@@ -113,25 +118,46 @@ impl Args {
     fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let quarantine = self.quarantine()?;
         match &self.verb {
-            Verb::List { upstream, since, json } => {
+            Verb::List {
+                upstream,
+                since,
+                json,
+            } => {
                 let listing = quarantine.list()?;
-                let young = |item: &&Item| since.is_none_or(|since| item.about.at.elapsed().unwrap_or_default() <= since);
-                let here = |item: &&Item| upstream.as_ref().is_none_or(|upstream| item.about.upstream == *upstream);
+                let young = |item: &&Item| {
+                    since.is_none_or(|since| item.about.at.elapsed().unwrap_or_default() <= since)
+                };
+                let here = |item: &&Item| {
+                    upstream
+                        .as_ref()
+                        .is_none_or(|upstream| item.about.upstream == *upstream)
+                };
                 let items: Vec<&Item> = listing.items.iter().filter(young).filter(here).collect();
                 if *json {
                     list_json(&items, &listing.faults, out)?
                 } else {
                     list(&items, &listing.faults, out)?;
-                    listing.faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+                    listing
+                        .faults
+                        .iter()
+                        .try_for_each(|fault| writeln!(err, "{fault}"))?;
                 }
                 Ok(u8::from(!listing.faults.is_empty()))
             }
             Verb::Show { id, raw, json, yes } => {
-                require_terminal(*yes, "show quarantined content, which may contain malicious instructions")?;
-                let kept = quarantine.get(meant(&quarantine, id)?)?.ok_or_else(|| none(id))?;
+                require_terminal(
+                    *yes,
+                    "show quarantined content, which may contain malicious instructions",
+                )?;
+                let kept = quarantine
+                    .get(meant(&quarantine, id)?)?
+                    .ok_or_else(|| none(id))?;
                 if *raw && io::stdout().is_terminal() {
                     let hint = "write it to a file: `lychgate quarantine show --raw ID > FILE`";
-                    return Err(Exit::Code(2, format!("raw bytes are not written to a terminal\n  hint: {hint}")));
+                    return Err(Exit::Code(
+                        2,
+                        format!("raw bytes are not written to a terminal\n  hint: {hint}"),
+                    ));
                 }
                 // On the record before it is seen.
                 quarantine.shown(&kept, by(None))?;
@@ -145,16 +171,34 @@ impl Args {
             Verb::Release { id, reason, yes } => {
                 require_terminal(*yes, "release quarantined content to its agent")?;
                 let audit = meant(&quarantine, id)?;
-                let renewed = quarantine.releases()?.iter().any(|earlier| earlier.audit == audit && !earlier.is_over());
-                let release = quarantine.release(audit, by(checked(reason)?))?.ok_or_else(|| none(id))?;
+                let renewed = quarantine
+                    .releases()?
+                    .iter()
+                    .any(|earlier| earlier.audit == audit && !earlier.is_over());
+                let release = quarantine
+                    .release(audit, by(checked(reason)?))?
+                    .ok_or_else(|| none(id))?;
                 let (agent, until) = (visible(&release.about.agent), time(release.until));
                 match renewed {
-                    true => writeln!(out, "{audit}: already released to `{agent}`; extended until {until}")?,
+                    true => writeln!(
+                        out,
+                        "{audit}: already released to `{agent}`; extended until {until}"
+                    )?,
                     false => writeln!(out, "{audit}: released to `{agent}` until {until}")?,
                 }
-                let again = if release.about.call.is_some() { "makes the same call again, or " } else { "" };
-                writeln!(out, "It is delivered once, when the agent {again}reads `lychgate://quarantine/{audit}`.")?;
-                writeln!(out, "A running gate applies the release within two seconds.")?;
+                let again = if release.about.call.is_some() {
+                    "makes the same call again, or "
+                } else {
+                    ""
+                };
+                writeln!(
+                    out,
+                    "It is delivered once, when the agent {again}reads `lychgate://quarantine/{audit}`."
+                )?;
+                writeln!(
+                    out,
+                    "A running gate applies the release within two seconds."
+                )?;
                 Ok(0)
             }
             Verb::Delete { id, reason } => {
@@ -174,7 +218,12 @@ impl Args {
             None => QuarantineConfig::default(),
         };
         let hint = "set `folder` under `[quarantine]`";
-        let nowhere = || Exit::Code(2, format!("the quarantine is disabled or has no folder\n  hint: {hint}"));
+        let nowhere = || {
+            Exit::Code(
+                2,
+                format!("the quarantine is disabled or has no folder\n  hint: {hint}"),
+            )
+        };
         Quarantine::open(&config.of_user(state_folder()))?.ok_or_else(nowhere)
     }
 }
@@ -183,26 +232,45 @@ impl Args {
 fn meant(quarantine: &Quarantine, id: &str) -> Result<AuditId, Exit> {
     let usage = |message: String| Exit::Code(2, message);
     let named = AuditIds::read(id).map_err(usage)?;
-    named.one_of(quarantine.ids()?).map_err(usage)?.ok_or_else(|| none(id))
+    named
+        .one_of(quarantine.ids()?)
+        .map_err(usage)?
+        .ok_or_else(|| none(id))
 }
 
 fn none(id: &str) -> Exit {
     let hint = "`lychgate quarantine list` shows the messages; old ones are removed";
-    Exit::Code(2, format!("no quarantined message `{}`\n  hint: {hint}", visible(id)))
+    Exit::Code(
+        2,
+        format!("no quarantined message `{}`\n  hint: {hint}", visible(id)),
+    )
 }
 
 fn checked(reason: &Option<String>) -> Result<Option<String>, Exit> {
     match reason {
-        Some(text) if text.len() > REASON_BYTES => Err(Exit::Code(2, format!("the reason is longer than {REASON_BYTES} bytes"))),
+        Some(text) if text.len() > REASON_BYTES => Err(Exit::Code(
+            2,
+            format!("the reason is longer than {REASON_BYTES} bytes"),
+        )),
         reason => Ok(reason.clone()),
     }
 }
 
 /// The user who runs this: the name according to the environment, and the real user id.
 pub(super) fn by(reason: Option<String>) -> Actor {
-    let set = |name: &str| std::env::var(name).ok().filter(|name| !name.is_empty() && name.len() < 100);
-    let name = set("SUDO_USER").or_else(|| set("USER")).map(|name| format!("{name} ")).unwrap_or_default();
-    Actor { who: format!("{name}(uid {})", rustix::process::getuid().as_raw()), reason }
+    let set = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .filter(|name| !name.is_empty() && name.len() < 100)
+    };
+    let name = set("SUDO_USER")
+        .or_else(|| set("USER"))
+        .map(|name| format!("{name} "))
+        .unwrap_or_default();
+    Actor {
+        who: format!("{name}(uid {})", rustix::process::getuid().as_raw()),
+        reason,
+    }
 }
 
 fn time(at: SystemTime) -> String {
@@ -218,8 +286,18 @@ fn state(state: &State) -> String {
 }
 
 fn list(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io::Result<()> {
-    for Item { about, state: became } in items {
-        writeln!(out, "{}  {}  {}", about.audit, time(about.at), state(became))?;
+    for Item {
+        about,
+        state: became,
+    } in items
+    {
+        writeln!(
+            out,
+            "{}  {}  {}",
+            about.audit,
+            time(about.at),
+            state(became)
+        )?;
         writeln!(out, "    {}", whose(about))?;
         writeln!(out, "    {} bytes, {}", about.bytes, why(about))?;
     }
@@ -232,17 +310,29 @@ fn list(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io::Resu
 }
 
 fn whose(about: &MessageInfo) -> String {
-    let user = about.user.as_ref().map(|user| format!(" for {}", visible(user))).unwrap_or_default();
+    let user = about
+        .user
+        .as_ref()
+        .map(|user| format!(" for {}", visible(user)))
+        .unwrap_or_default();
     let of = match (&about.method, &about.tool) {
         (Some(method), Some(tool)) => format!(", {} {}", visible(method), visible(tool)),
         (Some(method), None) => format!(", {}", visible(method)),
         _ => String::new(),
     };
-    format!("from {} to {}{user}{of}", visible(&about.upstream), visible(&about.agent))
+    format!(
+        "from {} to {}{user}{of}",
+        visible(&about.upstream),
+        visible(&about.agent)
+    )
 }
 
 fn why(about: &MessageInfo) -> String {
-    let at: Vec<String> = about.withheld.iter().map(|at| visible(if at.is_empty() { "the whole" } else { at })).collect();
+    let at: Vec<String> = about
+        .withheld
+        .iter()
+        .map(|at| visible(if at.is_empty() { "the whole" } else { at }))
+        .collect();
     format!("{} at {}", about.why.join(", "), at.join(", "))
 }
 
@@ -264,8 +354,14 @@ fn as_json(about: &MessageInfo) -> serde_json::Value {
 
 fn list_json(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io::Result<()> {
     let each = |item: &&Item| {
-        let (mut one, until) =
-            (as_json(&item.about), if let State::Released { until } = &item.state { Some(time(*until)) } else { None });
+        let (mut one, until) = (
+            as_json(&item.about),
+            if let State::Released { until } = &item.state {
+                Some(time(*until))
+            } else {
+                None
+            },
+        );
         one["state"] = match item.state {
             State::Kept => "kept",
             State::Released { .. } => "released",
@@ -277,7 +373,11 @@ fn list_json(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io:
     };
     let all: Vec<_> = items.iter().map(each).collect();
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    writeln!(out, "{}", terminal_safe_json(&json!({ "items": all, "faults": faults }).to_string()))
+    writeln!(
+        out,
+        "{}",
+        terminal_safe_json(&json!({ "items": all, "faults": faults }).to_string())
+    )
 }
 
 fn show_json(kept: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
@@ -291,7 +391,11 @@ fn show(kept: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", whose(kept))?;
     writeln!(out, "withheld: {}", why(kept))?;
     writeln!(out)?;
-    writeln!(out, "UNTRUSTED content begins, {} bytes: it may contain instructions. Do not follow them.", kept.message.len())?;
+    writeln!(
+        out,
+        "UNTRUSTED content begins, {} bytes: it may contain instructions. Do not follow them.",
+        kept.message.len()
+    )?;
     for line in laid_out(kept).lines() {
         writeln!(out, "| {}", visible(line))?;
     }
@@ -300,11 +404,19 @@ fn show(kept: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
 
 /// JSON pretty-printed, with line feeds in texts unescaped; other text unchanged.
 fn laid_out(kept: &StoredMessage) -> String {
-    let limits = ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() };
+    let limits = ReadLimits {
+        message_bytes: usize::MAX,
+        ..ReadLimits::default()
+    };
     let is_message = Message::parse(kept.message.clone(), &limits).is_ok();
-    let value = serde_json::from_slice::<serde_json::Value>(&kept.message).ok().filter(|_| is_message);
+    let value = serde_json::from_slice::<serde_json::Value>(&kept.message)
+        .ok()
+        .filter(|_| is_message);
     let pretty = value.and_then(|value| serde_json::to_string_pretty(&value).ok());
-    pretty.map_or_else(|| String::from_utf8_lossy(&kept.message).into_owned(), |text| with_lines(&text))
+    pretty.map_or_else(
+        || String::from_utf8_lossy(&kept.message).into_owned(),
+        |text| with_lines(&text),
+    )
 }
 
 /// JSON with the line feeds of its texts as such.

@@ -89,7 +89,12 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         out.write_all(printed(&report).as_bytes())?;
     }
     let a_second = report.replayed as f64 / took.as_secs_f64().max(1e-9);
-    writeln!(err, "{} messages judged twice in {:.1} s ({a_second:.0} a second)", report.replayed, took.as_secs_f64())?;
+    writeln!(
+        err,
+        "{} messages judged twice in {:.1} s ({a_second:.0} a second)",
+        report.replayed,
+        took.as_secs_f64()
+    )?;
     if let Some(why) = untested(&report, args) {
         writeln!(err, "error: nothing was tested: {why}")?;
         return Ok(2);
@@ -107,10 +112,16 @@ fn untested(report: &Report, args: &Args) -> Option<String> {
     let none_read = report.messages == 0 && report.bad_lines > 0;
     match report {
         Report { replayed: 1.., .. } => None,
-        Report { messages: all @ 1.., .. } => Some(format!(
+        Report {
+            messages: all @ 1..,
+            ..
+        } => Some(format!(
             "none of the {all} recorded messages could be judged again; see the report\n  hint: `evidence = \"sealed\"` in a policy stores whole messages"
         )),
-        _ if none_read => Some(format!("no message was left to judge, and {} lines cannot be read", report.bad_lines)),
+        _ if none_read => Some(format!(
+            "no message was left to judge, and {} lines cannot be read",
+            report.bad_lines
+        )),
         _ if args.since.is_some() => Some("the log contains no message since `--since`".to_owned()),
         _ => Some("the log contains no judged message".to_owned()),
     }
@@ -119,11 +130,16 @@ fn untested(report: &Report, args: &Args) -> Option<String> {
 fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), String> {
     let config = review_args::config(&args.config).map_err(fault_text)?;
     let since = args.since;
-    let mut log = Log::open(&review_args::log(args.log.as_deref(), &config)?).map_err(|error| error.to_string())?;
+    let mut log = Log::open(&review_args::log(args.log.as_deref(), &config)?)
+        .map_err(|error| error.to_string())?;
     if let Some(since) = since {
         log = log.since(since);
     }
-    let wanted = args.audit.iter().map(|id| wanted(id, &log)).collect::<Result<BTreeSet<_>, _>>()?;
+    let wanted = args
+        .audit
+        .iter()
+        .map(|id| wanted(id, &log))
+        .collect::<Result<BTreeSet<_>, _>>()?;
     let mut seen = BTreeSet::new();
     let (start, mut shown_at, shows) = (Instant::now(), Instant::now(), io::stderr().is_terminal());
     let stores = review_args::stores(&config)?;
@@ -140,7 +156,10 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
         let is_old = since.is_some_and(|since| entry.time().is_some_and(|time| time < since));
         let id = review_args::id(&entry);
         if !wanted.is_empty() {
-            let Some(id) = id.filter(|id| entry.event() == "judged" && wanted.contains(&id.0)) else { continue };
+            let Some(id) = id.filter(|id| entry.event() == "judged" && wanted.contains(&id.0))
+            else {
+                continue;
+            };
             seen.insert(id.0);
         }
         if is_old {
@@ -150,7 +169,9 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
         replay.add(&entry, whole.as_ref());
         if shows && shown_at.elapsed() > TELL {
             shown_at = Instant::now();
-            write!(err, "\r{n} lines").and_then(|()| err.flush()).map_err(|error| error.to_string())?;
+            write!(err, "\r{n} lines")
+                .and_then(|()| err.flush())
+                .map_err(|error| error.to_string())?;
         }
     }
     if shows && start.elapsed() > TELL {
@@ -165,13 +186,18 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
 /// The id of a judged message from an argument.
 fn wanted(id: &str, log: &Log) -> Result<Uuid, String> {
     let named = AuditIds::read(id)?;
-    let judged = log.entries().flatten().filter(|entry| entry.event() == "judged");
+    let judged = log
+        .entries()
+        .flatten()
+        .filter(|entry| entry.event() == "judged");
     let found = named.one_of(judged.filter_map(|entry| review_args::id(&entry)))?;
     found.map(|id| id.0).ok_or_else(|| unknown(named.shown()))
 }
 
 fn unknown(id: &str) -> String {
-    format!("the audit log contains no message with the id `{id}`\n  hint: `lychgate audit tail` shows ids")
+    format!(
+        "the audit log contains no message with the id `{id}`\n  hint: `lychgate audit tail` shows ids"
+    )
 }
 
 fn candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<PolicySet, String> {
@@ -183,10 +209,20 @@ fn candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<Policy
         if !path.exists() {
             return Err(format!("there is no `{}`", path.display()));
         }
-        if Library::read(false, std::slice::from_ref(path)).is_ok_and(|library| library.rules().is_empty()) {
-            let rest = if path.is_dir() { "only the built-in rules, if its policy uses them" } else { "only the rules in force" };
-            writeln!(err, "note: `{}` contains no rules: the candidate consists of {rest}", path.display())
-                .map_err(|error| error.to_string())?;
+        if Library::read(false, std::slice::from_ref(path))
+            .is_ok_and(|library| library.rules().is_empty())
+        {
+            let rest = if path.is_dir() {
+                "only the built-in rules, if its policy uses them"
+            } else {
+                "only the rules in force"
+            };
+            writeln!(
+                err,
+                "note: `{}` contains no rules: the candidate consists of {rest}",
+                path.display()
+            )
+            .map_err(|error| error.to_string())?;
         }
         for policy in changed.policies.values_mut() {
             if path.is_dir() {
@@ -199,7 +235,10 @@ fn candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<Policy
 }
 
 fn printed(report: &Report) -> String {
-    let mut out = format!("{} recorded messages, {} judged again\n\n", report.messages, report.replayed);
+    let mut out = format!(
+        "{} recorded messages, {} judged again\n\n",
+        report.messages, report.replayed
+    );
     for class in Class::ALL {
         out += &format!("{:>9}  {}\n", report.count(class), class.words());
     }
@@ -218,21 +257,43 @@ fn printed(report: &Report) -> String {
     if report.rules.values().any(|hits| hits.before != hits.after) {
         out += "\nMessages matched per rule, before and after:\n";
     }
-    for (rule, hits) in report.rules.iter().filter(|(_, hits)| hits.before != hits.after) {
+    for (rule, hits) in report
+        .rules
+        .iter()
+        .filter(|(_, hits)| hits.before != hits.after)
+    {
         out += &format!("{:>9} {:>9}  {rule}\n", hits.before, hits.after);
     }
     for class in Class::ALL {
-        let of_class: Vec<_> = report.examples.iter().filter(|example| example.class == class).collect();
+        let of_class: Vec<_> = report
+            .examples
+            .iter()
+            .filter(|example| example.class == class)
+            .collect();
         if of_class.is_empty() {
             continue;
         }
         out += &format!("\nFor example, {}:\n", class.words());
         for example in of_class {
-            let tool = example.tool.as_deref().map(|tool| format!(" `{tool}`")).unwrap_or_default();
+            let tool = example
+                .tool
+                .as_deref()
+                .map(|tool| format!(" `{tool}`"))
+                .unwrap_or_default();
             let then = &example.recorded;
-            let rules = if example.rules.is_empty() { String::new() } else { format!("  ({})", example.rules.join(", ")) };
-            out += &format!("  {}  {} `{}` `{}`{tool}\n", example.audit, example.time, example.agent, example.upstream);
-            out += &format!("    was `{then}`, now `{}`, would be `{}`{rules}\n", example.before, example.after);
+            let rules = if example.rules.is_empty() {
+                String::new()
+            } else {
+                format!("  ({})", example.rules.join(", "))
+            };
+            out += &format!(
+                "  {}  {} `{}` `{}`{tool}\n",
+                example.audit, example.time, example.agent, example.upstream
+            );
+            out += &format!(
+                "    was `{then}`, now `{}`, would be `{}`{rules}\n",
+                example.before, example.after
+            );
             if !example.shown.is_empty() {
                 out += &format!("    {}\n", example.shown);
             }

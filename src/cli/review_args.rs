@@ -28,7 +28,9 @@ pub(super) fn stores(config: &Config) -> Result<Stores, String> {
 
 /// The id of a line.
 pub(super) fn id(entry: &Entry) -> Option<AuditId> {
-    uuid::Uuid::try_parse(&entry.get(member::audit)?).ok().map(AuditId)
+    uuid::Uuid::try_parse(&entry.get(member::audit)?)
+        .ok()
+        .map(AuditId)
 }
 
 /// The config that a verb is given or finds, or what counts without any.
@@ -45,10 +47,17 @@ pub(super) fn config(file: &ConfigArg) -> Result<Config, Vec<Fault>> {
 pub(super) fn judges(config: &Config, policy: &str) -> Result<PolicySet, Vec<Fault>> {
     let named = app::policies(config)?;
     let Some(other) = config.policies.get(policy) else {
-        return Err(vec![Fault::of_file("--policy", format!("there is no `[policy.{policy}]`"), None)]);
+        return Err(vec![Fault::of_file(
+            "--policy",
+            format!("there is no `[policy.{policy}]`"),
+            None,
+        )]);
     };
     let library = Library::load(other.builtin, &other.rules)?;
-    Ok(PolicySet { named, other: Some(Arc::new(Policy::new(policy, other, &library)?)) })
+    Ok(PolicySet {
+        named,
+        other: Some(Arc::new(Policy::new(policy, other, &library)?)),
+    })
 }
 
 /// The audit log: the file that a verb was given, or that of the config.
@@ -64,15 +73,25 @@ pub(super) fn log(given: Option<&Path>, config: &Config) -> Result<PathBuf, Stri
 
 /// The whole message of a judgement, if it was stored as evidence or in quarantine, where each access is recorded.
 pub(super) fn kept(stores: &Stores, audit: AuditId) -> Result<Option<Bytes>, String> {
-    let evidence = stores.evidence.as_ref().map(|evidence| evidence.get(audit)).transpose();
+    let evidence = stores
+        .evidence
+        .as_ref()
+        .map(|evidence| evidence.get(audit))
+        .transpose();
     let kept = match evidence.map_err(|error| error.to_string())?.flatten() {
         Some(kept) => Some(kept),
         None => {
-            let held = stores.quarantine.as_ref().map(|quarantine| quarantine.get(audit)).transpose();
+            let held = stores
+                .quarantine
+                .as_ref()
+                .map(|quarantine| quarantine.get(audit))
+                .transpose();
             let held = held.map_err(|error| error.to_string())?.flatten();
             if let (Some(quarantine), Some(kept)) = (&stores.quarantine, &held) {
                 let by = super::quarantine::by(Some("explain".to_owned()));
-                quarantine.shown(kept, by).map_err(|error| error.to_string())?;
+                quarantine
+                    .shown(kept, by)
+                    .map_err(|error| error.to_string())?;
             }
             held
         }
@@ -90,8 +109,15 @@ pub(super) struct EvidenceReader<'s> {
 impl<'s> EvidenceReader<'s> {
     /// From the oldest on.
     pub(super) fn of(stores: &'s Stores) -> Result<Self, String> {
-        let records = stores.evidence.as_ref().map(|evidence| evidence.iter()).transpose();
-        Ok(Self { records: records.map_err(|error| error.to_string())?, early: VecDeque::new() })
+        let records = stores
+            .evidence
+            .as_ref()
+            .map(|evidence| evidence.iter())
+            .transpose();
+        Ok(Self {
+            records: records.map_err(|error| error.to_string())?,
+            early: VecDeque::new(),
+        })
     }
 
     /// The message of this judgement, if it was kept.
@@ -100,7 +126,9 @@ impl<'s> EvidenceReader<'s> {
             return Some(found.message.clone());
         }
         // Ids begin with the time: what is much later than the one asked for can wait.
-        let later = |early: &VecDeque<StoredMessage>| early.iter().filter(|kept| kept.audit.0 > audit.0).count();
+        let later = |early: &VecDeque<StoredMessage>| {
+            early.iter().filter(|kept| kept.audit.0 > audit.0).count()
+        };
         while later(&self.early) < EARLY / 2 {
             let kept = match self.records.as_mut()?.next()? {
                 Ok(kept) => kept,

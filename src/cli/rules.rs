@@ -70,7 +70,11 @@ enum Verb {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match &args.verb {
         Verb::Test { paths, texts, .. } if texts.is_empty() => test(paths, out, err),
-        Verb::Test { paths, texts, cost_bytes_per_kilobyte } => cost(paths, texts, *cost_bytes_per_kilobyte, out, err),
+        Verb::Test {
+            paths,
+            texts,
+            cost_bytes_per_kilobyte,
+        } => cost(paths, texts, *cost_bytes_per_kilobyte, out, err),
         Verb::List { rules, json } => list(rules, *json, out, err),
         Verb::Explain { id, rules } => explain(id, rules, out, err),
         Verb::Export { directory, force } => export(directory, *force, out, err),
@@ -88,14 +92,26 @@ fn test(paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Resu
     }
 }
 
-fn cost(paths: &[PathBuf], texts: &[PathBuf], most: Option<usize>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    match Library::read(paths.is_empty(), paths).and_then(|library| cost::measure(&library, texts)) {
+fn cost(
+    paths: &[PathBuf],
+    texts: &[PathBuf],
+    most: Option<usize>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    match Library::read(paths.is_empty(), paths).and_then(|library| cost::measure(&library, texts))
+    {
         Ok(costs) => Ok(u8::from(costs.write(most, out)? > 0)),
         Err(faults) => tell(&faults, err),
     }
 }
 
-fn list(paths: &[PathBuf], as_json: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+fn list(
+    paths: &[PathBuf],
+    as_json: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     let library = match Library::read(true, paths) {
         Ok(library) => library,
         Err(faults) => return tell(&faults, err),
@@ -116,7 +132,15 @@ fn list(paths: &[PathBuf], as_json: bool, out: &mut dyn Write, err: &mut dyn Wri
                 "builtin": rule.builtin,
             })
         };
-        writeln!(out, "{}", library.rules().iter().map(|rule| described(rule)).collect::<serde_json::Value>())?;
+        writeln!(
+            out,
+            "{}",
+            library
+                .rules()
+                .iter()
+                .map(|rule| described(rule))
+                .collect::<serde_json::Value>()
+        )?;
         return Ok(0);
     }
     let rows: Vec<[String; 7]> = library.rules().iter().map(|rule| columns(rule)).collect();
@@ -139,7 +163,11 @@ fn list(paths: &[PathBuf], as_json: bool, out: &mut dyn Write, err: &mut dyn Wri
 /// A rule in the table of `lychgate rules list`.
 fn columns(rule: &Rule) -> [String; 7] {
     let ships = if rule.enabled { "on" } else { "off" };
-    let pack = if rule.packs.is_empty() { ships.to_owned() } else { format!("{ships} ({})", rule.packs.join(", ")) };
+    let pack = if rule.packs.is_empty() {
+        ships.to_owned()
+    } else {
+        format!("{ships} ({})", rule.packs.join(", "))
+    };
     [
         rule.id.to_string(),
         rule.direction.name().to_owned(),
@@ -151,7 +179,12 @@ fn columns(rule: &Rule) -> [String; 7] {
     ]
 }
 
-fn explain(id: &str, paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+fn explain(
+    id: &str,
+    paths: &[PathBuf],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     let library = match Library::read(true, paths) {
         Ok(library) => library,
         Err(faults) => return tell(&faults, err),
@@ -160,14 +193,29 @@ fn explain(id: &str, paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write
         writeln!(err, "unknown rule `{id}`\n  hint: {}", library.nearest(id))?;
         return Ok(1);
     };
-    let builtin = BUILTIN_FILES.iter().find(|(name, _)| rule.builtin && **name == *rule.file);
+    let builtin = BUILTIN_FILES
+        .iter()
+        .find(|(name, _)| rule.builtin && **name == *rule.file);
     writeln!(out, "{}: {}\n\n{}\n", rule.id, rule.title, rule.why)?;
     let line = |out: &mut dyn Write, name: &str, text: &str| writeln!(out, "  {name:10}{text}");
     line(out, "judges", judges(rule.direction))?;
     line(out, "severity", rule.severity.name())?;
-    line(out, "action", &format!("{}: {}", rule.action.name(), does(rule.action)))?;
+    line(
+        out,
+        "action",
+        &format!("{}: {}", rule.action.name(), does(rule.action)),
+    )?;
     line(out, "switched", &switched(rule))?;
-    line(out, "defined in", &format!("{}:{}{}", rule.file, rule.line, if builtin.is_some() { " (built in)" } else { "" }))?;
+    line(
+        out,
+        "defined in",
+        &format!(
+            "{}:{}{}",
+            rule.file,
+            rule.line,
+            if builtin.is_some() { " (built in)" } else { "" }
+        ),
+    )?;
     if !rule.was.is_empty() {
         let was: Vec<&str> = rule.was.iter().map(crate::rules::RuleId::as_str).collect();
         line(out, "former ids", &was.join(", "))?;
@@ -176,7 +224,10 @@ fn explain(id: &str, paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write
         line(out, "see", reference)?;
     }
     writeln!(out, "\nDefinition and test cases:\n")?;
-    let text = builtin.map_or_else(|| std::fs::read_to_string(&*rule.file), |(_, text)| Ok((*text).to_owned()))?;
+    let text = builtin.map_or_else(
+        || std::fs::read_to_string(&*rule.file),
+        |(_, text)| Ok((*text).to_owned()),
+    )?;
     for line in source(&text, rule.line) {
         writeln!(out, "    {line}")?;
     }
@@ -207,33 +258,54 @@ fn does(action: Action) -> &'static str {
 fn switched(rule: &Rule) -> String {
     let ships = if rule.enabled { "on" } else { "off" };
     let packs: Vec<String> = rule.packs.iter().map(|pack| format!("`{pack}`")).collect();
-    if packs.is_empty() { ships.to_owned() } else { format!("{ships}, with the pack {}", packs.join(", part of it ")) }
+    if packs.is_empty() {
+        ships.to_owned()
+    } else {
+        format!("{ships}, with the pack {}", packs.join(", part of it "))
+    }
 }
 
 /// The lines of a rule: from its `[[rule]]` to the next.
 fn source(text: &str, line: usize) -> Vec<&str> {
     let mut lines: Vec<&str> = text.lines().skip(line.saturating_sub(1)).collect();
-    let next = lines.iter().skip(1).position(|line| line.trim_start().starts_with("[[rule]]"));
+    let next = lines
+        .iter()
+        .skip(1)
+        .position(|line| line.trim_start().starts_with("[[rule]]"));
     lines.truncate(next.map_or(lines.len(), |next| next + 1));
-    while lines.pop_if(|line| line.trim().is_empty() || line.starts_with('#')).is_some() {}
+    while lines
+        .pop_if(|line| line.trim().is_empty() || line.starts_with('#'))
+        .is_some()
+    {}
     lines
 }
 
 /// What to write into the config to change a rule, gentlest first.
 fn change(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
     let id = &rule.id;
-    writeln!(out, "\nTo change it for one policy (here `default`), add one of these lines to the config:\n")?;
+    writeln!(
+        out,
+        "\nTo change it for one policy (here `default`), add one of these lines to the config:\n"
+    )?;
     writeln!(out, "    [policy.default.override]")?;
     if rule.action != Action::Log {
-        writeln!(out, "    {id} = {{ action = \"log\" }}        # record only")?;
+        writeln!(
+            out,
+            "    {id} = {{ action = \"log\" }}        # record only"
+        )?;
     }
     match rule.enabled {
         true => writeln!(out, "    {id} = {{ enabled = false }}       # disable")?,
         false => writeln!(out, "    {id} = {{ enabled = true }}        # enable")?,
     }
     if !rule.packs.is_empty() {
-        writeln!(out, "\nTo enable or disable a whole pack (the most specific setting applies):\n\n    [policy.default.packs]")?;
-        rule.packs.iter().try_for_each(|pack| writeln!(out, "    {pack} = {}", !rule.enabled))?;
+        writeln!(
+            out,
+            "\nTo enable or disable a whole pack (the most specific setting applies):\n\n    [policy.default.packs]"
+        )?;
+        rule.packs
+            .iter()
+            .try_for_each(|pack| writeln!(out, "    {pack} = {}", !rule.enabled))?;
     }
     writeln!(
         out,
@@ -245,7 +317,12 @@ fn change(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-fn export(directory: &Path, force: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+fn export(
+    directory: &Path,
+    force: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     let named = |name: &str| directory.join(name.strip_prefix("rules/").unwrap_or(name));
     let files: Vec<(PathBuf, &str)> = BUILTIN_FILES
         .iter()
@@ -253,16 +330,26 @@ fn export(directory: &Path, force: bool, out: &mut dyn Write, err: &mut dyn Writ
         .chain(&[("README.md", BUILTIN_README)])
         .map(|(name, text)| (named(name), *text))
         .collect();
-    let there: Vec<&PathBuf> = files.iter().map(|(path, _)| path).filter(|path| path.symlink_metadata().is_ok()).collect();
+    let there: Vec<&PathBuf> = files
+        .iter()
+        .map(|(path, _)| path)
+        .filter(|path| path.symlink_metadata().is_ok())
+        .collect();
     if !there.is_empty() && !force {
         for path in &there {
             writeln!(err, "{}: already exists", path.display())?;
         }
-        writeln!(err, "nothing was written\n  hint: `--force` overwrites them")?;
+        writeln!(
+            err,
+            "nothing was written\n  hint: `--force` overwrites them"
+        )?;
         return Ok(1);
     }
     for (path, text) in &files {
-        let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, text));
+        let written = path
+            .parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| std::fs::write(path, text));
         if let Err(error) = written {
             writeln!(err, "{}: {error}", path.display())?;
             return Ok(1);
@@ -276,7 +363,12 @@ fn tell(faults: &[Fault], err: &mut dyn Write) -> io::Result<u8> {
     for fault in faults {
         writeln!(err, "{fault}")?;
     }
-    writeln!(err, "{} fault{}", faults.len(), if faults.len() == 1 { "" } else { "s" })?;
+    writeln!(
+        err,
+        "{} fault{}",
+        faults.len(),
+        if faults.len() == 1 { "" } else { "s" }
+    )?;
     Ok(1)
 }
 
@@ -287,12 +379,20 @@ mod tests {
     fn described(verb: Verb) -> (u8, String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let code = run(&Args { verb }, &mut out, &mut err).unwrap();
-        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+        (
+            code,
+            String::from_utf8(out).unwrap(),
+            String::from_utf8(err).unwrap(),
+        )
     }
 
     #[test]
     fn the_built_in_rules_pass_their_trial() {
-        let (code, out, err) = described(Verb::Test { paths: vec![], texts: vec![], cost_bytes_per_kilobyte: None });
+        let (code, out, err) = described(Verb::Test {
+            paths: vec![],
+            texts: vec![],
+            cost_bytes_per_kilobyte: None,
+        });
         assert_eq!((code, err.as_str()), (0, ""), "{out}");
         assert!(out.ends_with(" cases, 0 wrong\n"), "{out}");
     }
@@ -301,19 +401,43 @@ mod tests {
     fn every_rule_can_be_explained_and_each_explanation_says_how_to_change_it() {
         let library = Library::builtin();
         for rule in library.rules() {
-            let (code, out, _) = described(Verb::Explain { id: rule.id.to_string(), rules: vec![] });
+            let (code, out, _) = described(Verb::Explain {
+                id: rule.id.to_string(),
+                rules: vec![],
+            });
             assert_eq!(code, 0);
-            for part in [rule.why.as_str(), "[policy.default.override]", "[[rule]]", "catches", "spares"] {
+            for part in [
+                rule.why.as_str(),
+                "[policy.default.override]",
+                "[[rule]]",
+                "catches",
+                "spares",
+            ] {
                 assert!(out.contains(part), "`{}` without {part}:\n{out}", rule.id);
             }
             assert_eq!(out.matches("[[rule]]").count(), 1, "{out}");
         }
         let id = library.rules().first().unwrap().id.as_str();
-        let (code, _, err) = described(Verb::Explain { id: format!("{id}x"), rules: vec![] });
-        assert_eq!((code, err), (1, format!("unknown rule `{id}x`\n  hint: did you mean `{id}`?\n")));
-        let (_, out, _) = described(Verb::List { rules: vec![], json: false });
+        let (code, _, err) = described(Verb::Explain {
+            id: format!("{id}x"),
+            rules: vec![],
+        });
+        assert_eq!(
+            (code, err),
+            (
+                1,
+                format!("unknown rule `{id}x`\n  hint: did you mean `{id}`?\n")
+            )
+        );
+        let (_, out, _) = described(Verb::List {
+            rules: vec![],
+            json: false,
+        });
         assert_eq!(out.lines().count(), library.rules().len());
-        let (_, out, _) = described(Verb::List { rules: vec![], json: true });
+        let (_, out, _) = described(Verb::List {
+            rules: vec![],
+            json: true,
+        });
         let all: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert_eq!(all.as_array().unwrap().len(), library.rules().len());
         assert_eq!(all[0]["id"], library.rules()[0].id.as_str());
@@ -323,14 +447,35 @@ mod tests {
     fn what_is_exported_can_be_tried_and_is_not_written_over() {
         let dir = tempfile::TempDir::new().unwrap();
         let directory = dir.path().join("mine");
-        let export = |force| described(Verb::Export { directory: directory.clone(), force });
+        let export = |force| {
+            described(Verb::Export {
+                directory: directory.clone(),
+                force,
+            })
+        };
         let (code, out, _) = export(false);
-        assert_eq!((code, out.lines().count()), (0, BUILTIN_FILES.len() + PROGRAM_FILES.len() + 1));
         assert_eq!(
-            described(Verb::Test { paths: vec![directory.clone()], texts: vec![], cost_bytes_per_kilobyte: None }).1,
-            described(Verb::Test { paths: vec![], texts: vec![], cost_bytes_per_kilobyte: None }).1
+            (code, out.lines().count()),
+            (0, BUILTIN_FILES.len() + PROGRAM_FILES.len() + 1)
         );
-        assert_eq!(std::fs::read_to_string(directory.join("README.md")).unwrap(), BUILTIN_README);
+        assert_eq!(
+            described(Verb::Test {
+                paths: vec![directory.clone()],
+                texts: vec![],
+                cost_bytes_per_kilobyte: None
+            })
+            .1,
+            described(Verb::Test {
+                paths: vec![],
+                texts: vec![],
+                cost_bytes_per_kilobyte: None
+            })
+            .1
+        );
+        assert_eq!(
+            std::fs::read_to_string(directory.join("README.md")).unwrap(),
+            BUILTIN_README
+        );
         let (code, out, err) = export(false);
         assert_eq!((code, out.as_str()), (1, ""));
         assert!(err.ends_with("hint: `--force` overwrites them\n"), "{err}");

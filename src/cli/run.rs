@@ -32,7 +32,10 @@ pub(super) struct Args {
 /// Serves until SIGTERM or SIGINT, then drains. SIGHUP reloads.
 pub(super) fn run(args: &Args) -> ExitCode {
     record::start_log();
-    let loaded = args.config.find().and_then(|file| Ok((load(&file, state_folder())?, file)));
+    let loaded = args
+        .config
+        .find()
+        .and_then(|file| Ok((load(&file, state_folder())?, file)));
     let (config, file) = match loaded {
         Ok(loaded) => loaded,
         Err(faults) => {
@@ -40,8 +43,11 @@ pub(super) fn run(args: &Args) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let served = runtime.map(|runtime| runtime.block_on(serve(config, file, args.config.on_command_line())));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    let served =
+        runtime.map(|runtime| runtime.block_on(serve(config, file, args.config.on_command_line())));
     match served {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(faults)) => {
@@ -68,7 +74,15 @@ async fn serve(config: Config, source: PathBuf, named: Option<&Path>) -> Result<
     let mut interrupt = signal(SignalKind::interrupt()).map_err(listens)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(listens)?;
     let mut stderr = std::io::stderr();
-    let running = start(config, source, named, stderr.is_terminal().then_some(&mut stderr as &mut dyn Write)).await?;
+    let running = start(
+        config,
+        source,
+        named,
+        stderr
+            .is_terminal()
+            .then_some(&mut stderr as &mut dyn Write),
+    )
+    .await?;
     loop {
         tokio::select! {
             _ = terminate.recv() => break,
@@ -88,12 +102,19 @@ async fn start(
     named: Option<&Path>,
     terminal: Option<&mut dyn Write>,
 ) -> Result<Running, Vec<Fault>> {
-    let scheme = if config.listen.tls.is_some() { "https" } else { "http" };
+    let scheme = if config.listen.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     let upstreams = config.upstreams.len();
     let file = source.display().to_string();
     let summary = Summary::new(&config, named);
     let running = app::start(config, Some(source)).await?;
-    let admin = running.admin.map(|admin| format!("http://{admin}/metrics")).unwrap_or_default();
+    let admin = running
+        .admin
+        .map(|admin| format!("http://{admin}/metrics"))
+        .unwrap_or_default();
     tracing::info!(address = %format!("{scheme}://{}/mcp/<upstream>", running.address), admin, upstreams, config = file, "serving");
     if let Some(terminal) = terminal {
         let base = format!("{scheme}://{}", reachable(running.address));
@@ -106,7 +127,11 @@ async fn start(
 
 /// The command that adds an upstream to Claude Code. A token is named by a variable, never by its value.
 pub(super) fn claude_command(name: &str, base: &str, needs_token: bool) -> String {
-    let header = if needs_token { " --header \"Authorization: Bearer $LYCHGATE_TOKEN\"" } else { "" };
+    let header = if needs_token {
+        " --header \"Authorization: Bearer $LYCHGATE_TOKEN\""
+    } else {
+        ""
+    };
     format!("claude mcp add --transport http {name} {base}/mcp/{name}{header}")
 }
 
@@ -124,13 +149,19 @@ struct Summary {
 impl Summary {
     /// `named` is the config file that the command line names.
     fn new(config: &Config, named: Option<&Path>) -> Self {
-        let option = named.map(|file| format!(" --config {}", file.display())).unwrap_or_default();
+        let option = named
+            .map(|file| format!(" --config {}", file.display()))
+            .unwrap_or_default();
         Self {
             public_url: config.listen.public_url.clone(),
             upstreams: config.upstreams.keys().cloned().collect(),
             // Clients log in by themselves where an issuer is named.
-            needs_token: config.agents_file.file.is_some() || config.agents.iter().any(|agent| !agent.tokens.is_empty()),
-            console: config.admin.has_console().then(|| format!("lychgate console{option}")),
+            needs_token: config.agents_file.file.is_some()
+                || config.agents.iter().any(|agent| !agent.tokens.is_empty()),
+            console: config
+                .admin
+                .has_console()
+                .then(|| format!("lychgate console{option}")),
             console_url: config.admin.console_url.clone(),
         }
     }
@@ -138,18 +169,31 @@ impl Summary {
     /// `base` is the URL at which the gate listens, without a path.
     fn text(&self, base: &str, admin: Option<SocketAddr>) -> String {
         let base = self.public_url.as_deref().unwrap_or(base);
-        let width = self.upstreams.iter().map(String::len).max().unwrap_or_default();
+        let width = self
+            .upstreams
+            .iter()
+            .map(String::len)
+            .max()
+            .unwrap_or_default();
         let mut text = "\nUpstreams:\n".to_owned();
         for name in &self.upstreams {
             text.push_str(&format!("  {name:<width$}  {base}/mcp/{name}\n"));
         }
         text.push_str("Claude Code:\n");
         for name in &self.upstreams {
-            text.push_str(&format!("  {}\n", claude_command(name, base, self.needs_token)));
+            text.push_str(&format!(
+                "  {}\n",
+                claude_command(name, base, self.needs_token)
+            ));
         }
         if let (Some(command), Some(admin)) = (&self.console, admin) {
-            let site = self.console_url.clone().unwrap_or_else(|| format!("http://{}", reachable(admin)));
-            text.push_str(&format!("Console:\n  {site}/console\n  {command}  (opens it, logged in)\n"));
+            let site = self
+                .console_url
+                .clone()
+                .unwrap_or_else(|| format!("http://{}", reachable(admin)));
+            text.push_str(&format!(
+                "Console:\n  {site}/console\n  {command}  (opens it, logged in)\n"
+            ));
         }
         text
     }
@@ -164,7 +208,8 @@ mod tests {
         let file = folder.path().join("lychgate.toml");
         std::fs::write(&file, text).unwrap();
         let config = config::load(&file).unwrap();
-        Summary::new(&config, named.map(Path::new)).text("http://127.0.0.1:8800", config.admin.address)
+        Summary::new(&config, named.map(Path::new))
+            .text("http://127.0.0.1:8800", config.admin.address)
     }
 
     #[tokio::test]
@@ -176,11 +221,22 @@ mod tests {
         std::fs::write(&file, text).unwrap();
         let config = || load(&file, Some(folder.path().to_owned())).unwrap();
         let mut terminal = Vec::new();
-        let running = start(config(), file.clone(), None, Some(&mut terminal)).await.unwrap();
+        let running = start(config(), file.clone(), None, Some(&mut terminal))
+            .await
+            .unwrap();
         let printed = String::from_utf8(terminal).unwrap();
-        assert!(printed.contains(&format!("http://{}/mcp/a\n", running.address)), "{printed}");
-        let console = format!("\n  http://{}/console\n  lychgate console ", running.admin.unwrap());
-        assert!(printed.contains(&console) && !printed.contains("code="), "{printed}");
+        assert!(
+            printed.contains(&format!("http://{}/mcp/a\n", running.address)),
+            "{printed}"
+        );
+        let console = format!(
+            "\n  http://{}/console\n  lychgate console ",
+            running.admin.unwrap()
+        );
+        assert!(
+            printed.contains(&console) && !printed.contains("code="),
+            "{printed}"
+        );
         running.drain().await;
     }
 
@@ -197,7 +253,10 @@ mod tests {
         let default = pins("").unwrap();
         assert_eq!(default.parent(), Some(&*state));
         assert_eq!(default.extension().unwrap(), "lock");
-        assert_eq!(pins("[pins]\nfile = \"own.lock\"\n"), Some(folder.path().join("own.lock")));
+        assert_eq!(
+            pins("[pins]\nfile = \"own.lock\"\n"),
+            Some(folder.path().join("own.lock"))
+        );
         assert_eq!(pins("[pins]\npersistent = false\n"), None);
     }
 
@@ -223,9 +282,18 @@ mod tests {
              headers = {{ X-Team = \"{token}\" }}\n"
         );
         let text = summary(&config, None);
-        assert!(text.contains("/mcp/a --header \"Authorization: Bearer $LYCHGATE_TOKEN\"\n"), "{text}");
-        assert!(!text.contains("Console") && !text.contains(hash) && !text.contains(token), "{text}");
+        assert!(
+            text.contains("/mcp/a --header \"Authorization: Bearer $LYCHGATE_TOKEN\"\n"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("Console") && !text.contains(hash) && !text.contains(token),
+            "{text}"
+        );
         let config = format!("{config}[admin]\naddress = \"127.0.0.1:8801\"\n");
-        assert!(summary(&config, Some("own.toml")).ends_with("\n  lychgate console --config own.toml  (opens it, logged in)\n"));
+        assert!(
+            summary(&config, Some("own.toml"))
+                .ends_with("\n  lychgate console --config own.toml  (opens it, logged in)\n")
+        );
     }
 }

@@ -66,7 +66,8 @@ impl Args {
     fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let file = self.file()?;
         let decision = Decision::read(&self.reason, self.until.as_deref()).map_err(error)?;
-        let all = patiently("searching the audit log", err, || explained(&self.query))?.map_err(error)?;
+        let all =
+            patiently("searching the audit log", err, || explained(&self.query))?.map_err(error)?;
         if all.is_empty() {
             return Err(error(self.query.not_found()));
         }
@@ -78,17 +79,34 @@ impl Args {
             }
         }
         let chosen = self.chosen(&messages)?;
-        let policy = messages.first().map(|one| one.policy.clone()).unwrap_or_default();
+        let policy = messages
+            .first()
+            .map(|one| one.policy.clone())
+            .unwrap_or_default();
         let note = wrapped(&file, &messages, &self.query)?;
         let these = decision.suppressions(chosen.iter().copied());
-        let today = Day::after(SystemTime::now(), 0).map(|day| day.written).unwrap_or_default();
-        let ids = messages.first().map(|one| one.audit.clone()).unwrap_or_default();
+        let today = Day::after(SystemTime::now(), 0)
+            .map(|day| day.written)
+            .unwrap_or_default();
+        let ids = messages
+            .first()
+            .map(|one| one.audit.clone())
+            .unwrap_or_default();
         let by = super::quarantine::by(None).who;
         let comment = format!("lychgate suppress: audit {ids}, {today}, by {by}");
         let edit = add_suppressions(&file, &policy, &these, &comment).map_err(|faults| {
-            error(format!("`{}` is unchanged, since the result would be invalid:\n{}", file.display(), fault_text(&faults)))
+            error(format!(
+                "`{}` is unchanged, since the result would be invalid:\n{}",
+                file.display(),
+                fault_text(&faults)
+            ))
         })?;
-        writeln!(out, "To be added to `{}`:\n\n{}", file.display(), edit.added())?;
+        writeln!(
+            out,
+            "To be added to `{}`:\n\n{}",
+            file.display(),
+            edit.added()
+        )?;
         for covers in chosen.iter().filter_map(|finding| finding.covers.as_ref()) {
             writeln!(out, "{covers}")?;
         }
@@ -106,7 +124,10 @@ impl Args {
         let before = admin.and_then(admin_client::reloads);
         edit.write().map_err(|failed| {
             let hint = "run this as the user who owns the file, or paste the tables into it";
-            error(format!("`{}` cannot be written: {failed}\n  hint: {hint}", file.display()))
+            error(format!(
+                "`{}` cannot be written: {failed}\n  hint: {hint}",
+                file.display()
+            ))
         })?;
         writeln!(out, "Written to `{}`.", file.display())?;
         if note.is_some() {
@@ -127,10 +148,16 @@ impl Args {
     }
 
     /// The findings to suppress.
-    fn chosen<'e>(&self, messages: &[&'e Explanation]) -> Result<Vec<&'e FindingExplanation>, Exit> {
+    fn chosen<'e>(
+        &self,
+        messages: &[&'e Explanation],
+    ) -> Result<Vec<&'e FindingExplanation>, Exit> {
         let all: Vec<&FindingExplanation> = messages.iter().flat_map(|one| &one.findings).collect();
         let chosen: Vec<&FindingExplanation> = match self.finding {
-            None => all.into_iter().filter(|finding| !finding.tables.is_empty()).collect(),
+            None => all
+                .into_iter()
+                .filter(|finding| !finding.tables.is_empty())
+                .collect(),
             Some(_) if messages.len() > 1 => {
                 return Err(error(
                     "the id belongs to a batch of messages: remove `--finding`, or add the tables from `lychgate explain` manually",
@@ -145,13 +172,22 @@ impl Args {
                 }
                 Some(finding) => vec![*finding],
                 None => {
-                    return Err(error(format!("no finding {n}: `lychgate explain` lists 1 to {}", all.len())));
+                    return Err(error(format!(
+                        "no finding {n}: `lychgate explain` lists 1 to {}",
+                        all.len()
+                    )));
                 }
             },
         };
         if chosen.is_empty() {
-            let notes = messages.iter().flat_map(|one| &one.findings).filter_map(|finding| finding.note.as_deref()).next();
-            let why = notes.or_else(|| messages.iter().find_map(|one| one.lacks)).unwrap_or("it has no findings");
+            let notes = messages
+                .iter()
+                .flat_map(|one| &one.findings)
+                .filter_map(|finding| finding.note.as_deref())
+                .next();
+            let why = notes
+                .or_else(|| messages.iter().find_map(|one| one.lacks))
+                .unwrap_or("it has no findings");
             return Err(error(format!("nothing to suppress: {why}")));
         }
         if let Some(finding) = chosen.iter().find(|finding| finding.wide && !self.wide) {
@@ -167,9 +203,13 @@ impl Args {
 
 /// Of a call that was refused without being judged.
 fn repeat(earlier: Option<&str>) -> String {
-    let hint = earlier
-        .map_or("suppress the earlier call, by its id in the audit log".to_owned(), |id| format!("`lychgate suppress {id}`"));
-    format!("the call was refused as a repeat of an earlier one, without inspection\n  hint: {hint}")
+    let hint = earlier.map_or(
+        "suppress the earlier call, by its id in the audit log".to_owned(),
+        |id| format!("`lychgate suppress {id}`"),
+    );
+    format!(
+        "the call was refused as a repeat of an earlier one, without inspection\n  hint: {hint}"
+    )
 }
 
 /// What to know where a message is of a server that the config does not name: `lychgate wrap` started it.
@@ -179,13 +219,18 @@ fn repeat(earlier: Option<&str>) -> String {
 fn wrapped(file: &Path, messages: &[&Explanation], query: &Query) -> Result<Option<String>, Exit> {
     let config = config::load_policies(file).map_err(|faults| error(fault_text(&faults)))?;
     let known = |one: &&&Explanation| config.upstreams.contains_key(&one.upstream);
-    let Some(one) = messages.iter().find(|one| !known(one)) else { return Ok(None) };
+    let Some(one) = messages.iter().find(|one| !known(one)) else {
+        return Ok(None);
+    };
     let name = visible(&one.upstream);
     match query.config_of_wrap() {
         Some(read) if read.path() == file => {}
         read => {
             let hint = match read {
-                Some(read) => format!("pass its config with `--config FILE`; the default is `{}`", read.path().display()),
+                Some(read) => format!(
+                    "pass its config with `--config FILE`; the default is `{}`",
+                    read.path().display()
+                ),
                 None => "pass its config with `--config FILE`".to_owned(),
             };
             return Err(error(format!(
@@ -194,14 +239,19 @@ fn wrapped(file: &Path, messages: &[&Explanation], query: &Query) -> Result<Opti
             )));
         }
     }
-    Ok(Some(format!("`lychgate wrap` applies it at the next start of `{name}` with this config.")))
+    Ok(Some(format!(
+        "`lychgate wrap` applies it at the next start of `{name}` with this config."
+    )))
 }
 
 /// What becomes of the message.
 fn outcome(messages: &[&Explanation], only_one: bool) -> &'static str {
     if only_one {
         "Other findings of the message still apply."
-    } else if messages.iter().any(|one| one.suppressed_passes != Some(true)) {
+    } else if messages
+        .iter()
+        .any(|one| one.suppressed_passes != Some(true))
+    {
         "Even with this the message does not pass unchanged."
     } else if messages.iter().any(|one| one.lacks.is_some()) {
         "With this the logged text passes. The original message may not: the log does not contain all of it."
@@ -212,20 +262,35 @@ fn outcome(messages: &[&Explanation], only_one: bool) -> &'static str {
 
 /// Where the gate of a config can be asked.
 fn admin(file: &Path) -> Option<SocketAddr> {
-    config::load_admin(file).ok()?.0.address.map(admin_client::reachable)
+    config::load_admin(file)
+        .ok()?
+        .0
+        .address
+        .map(admin_client::reachable)
 }
 
 /// Reports when it is in force.
-fn applied(admin: Option<SocketAddr>, before: Option<Reloads>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
+fn applied(
+    admin: Option<SocketAddr>,
+    before: Option<Reloads>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Exit> {
     let (Some(admin), Some(before)) = (admin, before) else {
-        writeln!(out, "A running gate with this config applies it within two seconds; otherwise it applies at the next start.")?;
+        writeln!(
+            out,
+            "A running gate with this config applies it within two seconds; otherwise it applies at the next start."
+        )?;
         return Ok(0);
     };
     let began = Instant::now();
     while began.elapsed() < RELOAD {
         match admin_client::reloads(admin) {
             Some(now) if now.refused > before.refused => {
-                writeln!(err, "The gate at {admin} rejected the config and keeps the old rules; see its log.")?;
+                writeln!(
+                    err,
+                    "The gate at {admin} rejected the config and keeps the old rules; see its log."
+                )?;
                 return Ok(1);
             }
             Some(now) if now.applied > before.applied => {
@@ -235,6 +300,9 @@ fn applied(admin: Option<SocketAddr>, before: Option<Reloads>, out: &mut dyn Wri
             _ => sleep(LOOK),
         }
     }
-    writeln!(err, "The gate at {admin} has not reloaded its config: it may use another one.")?;
+    writeln!(
+        err,
+        "The gate at {admin} has not reloaded its config: it may use another one."
+    )?;
     Ok(1)
 }

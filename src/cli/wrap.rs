@@ -62,12 +62,15 @@ pub(super) fn run(args: &Args) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let served = tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
-        let served = runtime.block_on(stdio::serve(session.clone(), &args.command));
-        // Standard input may still be waited for.
-        runtime.shutdown_background();
-        served
-    });
+    let served = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .and_then(|runtime| {
+            let served = runtime.block_on(stdio::serve(session.clone(), &args.command));
+            // Standard input may still be waited for.
+            runtime.shutdown_background();
+            served
+        });
     session.close();
     session.gate().recorder().flush();
     if let Some(exporter) = exporter {
@@ -76,9 +79,17 @@ pub(super) fn run(args: &Args) -> ExitCode {
     match served {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            let program = args.command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+            let program = args
+                .command
+                .first()
+                .map(|program| program.to_string_lossy())
+                .unwrap_or_default();
             eprintln!("`{program}` cannot be started: {error}");
-            ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 })
+            ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
+                127
+            } else {
+                126
+            })
         }
     }
 }
@@ -95,27 +106,67 @@ fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
         None if args.policy == "default" => &default,
         None => {
             let (of, hint) = match &found {
-                Some(found) => (format!(" in `{}`", found.path().display()), suggest(&args.policy, &known)),
-                None => (String::new(), "pass the config with `--config FILE`".to_owned()),
+                Some(found) => (
+                    format!(" in `{}`", found.path().display()),
+                    suggest(&args.policy, &known),
+                ),
+                None => (
+                    String::new(),
+                    "pass the config with `--config FILE`".to_owned(),
+                ),
             };
-            return Err(vec![Fault::of_file("--policy", format!("there is no `[policy.{}]`{of}", args.policy), Some(&hint))]);
+            return Err(vec![Fault::of_file(
+                "--policy",
+                format!("there is no `[policy.{}]`{of}", args.policy),
+                Some(&hint),
+            )]);
         }
     };
     let library = Library::load(policy.builtin, &policy.rules)?;
-    let name = args.name.clone().unwrap_or_else(|| program_name(&args.command));
+    let name = args
+        .name
+        .clone()
+        .unwrap_or_else(|| program_name(&args.command));
     let roots = &policy.places.roots;
-    let own = app::gate_files(&Config { audit: audit(args, &config)?, ..config.clone() });
-    let policy = Policy::new(&args.policy, policy, &library)?.with_gate_files(own).at(&name).for_child(roots, None);
-    for one in policy.suppressions().iter().filter(|one| one.until.ends <= SystemTime::now()) {
-        tracing::warn!("suppression expired on {} and has no effect: {}", one.until.written, one.named());
+    let own = app::gate_files(&Config {
+        audit: audit(args, &config)?,
+        ..config.clone()
+    });
+    let policy = Policy::new(&args.policy, policy, &library)?
+        .with_gate_files(own)
+        .at(&name)
+        .for_child(roots, None);
+    for one in policy
+        .suppressions()
+        .iter()
+        .filter(|one| one.until.ends <= SystemTime::now())
+    {
+        tracing::warn!(
+            "suppression expired on {} and has no effect: {}",
+            one.until.written,
+            one.named()
+        );
     }
     let upstream = UpstreamName(name.into());
     let recorder = Recorder::new(&audit(args, &config)?);
-    let recorder = recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), Some("pass a writable file"))])?;
+    let recorder = recorder.map_err(|error| {
+        vec![Fault::of_file(
+            "audit",
+            error.to_string(),
+            Some("pass a writable file"),
+        )]
+    })?;
     let recorder = Arc::new(recorder.with_stores(app::stores(&config)?));
     let exporter = app::exporter(&config, &recorder)?;
-    let pinned_as = args.name.clone().unwrap_or_else(|| pin_name(&args.command)).into();
-    Ok((LineSession::new(policy, recorder, &config, upstream, pinned_as)?, exporter))
+    let pinned_as = args
+        .name
+        .clone()
+        .unwrap_or_else(|| pin_name(&args.command))
+        .into();
+    Ok((
+        LineSession::new(policy, recorder, &config, upstream, pinned_as)?,
+        exporter,
+    ))
 }
 
 /// Reads the config. Of a file that nobody named, an audit log on standard output does not apply, which belongs to the server
@@ -124,10 +175,24 @@ fn load(found: &WrapConfig) -> Result<Config, Vec<Fault>> {
     let mut config = config::load_policies(found.path())?;
     match found {
         WrapConfig::Named(_) => {}
-        WrapConfig::User(_) => config.audit.to = config.audit.to.filter(|to| !matches!(to, AuditTo::Stdout)),
+        WrapConfig::User(_) => {
+            config.audit.to = config.audit.to.filter(|to| !matches!(to, AuditTo::Stdout))
+        }
         WrapConfig::System(_) => {
-            let Config { policies, limits, path, files, .. } = config;
-            config = Config { policies, limits, path, files, ..Config::default() };
+            let Config {
+                policies,
+                limits,
+                path,
+                files,
+                ..
+            } = config;
+            config = Config {
+                policies,
+                limits,
+                path,
+                files,
+                ..Config::default()
+            };
         }
     }
     Ok(config)
@@ -141,15 +206,26 @@ pub(super) fn pin_name<S: AsRef<OsStr>>(command: &[S]) -> String {
         hash.update(word.as_ref().as_encoded_bytes());
         hash.update([0]);
     }
-    format!("{}-{}", program_name(command), hex(hash.finalize().get(..4).unwrap_or_default()))
+    format!(
+        "{}-{}",
+        program_name(command),
+        hex(hash.finalize().get(..4).unwrap_or_default())
+    )
 }
 
 fn audit(args: &Args, config: &Config) -> Result<AuditConfig, Vec<Fault>> {
     match (&args.audit, &config.audit.to) {
-        (Some(file), _) => Ok(AuditConfig { to: Some(AuditTo::File(file.clone())), ..config.audit.clone() }),
+        (Some(file), _) => Ok(AuditConfig {
+            to: Some(AuditTo::File(file.clone())),
+            ..config.audit.clone()
+        }),
         (None, Some(AuditTo::Stdout)) => {
             let hint = "pass a file with `--audit FILE`";
-            Err(vec![Fault::of_file("audit", "standard output is used by the server".to_owned(), Some(hint))])
+            Err(vec![Fault::of_file(
+                "audit",
+                "standard output is used by the server".to_owned(),
+                Some(hint),
+            )])
         }
         (None, _) => Ok(config.audit.clone()),
     }
@@ -157,11 +233,20 @@ fn audit(args: &Args, config: &Config) -> Result<AuditConfig, Vec<Fault>> {
 
 fn server_name(name: &str) -> Result<String, String> {
     let fault = "use up to 64 of a-z, 0-9, `_` and `-`";
-    if config::is_name(name) { Ok(name.to_owned()) } else { Err(fault.to_owned()) }
+    if config::is_name(name) {
+        Ok(name.to_owned())
+    } else {
+        Err(fault.to_owned())
+    }
 }
 
 /// The name of a server's program.
 pub(super) fn program_name<S: AsRef<OsStr>>(command: &[S]) -> String {
-    let program = command.first().and_then(|program| Path::new(program).file_name());
-    program.map_or_else(|| "server".to_owned(), |program| program.to_string_lossy().into_owned())
+    let program = command
+        .first()
+        .and_then(|program| Path::new(program).file_name());
+    program.map_or_else(
+        || "server".to_owned(),
+        |program| program.to_string_lossy().into_owned(),
+    )
 }

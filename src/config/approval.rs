@@ -34,10 +34,23 @@ impl ApprovalConfig {
     /// The file with the token that `lychgate approve` shows to the admin port at `port`: the one that is named, or one
     /// in the runtime folder of the gate's user, if there is one.
     pub fn token_file(&self, port: u16) -> Option<PathBuf> {
-        let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let folder =
-            || set("XDG_RUNTIME_DIR").or_else(|| set("XDG_STATE_HOME")).or_else(|| Some(set("HOME")?.join(".local/state")));
-        self.token_file.clone().or_else(|| Some(folder()?.join("lychgate").join(format!("approve-{port}.token"))))
+        let set = |name: &str| {
+            std::env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
+        let folder = || {
+            set("XDG_RUNTIME_DIR")
+                .or_else(|| set("XDG_STATE_HOME"))
+                .or_else(|| Some(set("HOME")?.join(".local/state")))
+        };
+        self.token_file.clone().or_else(|| {
+            Some(
+                folder()?
+                    .join("lychgate")
+                    .join(format!("approve-{port}.token")),
+            )
+        })
     }
 }
 
@@ -56,17 +69,27 @@ pub enum Scope {
 
 impl Scope {
     /// Words of the config file, of questions and of answers.
-    pub const WORDS: [(&'static str, Self); 4] =
-        [("once", Self::Once), ("session", Self::Session), ("call", Self::Call), ("always", Self::Always)];
+    pub const WORDS: [(&'static str, Self); 4] = [
+        ("once", Self::Once),
+        ("session", Self::Session),
+        ("call", Self::Call),
+        ("always", Self::Always),
+    ];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+        Self::WORDS
+            .iter()
+            .find(|(_, value)| *value == self)
+            .map_or("", |(word, _)| word)
     }
 
     /// The scope of this word.
     pub fn named(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
+        Self::WORDS
+            .iter()
+            .find(|(name, _)| *name == word)
+            .map(|(_, value)| *value)
     }
 }
 
@@ -83,5 +106,9 @@ pub enum AskTool {
 
 impl AskTool {
     /// Words of the config file.
-    pub const WORDS: [(&'static str, Self); 3] = [("first", Self::First), ("always", Self::Always), ("never", Self::Never)];
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("first", Self::First),
+        ("always", Self::Always),
+        ("never", Self::Never),
+    ];
 }

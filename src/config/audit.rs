@@ -67,7 +67,11 @@ impl Default for AuditConfig {
             key_file: None,
             checkpoint_lines: 1000,
             checkpoint_time: Duration::from_secs(60),
-            anchor: Anchor { command: Vec::new(), url: None, timeout: Duration::from_secs(10) },
+            anchor: Anchor {
+                command: Vec::new(),
+                url: None,
+                timeout: Duration::from_secs(10),
+            },
             rotation: Rotation {
                 bytes: 256 << 20,
                 age: Duration::ZERO,
@@ -87,7 +91,9 @@ impl AuditConfig {
             AuditTo::File(log) => Some(Self::key_beside(log)),
             AuditTo::Stdout => None,
         };
-        self.key_file.clone().or_else(|| self.to.as_ref().and_then(beside))
+        self.key_file
+            .clone()
+            .or_else(|| self.to.as_ref().and_then(beside))
     }
 
     /// Where the key of a log is if the config names no other place.

@@ -22,10 +22,32 @@ impl FlowConfig {
 
     /// Where a tool stands in the flow of data; `None` stands for what is no tool, such as resources. What is guessed counts
     /// only where nothing is said of any tool.
-    pub fn here<'s>(&self, session: &'s Session<'s>, tool: Option<&str>, guessed: Sides) -> Here<'s> {
-        let named = |globs: &[String]| globs.iter().any(|glob| tool.map_or(glob == "*", |tool| glob_fits(glob, tool)));
-        let declared = Sides { private: named(&self.private), untrusted: named(&self.untrusted), outward: named(&self.outward) };
-        let guessed = if self.is_empty() { guessed } else { Sides::default() };
-        Here { session, declared, guessed, schema: None }
+    pub fn here<'s>(
+        &self,
+        session: &'s Session<'s>,
+        tool: Option<&str>,
+        guessed: Sides,
+    ) -> Here<'s> {
+        let named = |globs: &[String]| {
+            globs
+                .iter()
+                .any(|glob| tool.map_or(glob == "*", |tool| glob_fits(glob, tool)))
+        };
+        let declared = Sides {
+            private: named(&self.private),
+            untrusted: named(&self.untrusted),
+            outward: named(&self.outward),
+        };
+        let guessed = if self.is_empty() {
+            guessed
+        } else {
+            Sides::default()
+        };
+        Here {
+            session,
+            declared,
+            guessed,
+            schema: None,
+        }
     }
 }

@@ -133,7 +133,11 @@ impl Limits {
 
     /// The limit on open connections from a remote address.
     pub fn per_address(&self, address: IpAddr) -> usize {
-        let unset = if address.is_loopback() { usize::MAX } else { Self::CONNECTIONS_PER_ADDRESS };
+        let unset = if address.is_loopback() {
+            usize::MAX
+        } else {
+            Self::CONNECTIONS_PER_ADDRESS
+        };
         self.connections_per_address.unwrap_or(unset)
     }
 }

@@ -43,8 +43,8 @@ pub use guarded_secrets::OwnConfig;
 pub use limits::Limits;
 pub use listen::{Listen, ListenTls};
 pub use load::{
-    load, load_admin, load_agents, load_audit, load_edited, load_kept, load_listen, load_login, load_oauth, load_pins,
-    load_policies, load_to_run,
+    load, load_admin, load_agents, load_audit, load_edited, load_kept, load_listen, load_login,
+    load_oauth, load_pins, load_policies, load_to_run,
 };
 pub use notify::NotifyConfig;
 pub use oauth::{Callback, EnterpriseConfig, Grant, LoginConfig, OAuthConfig, TokenOf, VaultKey};
@@ -56,7 +56,9 @@ pub use secret::{Secret, names_a_secret};
 pub use stores::{EvidenceConfig, Keeps, QuarantineConfig};
 pub use suppress::Suppression;
 pub use tokens::{AgentToken, is_name};
-pub use tool::{ArgumentConfig, InstructionFiles, PathFormat, ReadsAs, RenderPages, SchemaConfig, ToolConfig};
+pub use tool::{
+    ArgumentConfig, InstructionFiles, PathFormat, ReadsAs, RenderPages, SchemaConfig, ToolConfig,
+};
 
 /// The contents of a config file.
 #[derive(Clone, Debug, Default)]
@@ -301,7 +303,14 @@ pub struct HttpTransport {
 impl HttpTransport {
     /// The server at this URL, all else at its default.
     pub fn new(url: String) -> Self {
-        Self { url, bearer: None, login: Some(Box::default()), headers: vec![], ca: None, client_cert: None }
+        Self {
+            url,
+            bearer: None,
+            login: Some(Box::default()),
+            headers: vec![],
+            ca: None,
+            client_cert: None,
+        }
     }
 }
 
@@ -309,8 +318,12 @@ impl Transport {
     /// Whether this is the same server as another, apart from credentials.
     pub fn leads_where(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Http(one), Self::Http(other)) | (Self::Sse(one), Self::Sse(other)) => one.url == other.url,
-            (Self::Stdio(one), Self::Stdio(other)) => one.command == other.command && one.directory == other.directory,
+            (Self::Http(one), Self::Http(other)) | (Self::Sse(one), Self::Sse(other)) => {
+                one.url == other.url
+            }
+            (Self::Stdio(one), Self::Stdio(other)) => {
+                one.command == other.command && one.directory == other.directory
+            }
             _ => false,
         }
     }
@@ -319,7 +332,10 @@ impl Transport {
     pub fn files(&self) -> Vec<&PathBuf> {
         match self {
             Self::Http(http) | Self::Sse(http) => {
-                let pair = http.client_cert.iter().flat_map(|(certificate, key)| [certificate, key]);
+                let pair = http
+                    .client_cert
+                    .iter()
+                    .flat_map(|(certificate, key)| [certificate, key]);
                 http.ca.iter().chain(pair).collect()
             }
             Self::Stdio(_) => Vec::new(),
@@ -338,7 +354,9 @@ impl std::fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Some servers take a key in the query.
         let url = self.url.split('?').next().unwrap_or_default();
-        f.debug_struct("HttpTransport").field("url", &url).finish_non_exhaustive()
+        f.debug_struct("HttpTransport")
+            .field("url", &url)
+            .finish_non_exhaustive()
     }
 }
 
@@ -371,7 +389,9 @@ pub struct Admin {
 impl Admin {
     /// Whether there is a console: never off loopback, unless it is asked for and reached by TLS.
     pub fn has_console(&self) -> bool {
-        let loopback = self.address.is_some_and(|address| address.ip().is_loopback());
+        let loopback = self
+            .address
+            .is_some_and(|address| address.ip().is_loopback());
         let asked = self.console.unwrap_or(loopback);
         asked && self.address.is_some() && (loopback || self.console_url.is_some())
     }

@@ -17,20 +17,31 @@ pub struct NotifyConfig {
 
 impl Default for NotifyConfig {
     fn default() -> Self {
-        Self { command: Vec::new(), webhook: None, timeout: Duration::from_secs(10) }
+        Self {
+            command: Vec::new(),
+            webhook: None,
+            timeout: Duration::from_secs(10),
+        }
     }
 }
 
 impl std::fmt::Debug for NotifyConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NotifyConfig").field("command", &self.command).finish_non_exhaustive()
+        f.debug_struct("NotifyConfig")
+            .field("command", &self.command)
+            .finish_non_exhaustive()
     }
 }
 
 impl PartialEq for NotifyConfig {
     fn eq(&self, other: &Self) -> bool {
-        let webhook =
-            |config: &Self| config.webhook.clone().map(|webhook| (webhook.url, webhook.bearer, webhook.headers, webhook.ca));
-        (&self.command, self.timeout, webhook(self)) == (&other.command, other.timeout, webhook(other))
+        let webhook = |config: &Self| {
+            config
+                .webhook
+                .clone()
+                .map(|webhook| (webhook.url, webhook.bearer, webhook.headers, webhook.ca))
+        };
+        (&self.command, self.timeout, webhook(self))
+            == (&other.command, other.timeout, webhook(other))
     }
 }

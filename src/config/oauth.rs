@@ -126,7 +126,11 @@ pub enum TokenOf {
 
 impl TokenOf {
     /// Words of the config file.
-    pub const WORDS: [(&'static str, Self); 3] = [("gate", Self::Gate), ("agent", Self::Agent), ("user", Self::User)];
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("gate", Self::Gate),
+        ("agent", Self::Agent),
+        ("user", Self::User),
+    ];
 }
 
 /// How tokens are got.

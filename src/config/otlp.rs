@@ -65,6 +65,8 @@ impl OtlpConfig {
 
 impl fmt::Debug for OtlpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OtlpConfig").field("endpoint", &self.endpoint).finish_non_exhaustive()
+        f.debug_struct("OtlpConfig")
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
     }
 }

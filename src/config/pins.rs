@@ -17,7 +17,10 @@ pub struct PinsConfig {
 
 impl Default for PinsConfig {
     fn default() -> Self {
-        Self { file: None, persistent: true }
+        Self {
+            file: None,
+            persistent: true,
+        }
     }
 }
 
@@ -25,7 +28,11 @@ impl PinsConfig {
     /// The lock file of `lychgate wrap` where the config names none: one in the state folder of the user who runs it, if
     /// there is one.
     pub fn of_user() -> Option<PathBuf> {
-        let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let set = |name: &str| {
+            std::env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
         let folder = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")))?;
         Some(folder.join("lychgate").join("lychgate.lock"))
     }
@@ -34,16 +41,29 @@ impl PinsConfig {
     /// gates may give the same name to different servers.
     #[must_use]
     pub fn of_config(self, state: Option<PathBuf>, config: &Path) -> Self {
-        let Some(state) = state.filter(|_| self.file.is_none() && self.persistent) else { return self };
+        let Some(state) = state.filter(|_| self.file.is_none() && self.persistent) else {
+            return self;
+        };
         // Links are not followed: Kubernetes replaces what they lead to with each change.
         let path = std::path::absolute(config).unwrap_or_else(|_| config.to_owned());
-        let digest = hex(Sha256::digest(path.as_os_str().as_encoded_bytes()).get(..4).unwrap_or_default());
-        Self { file: Some(state.join(format!("lychgate-{digest}.lock"))), ..self }
+        let digest = hex(Sha256::digest(path.as_os_str().as_encoded_bytes())
+            .get(..4)
+            .unwrap_or_default());
+        Self {
+            file: Some(state.join(format!("lychgate-{digest}.lock"))),
+            ..self
+        }
     }
 
     /// Whether this is what `old` was made of.
     pub fn is_as(&self, old: &Self) -> bool {
-        Self { file: self.file.clone().or_else(|| old.file.clone().filter(|_| self.persistent)), ..self.clone() } == *old
+        Self {
+            file: self
+                .file
+                .clone()
+                .or_else(|| old.file.clone().filter(|_| self.persistent)),
+            ..self.clone()
+        } == *old
     }
 }
 
@@ -83,12 +103,18 @@ impl ChangeClass {
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+        Self::WORDS
+            .iter()
+            .find(|(_, value)| *value == self)
+            .map_or("", |(word, _)| word)
     }
 
     /// The class of this word.
     pub fn named(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
+        Self::WORDS
+            .iter()
+            .find(|(name, _)| *name == word)
+            .map(|(_, value)| *value)
     }
 }
 
@@ -107,12 +133,19 @@ pub enum ChangeAction {
 
 impl ChangeAction {
     /// Words of the config file, the audit log and metrics.
-    pub const WORDS: [(&'static str, Self); 4] =
-        [("pass", Self::Pass), ("hold", Self::Hold), ("ask", Self::Ask), ("refuse", Self::Refuse)];
+    pub const WORDS: [(&'static str, Self); 4] = [
+        ("pass", Self::Pass),
+        ("hold", Self::Hold),
+        ("ask", Self::Ask),
+        ("refuse", Self::Refuse),
+    ];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+        Self::WORDS
+            .iter()
+            .find(|(_, value)| *value == self)
+            .map_or("", |(word, _)| word)
     }
 }
 
@@ -123,17 +156,28 @@ pub struct ChangesConfig(Vec<(ChangeClass, ChangeAction)>);
 impl Default for ChangesConfig {
     fn default() -> Self {
         let action = |class| match class {
-            ChangeClass::Gone | ChangeClass::Cosmetic | ChangeClass::WiderInput | ChangeClass::New => ChangeAction::Pass,
+            ChangeClass::Gone
+            | ChangeClass::Cosmetic
+            | ChangeClass::WiderInput
+            | ChangeClass::New => ChangeAction::Pass,
             _ => ChangeAction::Hold,
         };
-        Self(ChangeClass::WORDS.iter().map(|(_, class)| (*class, action(*class))).collect())
+        Self(
+            ChangeClass::WORDS
+                .iter()
+                .map(|(_, class)| (*class, action(*class)))
+                .collect(),
+        )
     }
 }
 
 impl ChangesConfig {
     /// What is done about a change of this class.
     pub fn of(&self, class: ChangeClass) -> ChangeAction {
-        self.0.iter().find(|(known, _)| *known == class).map_or(ChangeAction::Hold, |(_, action)| *action)
+        self.0
+            .iter()
+            .find(|(known, _)| *known == class)
+            .map_or(ChangeAction::Hold, |(_, action)| *action)
     }
 
     /// Does something else about a class.
@@ -144,6 +188,10 @@ impl ChangesConfig {
 
     /// What is done about a change of several classes: the strictest that any of them calls for.
     pub fn of_all(&self, classes: &[ChangeClass]) -> ChangeAction {
-        classes.iter().map(|class| self.of(*class)).max().unwrap_or(ChangeAction::Pass)
+        classes
+            .iter()
+            .map(|class| self.of(*class))
+            .max()
+            .unwrap_or(ChangeAction::Pass)
     }
 }

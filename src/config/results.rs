@@ -15,6 +15,10 @@ pub struct StoredResultLimits {
 
 impl Default for StoredResultLimits {
     fn default() -> Self {
-        Self { count: 32, bytes: 16 << 20, age: Duration::from_secs(900) }
+        Self {
+            count: 32,
+            bytes: 16 << 20,
+            age: Duration::from_secs(900),
+        }
     }
 }

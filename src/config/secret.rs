@@ -18,10 +18,20 @@ const NAME_CHARS: usize = 256;
 /// Whether the name of a header, variable or argument indicates that its value is a secret: such a
 /// value must not be in the config file, and is not shown in the audit log.
 pub fn names_a_secret(name: &str) -> bool {
-    let holds = ["token", "secret", "passw", "passphrase", "credential", "apikey", "cookie", "authorization"];
+    let holds = [
+        "token",
+        "secret",
+        "passw",
+        "passphrase",
+        "credential",
+        "apikey",
+        "cookie",
+        "authorization",
+    ];
     // One plain word, as most names are.
     if name.len() <= NAME_CHARS && name.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return holds.iter().any(|part| name.contains(part)) || matches!(name, "auth" | "pat" | "pwd" | "otp");
+        return holds.iter().any(|part| name.contains(part))
+            || matches!(name, "auth" | "pat" | "pwd" | "otp");
     }
     let words = words(name);
     let joined = words.concat();
@@ -67,7 +77,9 @@ mod tests {
         ] {
             assert!(names_a_secret(name), "{name}");
         }
-        for name in ["X-Region", "PATH", "NODE_ENV", "KEYBOARD", "AUTHOR", "PATIENCE", "key", "path", ""] {
+        for name in [
+            "X-Region", "PATH", "NODE_ENV", "KEYBOARD", "AUTHOR", "PATIENCE", "key", "path", "",
+        ] {
             assert!(!names_a_secret(name), "{name}");
         }
     }

@@ -51,7 +51,11 @@ pub enum Keeps {
 
 impl Keeps {
     /// Words of the config file.
-    pub const WORDS: [(&'static str, Self); 3] = [("redacted", Self::Redacted), ("sealed", Self::Sealed), ("none", Self::None)];
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("redacted", Self::Redacted),
+        ("sealed", Self::Sealed),
+        ("none", Self::None),
+    ];
 }
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -72,7 +76,12 @@ impl Default for QuarantineConfig {
 
 impl Default for EvidenceConfig {
     fn default() -> Self {
-        Self { folder: None, key: VaultKey::OfUser, bytes: 1 << 30, age: DAY * 30 }
+        Self {
+            folder: None,
+            key: VaultKey::OfUser,
+            bytes: 1 << 30,
+            age: DAY * 30,
+        }
     }
 }
 
@@ -86,7 +95,10 @@ impl QuarantineConfig {
 
     /// Whether this is what `old` was made of.
     pub fn is_as(&self, old: &Self) -> bool {
-        Self { folder: self.folder.clone().or_else(|| old.folder.clone()), ..self.clone() } == *old
+        Self {
+            folder: self.folder.clone().or_else(|| old.folder.clone()),
+            ..self.clone()
+        } == *old
     }
 }
 
@@ -100,6 +112,9 @@ impl EvidenceConfig {
 
     /// Whether this is what `old` was made of.
     pub fn is_as(&self, old: &Self) -> bool {
-        Self { folder: self.folder.clone().or_else(|| old.folder.clone()), ..self.clone() } == *old
+        Self {
+            folder: self.folder.clone().or_else(|| old.folder.clone()),
+            ..self.clone()
+        } == *old
     }
 }

@@ -29,7 +29,15 @@ impl Suppression {
     /// Whether two cover the same findings, regardless of reason and date.
     pub fn is_for_the_same(&self, other: &Self) -> bool {
         let names = |one: &Self| {
-            let Self { rules, upstream, tool, argument, at, sha256, .. } = one.clone();
+            let Self {
+                rules,
+                upstream,
+                tool,
+                argument,
+                at,
+                sha256,
+                ..
+            } = one.clone();
             (rules, upstream, tool, argument, at, sha256)
         };
         names(self) == names(other)
@@ -37,9 +45,25 @@ impl Suppression {
 
     /// What it covers, in words for people.
     pub fn named(&self) -> String {
-        let list = |names: &[Box<str>]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let single = |name: &Option<Box<str>>| name.as_deref().map(|name| format!("`{name}`")).unwrap_or_default();
-        let plural = |word: &str, names: &[Box<str>]| if names.len() > 1 { format!("{word}s") } else { word.to_owned() };
+        let list = |names: &[Box<str>]| {
+            names
+                .iter()
+                .map(|name| format!("`{name}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let single = |name: &Option<Box<str>>| {
+            name.as_deref()
+                .map(|name| format!("`{name}`"))
+                .unwrap_or_default()
+        };
+        let plural = |word: &str, names: &[Box<str>]| {
+            if names.len() > 1 {
+                format!("{word}s")
+            } else {
+                word.to_owned()
+            }
+        };
         let parts = [
             (plural("rule", &self.rules), list(&self.rules)),
             ("upstream".to_owned(), single(&self.upstream)),
@@ -49,6 +73,9 @@ impl Suppression {
             (plural("digest", &self.sha256), list(&self.sha256)),
         ];
         let named = parts.iter().filter(|(_, names)| !names.is_empty());
-        named.map(|(what, names)| format!("{what} {names}")).collect::<Vec<_>>().join(", ")
+        named
+            .map(|(what, names)| format!("{what} {names}"))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }

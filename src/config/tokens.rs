@@ -44,7 +44,11 @@ impl AgentToken {
             for table in root.tables("token") {
                 if let Some((token, place)) = token(&table) {
                     if all.iter().any(|other| other.sha256 == token.sha256) {
-                        table.fault_at(&place, "the same token is listed twice", Some("remove one of them"));
+                        table.fault_at(
+                            &place,
+                            "the same token is listed twice",
+                            Some("remove one of them"),
+                        );
                     }
                     all.push(token);
                 }
@@ -58,9 +62,18 @@ impl AgentToken {
     /// The text of a file with these.
     pub fn written(all: &[Self]) -> String {
         let mut out = HEAD.to_owned();
-        for Self { agent, sha256, made } in all {
+        for Self {
+            agent,
+            sha256,
+            made,
+        } in all
+        {
             // Writing to a `String` cannot fail. Names are letters, digits, `_` and `-`.
-            let _infallible = write!(out, "\n[[token]]\nagent = \"{agent}\"\nsha256 = \"{}\"\nmade = \"{made}\"\n", hex(sha256));
+            let _infallible = write!(
+                out,
+                "\n[[token]]\nagent = \"{agent}\"\nsha256 = \"{}\"\nmade = \"{made}\"\n",
+                hex(sha256)
+            );
         }
         out
     }
@@ -70,24 +83,42 @@ fn token(table: &Table<'_>) -> Option<(AgentToken, Place)> {
     let hint = "lychgate agent add NAME";
     let agent = table.required("agent", hint);
     let hash = table.required("sha256", hint);
-    let made = table.string("made").map(|made| made.value).filter(|made| humantime::parse_rfc3339(made).is_ok());
+    let made = table
+        .string("made")
+        .map(|made| made.value)
+        .filter(|made| humantime::parse_rfc3339(made).is_ok());
     let agent = agent.filter(|agent| checked(table, agent));
     let sha256 = hash.as_ref().and_then(|hash| {
         let read = read_hash(&hash.value);
         if read.is_none() {
-            table.fault_at(&hash.place, "`sha256` is not 64 hexadecimal digits", Some(hint));
+            table.fault_at(
+                &hash.place,
+                "`sha256` is not 64 hexadecimal digits",
+                Some(hint),
+            );
         }
         read
     });
     let place = hash?.place;
-    Some((AgentToken { agent: agent?.value, sha256: sha256?, made: made.unwrap_or_default() }, place))
+    Some((
+        AgentToken {
+            agent: agent?.value,
+            sha256: sha256?,
+            made: made.unwrap_or_default(),
+        },
+        place,
+    ))
 }
 
 fn checked(table: &Table<'_>, agent: &Located<String>) -> bool {
     let fits = is_name(&agent.value);
     if !fits {
         let hint = "a name has 1 to 64 of the characters `a` to `z`, `0` to `9`, `_` and `-`";
-        table.fault_at(&agent.place, format!("invalid agent name `{}`", agent.value.escape_debug()), Some(hint));
+        table.fault_at(
+            &agent.place,
+            format!("invalid agent name `{}`", agent.value.escape_debug()),
+            Some(hint),
+        );
     }
     fits
 }
@@ -95,7 +126,9 @@ fn checked(table: &Table<'_>, agent: &Located<String>) -> bool {
 /// Whether something can be a name in the config.
 pub fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
 }
 
 /// A SHA-256 from its 64 hexadecimal digits.
@@ -109,10 +142,16 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        let token =
-            |agent: &str, byte: u8| AgentToken { agent: agent.into(), sha256: [byte; 32], made: "2026-11-22T16:00:00Z".into() };
+        let token = |agent: &str, byte: u8| AgentToken {
+            agent: agent.into(),
+            sha256: [byte; 32],
+            made: "2026-11-22T16:00:00Z".into(),
+        };
         let all = vec![token("ci", 1), token("ci", 2), token("claude-code", 3)];
-        assert_eq!(AgentToken::read_all("f", &AgentToken::written(&all)).unwrap(), all);
+        assert_eq!(
+            AgentToken::read_all("f", &AgentToken::written(&all)).unwrap(),
+            all
+        );
         assert_eq!(AgentToken::read_all("f", "").unwrap(), []);
         assert_eq!(all[0].id(), "01010101");
     }
@@ -123,11 +162,18 @@ mod tests {
         for (text, says) in [
             (format!("{line}\"{hash}\"\n{line}\"{hash}\"\n"), "f:6:"),
             (format!("{line}\"01\"\n"), "64 hexadecimal"),
-            (format!("[[token]]\nagent = \"A b\"\nsha256 = \"{hash}\"\n"), "invalid agent name"),
+            (
+                format!("[[token]]\nagent = \"A b\"\nsha256 = \"{hash}\"\n"),
+                "invalid agent name",
+            ),
             ("[[token]]\n".into(), "`agent`"),
             ("[[tokens]]\n".into(), "tokens"),
         ] {
-            let output: String = AgentToken::read_all("f", &text).unwrap_err().iter().map(ToString::to_string).collect();
+            let output: String = AgentToken::read_all("f", &text)
+                .unwrap_err()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
             assert!(output.contains(says), "{output}");
         }
     }

@@ -42,7 +42,11 @@ pub enum RenderPages {
 
 impl RenderPages {
     /// Words of the config file.
-    pub const WORDS: [(&'static str, Self); 3] = [("always", Self::Always), ("pages", Self::Pages), ("never", Self::Never)];
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("always", Self::Always),
+        ("pages", Self::Pages),
+        ("never", Self::Never),
+    ];
 
     /// Whether a text with HTML in it is rendered; `whole` if it is a page from its beginning.
     pub fn renders(self, whole: bool) -> bool {
@@ -69,7 +73,11 @@ pub enum InstructionFiles {
 
 impl InstructionFiles {
     /// Words of the config file.
-    pub const WORDS: [(&'static str, Self); 3] = [("always", Self::Always), ("named", Self::Named), ("never", Self::Never)];
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("always", Self::Always),
+        ("named", Self::Named),
+        ("never", Self::Never),
+    ];
 }
 
 /// The settings of one argument of a tool.
@@ -99,7 +107,10 @@ pub enum PathFormat {
 
 impl PathFormat {
     /// Words of the config file.
-    pub const WORDS: [(&'static str, Self); 2] = [("absolute-path", Self::Absolute), ("relative-path", Self::Relative)];
+    pub const WORDS: [(&'static str, Self); 2] = [
+        ("absolute-path", Self::Absolute),
+        ("relative-path", Self::Relative),
+    ];
 }
 
 /// Whether the tools' own schemas are enforced: `[policy.NAME.schema]`.
@@ -113,7 +124,10 @@ pub struct SchemaConfig {
 
 impl Default for SchemaConfig {
     fn default() -> Self {
-        Self { enforce: true, unlisted: true }
+        Self {
+            enforce: true,
+            unlisted: true,
+        }
     }
 }
 
@@ -133,13 +147,21 @@ pub enum ReadsAs {
 
 impl ReadsAs {
     /// Words of the config file.
-    pub const WORDS: [(&'static str, Self); 5] =
-        [("sql", Self::Sql), ("shell", Self::Shell), ("path", Self::Path), ("url", Self::Url), ("text", Self::Text)];
+    pub const WORDS: [(&'static str, Self); 5] = [
+        ("sql", Self::Sql),
+        ("shell", Self::Shell),
+        ("path", Self::Path),
+        ("url", Self::Url),
+        ("text", Self::Text),
+    ];
 }
 
 impl PolicyConfig {
     /// The settings of a tool, most specific first: its exact name, then matching globs, longest first.
     pub fn of_tool<'c>(&'c self, tool: &'c str) -> impl Iterator<Item = &'c ToolConfig> {
-        self.tools.iter().filter(move |(glob, _)| glob_fits(glob, tool)).map(|(_, of_tool)| of_tool)
+        self.tools
+            .iter()
+            .filter(move |(glob, _)| glob_fits(glob, tool))
+            .map(|(_, of_tool)| of_tool)
     }
 }

@@ -26,11 +26,17 @@ impl Kind for Hidden {
         let words = table.strings("any");
         let known = Invisible::WORDS.map(|(word, _)| word);
         if words.is_empty() {
-            table.missing("any", &format!("a list of ways to hide text: {}", known.join(", ")));
+            table.missing(
+                "any",
+                &format!("a list of ways to hide text: {}", known.join(", ")),
+            );
         }
         let mut any = Vec::new();
         for word in &words {
-            match Invisible::WORDS.iter().find(|(name, _)| *name == word.value) {
+            match Invisible::WORDS
+                .iter()
+                .find(|(name, _)| *name == word.value)
+            {
                 Some((_, unseen)) => any.push(*unseen),
                 None => table.fault_at(
                     &word.place,
@@ -44,7 +50,12 @@ impl Kind for Hidden {
     }
 
     fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        Ok(Box::new(Ways { rules: rules.iter().map(|(rule, spec)| (*rule, spec.any.clone())).collect() }))
+        Ok(Box::new(Ways {
+            rules: rules
+                .iter()
+                .map(|(rule, spec)| (*rule, spec.any.clone()))
+                .collect(),
+        }))
     }
 }
 
@@ -63,14 +74,22 @@ impl Detector for Ways {
                 Way::Odd | Way::Usual => continue,
             };
             let rules = self.rules.iter().filter(|(_, any)| any.contains(&what));
-            found.extend(rules.map(|(rule, _)| Match { rule: *rule, span: Some(reading.span.clone()), reading: reading.path }));
+            found.extend(rules.map(|(rule, _)| Match {
+                rule: *rule,
+                span: Some(reading.span.clone()),
+                reading: reading.path,
+            }));
         }
         if text.raw_facts().is_ascii() && std::ptr::eq(text.plain(), text.raw()) {
             return;
         }
         for (what, span) in find_invisible(text.raw()) {
             let rules = self.rules.iter().filter(|(_, any)| any.contains(&what));
-            found.extend(rules.map(|(rule, _)| Match { rule: *rule, span: Some(span.clone()), reading: "raw" }));
+            found.extend(rules.map(|(rule, _)| Match {
+                rule: *rule,
+                span: Some(span.clone()),
+                reading: "raw",
+            }));
         }
     }
 }

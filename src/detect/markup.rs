@@ -26,7 +26,12 @@ impl Kind for Markup {
     }
 
     fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        Ok(Box::new(Pages { rules: rules.iter().map(|(rule, spec)| (*rule, spec.hides)).collect() }))
+        Ok(Box::new(Pages {
+            rules: rules
+                .iter()
+                .map(|(rule, spec)| (*rule, spec.hides))
+                .collect(),
+        }))
     }
 }
 
@@ -44,7 +49,11 @@ impl Detector for Pages {
         let Some(page) = text.page() else { return };
         for (rule, hides) in &self.rules {
             if !hides || !page.hidden.is_empty() {
-                found.push(Match { rule: *rule, span: None, reading: "markup" });
+                found.push(Match {
+                    rule: *rule,
+                    span: None,
+                    reading: "markup",
+                });
             }
         }
     }

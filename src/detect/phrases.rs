@@ -38,13 +38,27 @@ impl Phrases {
             }
         }
         let tables = places.into_iter().map(|place| {
-            let here = patterns.iter().filter(|(_, _, surfaces)| *surfaces == place);
-            let mut phrases: Vec<Phrase<'_>> =
-                here.map(|(number, spec, _)| Phrase { number: *number, class: Class::Pattern, spec }).collect();
-            let signals = (place.is_empty() && !signals.is_empty()).then(|| Signals::new(signals, &mut phrases));
-            Table { surfaces: place.to_vec(), engine: Engine::new(&phrases), signals }
+            let here = patterns
+                .iter()
+                .filter(|(_, _, surfaces)| *surfaces == place);
+            let mut phrases: Vec<Phrase<'_>> = here
+                .map(|(number, spec, _)| Phrase {
+                    number: *number,
+                    class: Class::Pattern,
+                    spec,
+                })
+                .collect();
+            let signals = (place.is_empty() && !signals.is_empty())
+                .then(|| Signals::new(signals, &mut phrases));
+            Table {
+                surfaces: place.to_vec(),
+                engine: Engine::new(&phrases),
+                signals,
+            }
         });
-        Self { tables: tables.collect() }
+        Self {
+            tables: tables.collect(),
+        }
     }
 }
 
@@ -58,7 +72,10 @@ impl Detector for Phrases {
     }
 
     fn costs(&self, text: &str) -> Vec<(usize, Cost)> {
-        self.tables.iter().flat_map(|table| table.costs(text)).collect()
+        self.tables
+            .iter()
+            .flat_map(|table| table.costs(text))
+            .collect()
     }
 }
 
@@ -75,26 +92,49 @@ impl Table {
     }
 
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
-        let signals = self.signals.as_ref().filter(|signals| signals.look_at(text, place));
+        let signals = self
+            .signals
+            .as_ref()
+            .filter(|signals| signals.look_at(text, place));
         let mut added_up = Vec::new();
         let scan = self.engine.scan(text.plain());
         self.match_plain(text, &scan, found);
         if let Some(signals) = signals {
-            signals.judge_plain(&self.searched(text.plain(), &scan), text, place, &mut added_up);
+            signals.judge_plain(
+                &self.searched(text.plain(), &scan),
+                text,
+                place,
+                &mut added_up,
+            );
         }
         drop(scan);
         if place.direction == Direction::Inbound {
             for reading in text.readings() {
                 let scan = self.engine.scan(&reading.text);
                 let mut told = HashSet::new();
-                self.engine.search(&scan, Class::Pattern, &reading.text, 0..reading.text.len(), |rule, part| {
-                    let span = text.locate_in(reading, &part.unwrap_or(0..reading.text.len()));
-                    if span.is_some() && told.insert((rule, span.clone())) {
-                        found.push(Match { rule, span, reading: reading.path });
-                    }
-                });
+                self.engine.search(
+                    &scan,
+                    Class::Pattern,
+                    &reading.text,
+                    0..reading.text.len(),
+                    |rule, part| {
+                        let span = text.locate_in(reading, &part.unwrap_or(0..reading.text.len()));
+                        if span.is_some() && told.insert((rule, span.clone())) {
+                            found.push(Match {
+                                rule,
+                                span,
+                                reading: reading.path,
+                            });
+                        }
+                    },
+                );
                 if let Some(signals) = signals {
-                    signals.judge_reading(&self.searched(&reading.text, &scan), (text, reading), place, &mut added_up);
+                    signals.judge_reading(
+                        &self.searched(&reading.text, &scan),
+                        (text, reading),
+                        place,
+                        &mut added_up,
+                    );
                 }
             }
         }
@@ -103,15 +143,24 @@ impl Table {
     }
 
     fn searched<'s>(&'s self, text: &'s str, scan: &'s Scan) -> Searched<'s> {
-        Searched { text, scan, engine: &self.engine }
+        Searched {
+            text,
+            scan,
+            engine: &self.engine,
+        }
     }
 
     fn match_plain(&self, text: &Text<'_>, scan: &Scan, found: &mut Vec<Match>) {
         let plain = text.plain();
-        self.engine.search(scan, Class::Pattern, plain, 0..plain.len(), |rule, span| {
-            let reading = read_as(&span, "plain");
-            found.push(Match { rule, span: span.map(|span| text.locate(span)), reading });
-        });
+        self.engine
+            .search(scan, Class::Pattern, plain, 0..plain.len(), |rule, span| {
+                let reading = read_as(&span, "plain");
+                found.push(Match {
+                    rule,
+                    span: span.map(|span| text.locate(span)),
+                    reading,
+                });
+            });
     }
 
     /// What is only found in the text as it came.
@@ -120,23 +169,40 @@ impl Table {
         if std::ptr::eq(text.plain(), raw) {
             return;
         }
-        let mut known: HashSet<(usize, Option<Range<usize>>)> = found.iter().map(|hit| (hit.rule, hit.span.clone())).collect();
+        let mut known: HashSet<(usize, Option<Range<usize>>)> = found
+            .iter()
+            .map(|hit| (hit.rule, hit.span.clone()))
+            .collect();
         self.search(raw, |rule, span| {
             if known.insert((rule, span.clone())) {
-                found.push(Match { rule, reading: read_as(&span, "raw"), span });
+                found.push(Match {
+                    rule,
+                    reading: read_as(&span, "raw"),
+                    span,
+                });
             }
         });
         if let Some(bare) = text.bare() {
             self.search(bare, |rule, span| {
                 if known.insert((rule, None)) {
-                    found.push(Match { rule, span: None, reading: read_as(&span, "bare") });
+                    found.push(Match {
+                        rule,
+                        span: None,
+                        reading: read_as(&span, "bare"),
+                    });
                 }
             });
         }
     }
 
     fn search(&self, text: &str, tell: impl FnMut(usize, Option<Range<usize>>)) {
-        self.engine.search(&self.engine.scan(text), Class::Pattern, text, 0..text.len(), tell);
+        self.engine.search(
+            &self.engine.scan(text),
+            Class::Pattern,
+            text,
+            0..text.len(),
+            tell,
+        );
     }
 }
 

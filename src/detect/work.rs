@@ -41,7 +41,10 @@ pub struct WorkLimits {
 
 impl Default for WorkLimits {
     fn default() -> Self {
-        Self { unpacked_bytes: 4 << 20, judged_bytes: 4 << 20 }
+        Self {
+            unpacked_bytes: 4 << 20,
+            judged_bytes: 4 << 20,
+        }
     }
 }
 
@@ -69,7 +72,11 @@ impl Default for Budget {
 impl Budget {
     /// The whole budget of a message.
     pub fn new(limits: WorkLimits) -> Self {
-        Self { unpacked: Cell::new(limits.unpacked_bytes), judged: Cell::new(limits.judged_bytes), exceeded: Cell::default() }
+        Self {
+            unpacked: Cell::new(limits.unpacked_bytes),
+            judged: Cell::new(limits.judged_bytes),
+            exceeded: Cell::default(),
+        }
     }
 
     /// Bytes that may still be unpacked.
@@ -84,7 +91,10 @@ impl Budget {
 
     /// Records that data was left packed because of this budget.
     pub fn refuse_unpacking(&self) {
-        self.exceeded.set(Exceeded { unpacked: true, ..self.exceeded.get() });
+        self.exceeded.set(Exceeded {
+            unpacked: true,
+            ..self.exceeded.get()
+        });
     }
 
     /// Pays for judging a text; `false` if the remaining budget is too small, and then nothing is paid.
@@ -92,7 +102,10 @@ impl Budget {
         let left = self.judged.get().checked_sub(bytes);
         match left {
             Some(left) => self.judged.set(left),
-            None => self.exceeded.set(Exceeded { judged: true, ..self.exceeded.get() }),
+            None => self.exceeded.set(Exceeded {
+                judged: true,
+                ..self.exceeded.get()
+            }),
         }
         left.is_some()
     }
@@ -100,7 +113,9 @@ impl Budget {
     /// The limits that were exceeded, by their names in the config.
     pub fn exceeded(&self) -> impl Iterator<Item = &'static str> {
         let Exceeded { unpacked, judged } = self.exceeded.get();
-        [(unpacked, UNPACKED), (judged, JUDGED)].into_iter().filter_map(|(exceeded, name)| exceeded.then_some(name))
+        [(unpacked, UNPACKED), (judged, JUDGED)]
+            .into_iter()
+            .filter_map(|(exceeded, name)| exceeded.then_some(name))
     }
 }
 
@@ -110,7 +125,10 @@ mod tests {
 
     #[test]
     fn a_budget_is_spent_once_and_names_its_limits() {
-        let budget = Budget::new(WorkLimits { unpacked_bytes: 10, judged_bytes: 20 });
+        let budget = Budget::new(WorkLimits {
+            unpacked_bytes: 10,
+            judged_bytes: 20,
+        });
         budget.spend_unpacked(4);
         assert_eq!(budget.unpacked_left(), 6);
         budget.spend_unpacked(60);

@@ -14,7 +14,8 @@ impl Writer {
 
     /// Adds a number below 2^32 - 1.
     pub(crate) fn number(&mut self, number: usize) {
-        self.0.extend(u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+        self.0
+            .extend(u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
     }
 
     /// Adds a length, if there is one.
@@ -36,7 +37,9 @@ impl Writer {
     /// Adds numbers of 32 bits after their count.
     pub(crate) fn numbers(&mut self, numbers: &[u32]) {
         self.number(numbers.len());
-        numbers.iter().for_each(|number| self.0.extend(number.to_le_bytes()));
+        numbers
+            .iter()
+            .for_each(|number| self.0.extend(number.to_le_bytes()));
     }
 
     /// Adds texts after their number.
@@ -60,17 +63,22 @@ impl<'t> Reader<'t> {
 
     /// A number of 64 bits.
     pub(crate) fn long(&mut self) -> Option<u64> {
-        self.bytes(8)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+        self.bytes(8)?
+            .first_chunk()
+            .map(|bytes| u64::from_le_bytes(*bytes))
     }
 
     /// A number of 32 bits.
     pub(crate) fn number(&mut self) -> Option<u32> {
-        self.bytes(4)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+        self.bytes(4)?
+            .first_chunk()
+            .map(|bytes| u32::from_le_bytes(*bytes))
     }
 
     /// A length, if there is one.
     pub(crate) fn length(&mut self) -> Option<Option<usize>> {
-        self.number().map(|length| (length != u32::MAX).then_some(length as usize))
+        self.number()
+            .map(|length| (length != u32::MAX).then_some(length as usize))
     }
 
     /// Whether something holds.
@@ -87,7 +95,8 @@ impl<'t> Reader<'t> {
     /// Numbers of 32 bits, each as its bytes.
     pub(crate) fn numbers(&mut self) -> Option<&'t [[u8; 4]]> {
         let count = self.number()? as usize;
-        self.bytes(count.checked_mul(4)?).map(|bytes| bytes.as_chunks().0)
+        self.bytes(count.checked_mul(4)?)
+            .map(|bytes| bytes.as_chunks().0)
     }
 
     /// Texts.

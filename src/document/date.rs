@@ -22,14 +22,24 @@ impl Day {
         let begins = humantime::parse_rfc3339(&format!("{written}T00:00:00Z")).ok()?;
         let ends = begins + Duration::from_secs(86_400);
         // What is read and written back differs where the month has no such day.
-        let same = written.len() == 10 && humantime::format_rfc3339_seconds(begins).to_string().starts_with(written);
-        same.then(|| Self { written: written.into(), ends })
+        let same = written.len() == 10
+            && humantime::format_rfc3339_seconds(begins)
+                .to_string()
+                .starts_with(written);
+        same.then(|| Self {
+            written: written.into(),
+            ends,
+        })
     }
 
     /// The day that so many days from `now` is.
     pub fn after(now: SystemTime, days: u64) -> Option<Self> {
         let then = now.checked_add(Duration::from_secs(days.checked_mul(86_400)?))?;
-        Self::read(humantime::format_rfc3339_seconds(then).to_string().get(..10)?)
+        Self::read(
+            humantime::format_rfc3339_seconds(then)
+                .to_string()
+                .get(..10)?,
+        )
     }
 }
 
@@ -46,7 +56,10 @@ impl Table<'_> {
         };
         let place = self.source.place(value.at);
         let Some(day) = Day::read(&written) else {
-            let message = format!("`{}` is not a valid date for `{key}`", written.escape_debug());
+            let message = format!(
+                "`{}` is not a valid date for `{key}`",
+                written.escape_debug()
+            );
             self.fault_at(&place, message, Some("write it as in `2027-01-31`"));
             return None;
         };
@@ -61,10 +74,23 @@ mod tests {
     #[test]
     fn a_day_is_one_of_the_calendar() {
         let day = Day::read("2028-02-29").unwrap();
-        assert_eq!(humantime::format_rfc3339_seconds(day.ends).to_string(), "2028-03-01T00:00:00Z");
-        for none in ["2027-02-29", "2027-13-01", "2027-1-1", "2027-01-01T00:00:00Z", "", "tomorrow"] {
+        assert_eq!(
+            humantime::format_rfc3339_seconds(day.ends).to_string(),
+            "2028-03-01T00:00:00Z"
+        );
+        for none in [
+            "2027-02-29",
+            "2027-13-01",
+            "2027-1-1",
+            "2027-01-01T00:00:00Z",
+            "",
+            "tomorrow",
+        ] {
             assert_eq!(Day::read(none), None, "{none}");
         }
-        assert_eq!(Day::after(day.ends, 30).unwrap().written.as_ref(), "2028-03-31");
+        assert_eq!(
+            Day::after(day.ends, 30).unwrap().written.as_ref(),
+            "2028-03-31"
+        );
     }
 }

@@ -16,7 +16,9 @@ impl Table<'_> {
         match written(&value, 0) {
             Some(json) => Some(Located { value: json, place }),
             None => {
-                let message = format!("`{key}` contains a date or an invalid number, or is nested too deeply");
+                let message = format!(
+                    "`{key}` contains a date or an invalid number, or is nested too deeply"
+                );
                 self.fault_at(&place, message, Some("use a string instead"));
                 None
             }
@@ -26,7 +28,10 @@ impl Table<'_> {
     /// A number as JSON, if there.
     pub fn number(&self, key: &str) -> Option<Located<String>> {
         let value = self.take(key)?;
-        if !matches!(value.content, Content::Integer(..) | Content::Other(DeValue::Float(_))) {
+        if !matches!(
+            value.content,
+            Content::Integer(..) | Content::Other(DeValue::Float(_))
+        ) {
             self.wrong(&value, key, "a number");
             return None;
         }
@@ -51,12 +56,20 @@ fn written(value: &Value<'_>, depth: usize) -> Option<String> {
         Content::Boolean(boolean) => boolean.to_string(),
         Content::Other(_) => return None,
         Content::List(items) => {
-            let items: Option<Vec<String>> = items.clone().map(|item| written(&item, depth + 1)).collect();
+            let items: Option<Vec<String>> = items
+                .clone()
+                .map(|item| written(&item, depth + 1))
+                .collect();
             format!("[{}]", items?.join(","))
         }
         Content::Table(members) => {
-            let members = members.all().map(|(key, _, value)| Some(format!("{}:{}", quote(key)?, written(&value, depth + 1)?)));
-            format!("{{{}}}", members.collect::<Option<Vec<String>>>()?.join(","))
+            let members = members.all().map(|(key, _, value)| {
+                Some(format!("{}:{}", quote(key)?, written(&value, depth + 1)?))
+            });
+            format!(
+                "{{{}}}",
+                members.collect::<Option<Vec<String>>>()?.join(",")
+            )
         }
     })
 }

@@ -60,7 +60,10 @@ pub(crate) fn read_text<'t>(from: &mut Reader<'_>, texts: &'t str) -> Option<&'t
 pub(crate) fn tag(key: &str) -> u32 {
     let key = key.as_bytes();
     let byte = |at: usize| key.get(at).copied().map_or(0, u32::from);
-    (key.len() as u32) << 24 ^ byte(0) << 16 ^ byte(key.len() / 2) << 8 ^ byte(key.len().saturating_sub(1))
+    (key.len() as u32) << 24
+        ^ byte(0) << 16
+        ^ byte(key.len() / 2) << 8
+        ^ byte(key.len().saturating_sub(1))
 }
 
 /// Reads the key of a member of a table, and its place.
@@ -121,7 +124,9 @@ fn write_value(
             begin(ARRAY);
             let mut content = Writer::default();
             content.number(values.len());
-            values.iter().try_for_each(|value| write_value(value, place, texts, &mut content))?;
+            values
+                .iter()
+                .try_for_each(|value| write_value(value, place, texts, &mut content))?;
             to.text(&content.0);
         }
         DeValue::Table(table) => {
@@ -130,7 +135,11 @@ fn write_value(
             write(table, place, texts, &mut content)?;
             to.text(&content.0);
         }
-        other => return Err(format!("{other:?} is of a kind that is not prepared: see src/document/prepared.rs")),
+        other => {
+            return Err(format!(
+                "{other:?} is of a kind that is not prepared: see src/document/prepared.rs"
+            ));
+        }
     }
     Ok(())
 }

@@ -17,12 +17,17 @@ pub fn replace(path: &Path, before: &str, after: &str) -> io::Result<()> {
     name.push(target.file_name().unwrap_or_default());
     name.push(format!(".{}.new", std::process::id()));
     let new = target.with_file_name(name);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&new)?;
     let written = (|| {
         let made = file.metadata()?;
         if (made.uid(), made.gid()) != (about.uid(), about.gid()) {
-            fchown(&file, Some(about.uid()), Some(about.gid()))
-                .map_err(|error| io::Error::new(error.kind(), format!("its owner cannot be kept: {error}")))?;
+            fchown(&file, Some(about.uid()), Some(about.gid())).map_err(|error| {
+                io::Error::new(error.kind(), format!("its owner cannot be kept: {error}"))
+            })?;
         }
         file.set_permissions(Permissions::from_mode(about.mode() & 0o7777))?;
         file.write_all(after.as_bytes())?;
@@ -50,7 +55,10 @@ mod tests {
     #[test]
     fn a_replaced_file_keeps_its_mode_and_a_link_its_target() {
         let folder = tempfile::tempdir().unwrap();
-        let (real, link) = (folder.path().join("real.toml"), folder.path().join("link.toml"));
+        let (real, link) = (
+            folder.path().join("real.toml"),
+            folder.path().join("link.toml"),
+        );
         fs::write(&real, "a = 1\n").unwrap();
         fs::set_permissions(&real, Permissions::from_mode(0o640)).unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
@@ -59,8 +67,15 @@ mod tests {
         assert_eq!(fs::metadata(&real).unwrap().mode() & 0o777, 0o640);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         let changed = replace(&real, "a = 1\n", "a = 3\n").unwrap_err();
-        assert!(changed.to_string().contains("changed in the meantime"), "{changed}");
+        assert!(
+            changed.to_string().contains("changed in the meantime"),
+            "{changed}"
+        );
         assert_eq!(fs::read_to_string(&real).unwrap(), "a = 2\n");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            2,
+            "nothing is left behind"
+        );
     }
 }

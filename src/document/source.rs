@@ -18,7 +18,14 @@ pub(super) enum Positions<'t> {
 
 impl<'t> Positions<'t> {
     pub(super) fn of(text: &'t str) -> Self {
-        Self::Bytes(text, text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1).collect())
+        Self::Bytes(
+            text,
+            text.bytes()
+                .enumerate()
+                .filter(|(_, b)| *b == b'\n')
+                .map(|(at, _)| at + 1)
+                .collect(),
+        )
     }
 }
 
@@ -31,7 +38,11 @@ pub(super) struct Source<'t> {
 
 impl<'t> Source<'t> {
     pub(super) fn new(file: &str, positions: Positions<'t>) -> Self {
-        Self { file: file.into(), positions, faults: RefCell::default() }
+        Self {
+            file: file.into(),
+            positions,
+            faults: RefCell::default(),
+        }
     }
 
     /// The place of the part that begins at `at`.
@@ -39,12 +50,27 @@ impl<'t> Source<'t> {
         let (line, column) = match &self.positions {
             Positions::Bytes(text, lines) => {
                 let before = lines.partition_point(|start| *start <= at);
-                let start = before.checked_sub(1).and_then(|last| lines.get(last)).copied().unwrap_or(0);
-                (before + 1, text.get(start..at.min(text.len())).unwrap_or_default().chars().count() + 1)
+                let start = before
+                    .checked_sub(1)
+                    .and_then(|last| lines.get(last))
+                    .copied()
+                    .unwrap_or(0);
+                (
+                    before + 1,
+                    text.get(start..at.min(text.len()))
+                        .unwrap_or_default()
+                        .chars()
+                        .count()
+                        + 1,
+                )
             }
             Positions::Packed => prepared::unpacked(at),
         };
-        Place { file: self.file.clone(), line, column }
+        Place {
+            file: self.file.clone(),
+            line,
+            column,
+        }
     }
 
     /// Whether the file is part of the binary, as the build has parsed it.
@@ -73,12 +99,21 @@ impl<'t> Source<'t> {
         at: usize,
         read: impl FnOnce(&Table<'_>) -> Option<T>,
     ) -> Result<T, Vec<Fault>> {
-        let made = read(&Table { source: &self, members: root, at, used: RefCell::default() });
+        let made = read(&Table {
+            source: &self,
+            members: root,
+            at,
+            used: RefCell::default(),
+        });
         let mut faults = self.faults.into_inner();
         faults.sort_by_key(|fault| (fault.line, fault.column));
         match made {
             Some(made) if faults.is_empty() => Ok(made),
-            _ if faults.is_empty() => Err(vec![Fault::of_file(&*self.file, "the file could not be read", None)]),
+            _ if faults.is_empty() => Err(vec![Fault::of_file(
+                &*self.file,
+                "the file could not be read",
+                None,
+            )]),
             _ => Err(faults),
         }
     }

@@ -21,7 +21,9 @@ pub(super) fn distance(a: &str, b: &str) -> usize {
         let mut diagonal = i;
         let mut left = i + 1;
         for (y, cell) in b.iter().zip(row.iter_mut().skip(1)) {
-            let best = (diagonal + usize::from(x != *y)).min(left + 1).min(*cell + 1);
+            let best = (diagonal + usize::from(x != *y))
+                .min(left + 1)
+                .min(*cell + 1);
             diagonal = std::mem::replace(cell, best);
             left = best;
         }

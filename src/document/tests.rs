@@ -35,5 +35,13 @@ fn a_syntax_fault_has_its_place() {
 
 #[test]
 fn distances() {
-    assert_eq!((distance("abc", "abc"), distance("abc", "abd"), distance("", "ab"), distance("kitten", "sitting")), (0, 1, 2, 3));
+    assert_eq!(
+        (
+            distance("abc", "abc"),
+            distance("abc", "abd"),
+            distance("", "ab"),
+            distance("kitten", "sitting")
+        ),
+        (0, 1, 2, 3)
+    );
 }

@@ -54,7 +54,10 @@ impl<'s> Value<'s> {
             DeValue::Table(table) => Content::Table(Members::Parsed(table)),
             other => Content::Other(other),
         };
-        Self { at: value.span().start, content }
+        Self {
+            at: value.span().start,
+            content,
+        }
     }
 
     fn prepared(from: &mut Reader<'s>) -> Option<Self> {
@@ -123,7 +126,11 @@ impl<'s> Members<'s> {
                 same.filter_map(|(_, start)| {
                     let mut member = Reader(from.0.get(u32::from_le_bytes(*start) as usize..)?);
                     let (name, _) = prepared::read_key(&mut member, PREPARED_TEXTS)?;
-                    if name == key { Value::prepared(&mut member) } else { None }
+                    if name == key {
+                        Value::prepared(&mut member)
+                    } else {
+                        None
+                    }
                 })
                 .next()
             }

@@ -17,43 +17,85 @@ use crate::record::entry::member;
 /// Deepest part of a line that is taken apart; what is deeper stays JSON.
 const DEPTH: usize = 8;
 /// Members that are fields of a record and stand nowhere else.
-const FIELDS: [&str; 4] = [member::time::NAME, member::event::NAME, member::trace::NAME, member::span::NAME];
+const FIELDS: [&str; 4] = [
+    member::time::NAME,
+    member::event::NAME,
+    member::trace::NAME,
+    member::span::NAME,
+];
 
 /// One request with these lines.
 pub(super) fn request(lines: &[Box<str>], origin: &ExportResource) -> Request {
     let log_records = lines.iter().map(|line| record(line)).collect();
-    let scope_logs = vec![ScopeLogs { scope: Some(origin.scope.clone()), log_records, ..ScopeLogs::default() }];
-    let resource_logs = vec![ResourceLogs { resource: Some(origin.resource.clone()), scope_logs, ..ResourceLogs::default() }];
-    Request { body: ExportLogsServiceRequest { resource_logs }.encode_to_vec().into(), records: lines.len() as u64 }
+    let scope_logs = vec![ScopeLogs {
+        scope: Some(origin.scope.clone()),
+        log_records,
+        ..ScopeLogs::default()
+    }];
+    let resource_logs = vec![ResourceLogs {
+        resource: Some(origin.resource.clone()),
+        scope_logs,
+        ..ResourceLogs::default()
+    }];
+    Request {
+        body: ExportLogsServiceRequest { resource_logs }
+            .encode_to_vec()
+            .into(),
+        records: lines.len() as u64,
+    }
 }
 
 fn record(line: &str) -> LogRecord {
-    let mut record = LogRecord { observed_time_unix_nano: nanos(SystemTime::now()), ..LogRecord::default() };
-    let limits = ReadLimits { message_bytes: line.len(), ..ReadLimits::default() };
+    let mut record = LogRecord {
+        observed_time_unix_nano: nanos(SystemTime::now()),
+        ..LogRecord::default()
+    };
+    let limits = ReadLimits {
+        message_bytes: line.len(),
+        ..ReadLimits::default()
+    };
     let Ok(line) = Json::parse(Bytes::copy_from_slice(line.as_bytes()), &limits) else {
         // The gate's own lines can be read: whatever this is, it is not lost.
-        record.body = Some(AnyValue { value: Some(Any::StringValue(line.to_owned())) });
+        record.body = Some(AnyValue {
+            value: Some(Any::StringValue(line.to_owned())),
+        });
         return record;
     };
     let root = line.root();
     let text = |name: &str| root.get(name).and_then(|value| value.str());
     let time = text(member::time::NAME).and_then(|time| humantime::parse_rfc3339(&time).ok());
     record.time_unix_nano = time.map(nanos).unwrap_or_default();
-    record.event_name = text(member::event::NAME).map(|event| format!("lychgate.{event}")).unwrap_or_default();
-    record.trace_id = text(member::trace::NAME).and_then(|id| bytes(&id)).unwrap_or_default();
-    record.span_id = text(member::span::NAME).and_then(|id| bytes(&id)).unwrap_or_default();
-    record.severity_text = text(member::severity::NAME).map(String::from).unwrap_or_default();
+    record.event_name = text(member::event::NAME)
+        .map(|event| format!("lychgate.{event}"))
+        .unwrap_or_default();
+    record.trace_id = text(member::trace::NAME)
+        .and_then(|id| bytes(&id))
+        .unwrap_or_default();
+    record.span_id = text(member::span::NAME)
+        .and_then(|id| bytes(&id))
+        .unwrap_or_default();
+    record.severity_text = text(member::severity::NAME)
+        .map(String::from)
+        .unwrap_or_default();
     record.severity_number = severity(&record.severity_text) as i32;
-    record.body = Some(AnyValue { value: Some(Any::StringValue(body_text(root))) });
-    let members = root.members().filter(|(name, _)| !FIELDS.contains(&&**name));
-    record.attributes = members.map(|(name, value)| attribute(&name, any(value, DEPTH))).collect();
+    record.body = Some(AnyValue {
+        value: Some(Any::StringValue(body_text(root))),
+    });
+    let members = root
+        .members()
+        .filter(|(name, _)| !FIELDS.contains(&&**name));
+    record.attributes = members
+        .map(|(name, value)| attribute(&name, any(value, DEPTH)))
+        .collect();
     record
 }
 
 /// The line in a few words, for people.
 fn body_text(root: Value<'_>) -> String {
     let text = |name: &str| root.get(name).and_then(|value| value.str());
-    let mut out = text(member::event::NAME).map(String::from).unwrap_or_default();
+    let mut out = text(member::event::NAME)
+        .map(String::from)
+        .unwrap_or_default();
     for name in [
         member::direction::NAME,
         member::method::NAME,
@@ -86,12 +128,22 @@ fn severity(word: &str) -> SeverityNumber {
 
 fn any(value: Value<'_>, depth: usize) -> Any {
     match value.kind() {
-        ValueKind::Object | ValueKind::Array if depth == 0 => Any::StringValue(value.raw().to_owned()),
+        ValueKind::Object | ValueKind::Array if depth == 0 => {
+            Any::StringValue(value.raw().to_owned())
+        }
         ValueKind::Object => Any::KvlistValue(KeyValueList {
-            values: value.members().map(|(name, value)| attribute(&name, any(value, depth - 1))).collect::<Vec<KeyValue>>(),
+            values: value
+                .members()
+                .map(|(name, value)| attribute(&name, any(value, depth - 1)))
+                .collect::<Vec<KeyValue>>(),
         }),
         ValueKind::Array => Any::ArrayValue(ArrayValue {
-            values: value.elements().map(|value| AnyValue { value: Some(any(value, depth - 1)) }).collect(),
+            values: value
+                .elements()
+                .map(|value| AnyValue {
+                    value: Some(any(value, depth - 1)),
+                })
+                .collect(),
         }),
         ValueKind::String => Any::StringValue(value.str().unwrap_or_default().into_owned()),
         ValueKind::Bool => Any::BoolValue(value.raw() == "true"),
@@ -106,8 +158,15 @@ fn any(value: Value<'_>, depth: usize) -> Any {
 
 /// The bytes that hexadecimal digits stand for.
 fn bytes(hex: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = hex.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
-    digits.filter(|digits| digits.len() % 2 == 0)?.chunks_exact(2).map(|pair| Some(pair.first()? << 4 | pair.get(1)?)).collect()
+    let digits: Option<Vec<u8>> = hex
+        .chars()
+        .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
+        .collect();
+    digits
+        .filter(|digits| digits.len() % 2 == 0)?
+        .chunks_exact(2)
+        .map(|pair| Some(pair.first()? << 4 | pair.get(1)?))
+        .collect()
 }
 
 #[cfg(test)]
@@ -129,30 +188,73 @@ mod tests {
             member::bytes::NAME,
         );
         let record = record(&line);
-        assert_eq!(record.time_unix_nano, nanos(UNIX_EPOCH + Duration::from_millis(1_795_377_600_125)));
-        assert_eq!((&*record.event_name, &*record.severity_text, record.severity_number), ("lychgate.judged", "High", 17));
-        assert_eq!((record.trace_id, record.span_id), (vec![0xab; 16], vec![0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31]));
-        assert_eq!(record.body.unwrap().value, Some(Any::StringValue("judged block".to_owned())));
+        assert_eq!(
+            record.time_unix_nano,
+            nanos(UNIX_EPOCH + Duration::from_millis(1_795_377_600_125))
+        );
+        assert_eq!(
+            (
+                &*record.event_name,
+                &*record.severity_text,
+                record.severity_number
+            ),
+            ("lychgate.judged", "High", 17)
+        );
+        assert_eq!(
+            (record.trace_id, record.span_id),
+            (
+                vec![0xab; 16],
+                vec![0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31]
+            )
+        );
+        assert_eq!(
+            record.body.unwrap().value,
+            Some(Any::StringValue("judged block".to_owned()))
+        );
         let told = |name: &str| {
-            let found = record.attributes.iter().find(|attribute| attribute.key == name);
-            found.and_then(|attribute| attribute.value.clone()).and_then(|value| value.value)
+            let found = record
+                .attributes
+                .iter()
+                .find(|attribute| attribute.key == name);
+            found
+                .and_then(|attribute| attribute.value.clone())
+                .and_then(|value| value.value)
         };
         assert_eq!(told(member::bytes::NAME), Some(Any::IntValue(12)));
-        assert_eq!((told("f"), told("yes")), (Some(Any::DoubleValue(0.5)), Some(Any::BoolValue(true))));
-        let Some(Any::ArrayValue(list)) = told("list") else { panic!() };
+        assert_eq!(
+            (told("f"), told("yes")),
+            (Some(Any::DoubleValue(0.5)), Some(Any::BoolValue(true)))
+        );
+        let Some(Any::ArrayValue(list)) = told("list") else {
+            panic!()
+        };
         assert_eq!(list.values[0].value, Some(Any::StringValue("a".to_owned())));
-        assert!(FIELDS.iter().all(|name| told(name).is_none()), "no field stands twice");
+        assert!(
+            FIELDS.iter().all(|name| told(name).is_none()),
+            "no field stands twice"
+        );
     }
 
     #[test]
     fn what_is_too_deep_stays_as_it_is_and_nothing_is_lost() {
-        let deep = format!(r#"{{"event":"x","d":{}1{}}}"#, r#"{"d":"#.repeat(20), "}".repeat(20));
+        let deep = format!(
+            r#"{{"event":"x","d":{}1{}}}"#,
+            r#"{"d":"#.repeat(20),
+            "}".repeat(20)
+        );
         let written = ExportLogsServiceRequest::decode(
-            request(&[deep.into()], &ExportResource::new(&crate::config::OtlpConfig::new(String::new()))).body,
+            request(
+                &[deep.into()],
+                &ExportResource::new(&crate::config::OtlpConfig::new(String::new())),
+            )
+            .body,
         );
         assert!(format!("{written:?}").contains(r#"{\"d\":{\"d\":"#));
         let odd = record("not JSON");
-        assert_eq!(odd.body.unwrap().value, Some(Any::StringValue("not JSON".to_owned())));
+        assert_eq!(
+            odd.body.unwrap().value,
+            Some(Any::StringValue("not JSON".to_owned()))
+        );
         assert_eq!(bytes("abc"), None);
     }
 }

@@ -7,7 +7,8 @@ use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
 use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
+    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint,
+    ResourceMetrics, ScopeMetrics, Sum,
 };
 use prometheus::proto::{Metric as Series, MetricFamily, MetricType};
 use prost::Message as _;
@@ -16,7 +17,12 @@ use super::resource::{ExportResource, nanos, text};
 use super::send::Request;
 
 /// Requests with all families, each of at most so many points where one family has no more than that.
-pub(super) fn requests(families: &[MetricFamily], origin: &ExportResource, began: SystemTime, most: usize) -> Vec<Request> {
+pub(super) fn requests(
+    families: &[MetricFamily],
+    origin: &ExportResource,
+    began: SystemTime,
+    most: usize,
+) -> Vec<Request> {
     let (began, now) = (nanos(began), nanos(SystemTime::now()));
     let mut out = Vec::new();
     let (mut metrics, mut points) = (Vec::new(), 0);
@@ -36,10 +42,23 @@ pub(super) fn requests(families: &[MetricFamily], origin: &ExportResource, began
 }
 
 fn request(metrics: Vec<Metric>, points: usize, origin: &ExportResource) -> Request {
-    let scope_metrics = vec![ScopeMetrics { scope: Some(origin.scope.clone()), metrics, ..ScopeMetrics::default() }];
+    let scope_metrics = vec![ScopeMetrics {
+        scope: Some(origin.scope.clone()),
+        metrics,
+        ..ScopeMetrics::default()
+    }];
     let resource = Some(origin.resource.clone());
-    let resource_metrics = vec![ResourceMetrics { resource, scope_metrics, ..ResourceMetrics::default() }];
-    Request { body: ExportMetricsServiceRequest { resource_metrics }.encode_to_vec().into(), records: points as u64 }
+    let resource_metrics = vec![ResourceMetrics {
+        resource,
+        scope_metrics,
+        ..ResourceMetrics::default()
+    }];
+    Request {
+        body: ExportMetricsServiceRequest { resource_metrics }
+            .encode_to_vec()
+            .into(),
+        records: points as u64,
+    }
 }
 
 fn metric(family: &MetricFamily, began: u64, now: u64) -> Option<Metric> {
@@ -47,13 +66,17 @@ fn metric(family: &MetricFamily, began: u64, now: u64) -> Option<Metric> {
     let temporality = AggregationTemporality::Cumulative as i32;
     let data = match family.get_field_type() {
         MetricType::COUNTER => Data::Sum(Sum {
-            data_points: series.map(|one| number(one, one.get_counter().get_value(), began, now)).collect(),
+            data_points: series
+                .map(|one| number(one, one.get_counter().get_value(), began, now))
+                .collect(),
             aggregation_temporality: temporality,
             is_monotonic: true,
         }),
-        MetricType::GAUGE => {
-            Data::Gauge(Gauge { data_points: series.map(|one| number(one, one.get_gauge().get_value(), 0, now)).collect() })
-        }
+        MetricType::GAUGE => Data::Gauge(Gauge {
+            data_points: series
+                .map(|one| number(one, one.get_gauge().get_value(), 0, now))
+                .collect(),
+        }),
         MetricType::HISTOGRAM => Data::Histogram(Histogram {
             data_points: series.map(|one| histogram(one, began, now)).collect(),
             aggregation_temporality: temporality,
@@ -84,7 +107,11 @@ fn number(series: &Series, value: f64, began: u64, now: u64) -> NumberDataPoint 
 fn histogram(series: &Series, began: u64, now: u64) -> HistogramDataPoint {
     let told = series.get_histogram();
     let count = told.get_sample_count();
-    let bounded = || told.get_bucket().iter().filter(|bucket| bucket.upper_bound().is_finite());
+    let bounded = || {
+        told.get_bucket()
+            .iter()
+            .filter(|bucket| bucket.upper_bound().is_finite())
+    };
     let mut below = 0;
     let mut bucket_counts: Vec<u64> = bounded()
         .map(|bucket| {
@@ -107,7 +134,11 @@ fn histogram(series: &Series, began: u64, now: u64) -> HistogramDataPoint {
 }
 
 fn labels(series: &Series) -> Vec<KeyValue> {
-    series.get_label().iter().map(|label| text(label.name(), label.value())).collect()
+    series
+        .get_label()
+        .iter()
+        .map(|label| text(label.name(), label.value()))
+        .collect()
 }
 
 /// What a metric counts, as UCUM writes it: names tell it as Prometheus has it.
@@ -133,35 +164,77 @@ mod tests {
         let registry = Registry::new();
         let counter = IntCounterVec::new(Opts::new("calls_total", "Calls."), &["who"]).unwrap();
         let gauge = IntGauge::new("held_bytes", "Held.").unwrap();
-        let histogram = HistogramVec::new(HistogramOpts::new("took_seconds", "Took.").buckets(vec![0.1, 1.0]), &["who"]).unwrap();
+        let histogram = HistogramVec::new(
+            HistogramOpts::new("took_seconds", "Took.").buckets(vec![0.1, 1.0]),
+            &["who"],
+        )
+        .unwrap();
         registry.register(Box::new(counter.clone())).unwrap();
         registry.register(Box::new(gauge.clone())).unwrap();
         registry.register(Box::new(histogram.clone())).unwrap();
         counter.with_label_values(&["ann"]).inc_by(3);
         counter.with_label_values(&["bob"]).inc_by(0);
         gauge.set(-7);
-        [0.05, 0.5, 0.6, 5.0].iter().for_each(|value| histogram.with_label_values(&["ann"]).observe(*value));
+        [0.05, 0.5, 0.6, 5.0]
+            .iter()
+            .for_each(|value| histogram.with_label_values(&["ann"]).observe(*value));
         let origin = ExportResource::new(&OtlpConfig::new(String::new()));
         let all = requests(&registry.gather(), &origin, SystemTime::UNIX_EPOCH, 3);
-        assert_eq!(all.iter().map(|request| request.records).collect::<Vec<_>>(), [3, 1]);
+        assert_eq!(
+            all.iter()
+                .map(|request| request.records)
+                .collect::<Vec<_>>(),
+            [3, 1]
+        );
         let metrics: Vec<Metric> = all
             .into_iter()
-            .flat_map(|request| ExportMetricsServiceRequest::decode(request.body).unwrap().resource_metrics)
+            .flat_map(|request| {
+                ExportMetricsServiceRequest::decode(request.body)
+                    .unwrap()
+                    .resource_metrics
+            })
             .flat_map(|of_resource| of_resource.scope_metrics)
             .flat_map(|of_scope| of_scope.metrics)
             .collect();
         let named = |name: &str| metrics.iter().find(|metric| metric.name == name).unwrap();
-        let Some(Data::Sum(sum)) = &named("calls_total").data else { panic!() };
+        let Some(Data::Sum(sum)) = &named("calls_total").data else {
+            panic!()
+        };
         assert!(sum.is_monotonic && sum.aggregation_temporality == 2);
-        let values: Vec<_> = sum.data_points.iter().map(|point| (point.attributes.clone(), point.value)).collect();
-        let expected = [("ann", 3.0), ("bob", 0.0)].map(|(who, n)| (vec![text("who", who)], Some(Value::AsDouble(n))));
+        let values: Vec<_> = sum
+            .data_points
+            .iter()
+            .map(|point| (point.attributes.clone(), point.value))
+            .collect();
+        let expected = [("ann", 3.0), ("bob", 0.0)]
+            .map(|(who, n)| (vec![text("who", who)], Some(Value::AsDouble(n))));
         assert_eq!(values, expected);
-        let Some(Data::Gauge(held)) = &named("held_bytes").data else { panic!() };
-        assert_eq!((held.data_points[0].value, &*named("held_bytes").unit), (Some(Value::AsDouble(-7.0)), "By"));
-        let Some(Data::Histogram(took)) = &named("took_seconds").data else { panic!() };
+        let Some(Data::Gauge(held)) = &named("held_bytes").data else {
+            panic!()
+        };
+        assert_eq!(
+            (held.data_points[0].value, &*named("held_bytes").unit),
+            (Some(Value::AsDouble(-7.0)), "By")
+        );
+        let Some(Data::Histogram(took)) = &named("took_seconds").data else {
+            panic!()
+        };
         let point = &took.data_points[0];
-        assert_eq!((point.count, &point.bucket_counts[..], &point.explicit_bounds[..]), (4, &[1, 2, 1][..], &[0.1, 1.0][..]));
+        assert_eq!(
+            (
+                point.count,
+                &point.bucket_counts[..],
+                &point.explicit_bounds[..]
+            ),
+            (4, &[1, 2, 1][..], &[0.1, 1.0][..])
+        );
         assert!((point.sum.unwrap() - 6.15).abs() < 1e-9);
-        assert_eq!((&*named("took_seconds").unit, &*named("took_seconds").description), ("s", "Took."));
+        assert_eq!(
+            (
+                &*named("took_seconds").unit,
+                &*named("took_seconds").description
+            ),
+            ("s", "Took.")
+        );
     }
 }

@@ -63,20 +63,44 @@ impl Exporter {
         let post = Arc::new(Collector::new(config)?);
         let (stop, stopped) = watch::channel(false);
         let origin = Arc::new(ExportResource::new(config));
-        let sender = |signal: &'static str| Sender::new(signal, post.clone(), recorder.export_counts(signal), stopped.clone());
-        let lines = config.logs.then(|| Arc::new(Queue::new(config, recorder.export_counts("logs").dropped)));
-        let spans = config.traces.then(|| Arc::new(Queue::new(config, recorder.export_counts("traces").dropped)));
+        let sender = |signal: &'static str| {
+            Sender::new(
+                signal,
+                post.clone(),
+                recorder.export_counts(signal),
+                stopped.clone(),
+            )
+        };
+        let lines = config
+            .logs
+            .then(|| Arc::new(Queue::new(config, recorder.export_counts("logs").dropped)));
+        let spans = config
+            .traces
+            .then(|| Arc::new(Queue::new(config, recorder.export_counts("traces").dropped)));
         let (interval, logs, traces) = (config.interval, sender("logs"), sender("traces"));
-        let gathered = config.metrics.then(|| (sender("metrics"), config.metrics_interval, config.batch_records));
+        let gathered = config.metrics.then(|| {
+            (
+                sender("metrics"),
+                config.metrics_interval,
+                config.batch_records,
+            )
+        });
         let (weak, began, same) = (Arc::downgrade(recorder), SystemTime::now(), origin.clone());
         let (of_lines, of_spans) = (lines.clone(), spans.clone());
         let mut closing = stopped;
         let work = async move {
-            let send_lines = when(of_lines, |queue| logs.all(queue, interval, |lines| logs::request(&lines, &origin)));
-            let send_spans = when(of_spans, |queue| traces.all(queue, interval, |batch| spans::request(batch, &origin)));
+            let send_lines = when(of_lines, |queue| {
+                logs.all(queue, interval, |lines| logs::request(&lines, &origin))
+            });
+            let send_spans = when(of_spans, |queue| {
+                traces.all(queue, interval, |batch| spans::request(batch, &origin))
+            });
             let send_metrics = when(gathered, |(sender, every, points)| {
                 let requests = move || {
-                    let families = weak.upgrade().map(|recorder| recorder.gather()).unwrap_or_default();
+                    let families = weak
+                        .upgrade()
+                        .map(|recorder| recorder.gather())
+                        .unwrap_or_default();
                     metrics::requests(&families, &same, began, points)
                 };
                 sender.regularly(every, requests)
@@ -93,20 +117,27 @@ impl Exporter {
             }
         };
         let (end, ended) = sync_channel(1);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
         let runtime = runtime.map_err(|error| format!("no thread can be made for it: {error}"))?;
-        let thread = std::thread::Builder::new().name("otlp".to_owned()).spawn(move || {
-            runtime.block_on(work);
-            // Whoever closes may have stopped waiting.
-            let _gone = end.try_send(());
-        });
+        let thread = std::thread::Builder::new()
+            .name("otlp".to_owned())
+            .spawn(move || {
+                runtime.block_on(work);
+                // Whoever closes may have stopped waiting.
+                let _gone = end.try_send(());
+            });
         thread.map_err(|error| format!("no thread can be made for it: {error}"))?;
         recorder.set_exporters(Exporters {
             lines: lines.map(|queue| Arc::new(LogSink(queue)) as Arc<dyn LineExporter>),
             spans: spans.map(|queue| Arc::new(SpanSink(queue)) as Arc<dyn SpanExporter>),
             ratio: config.sample_ratio,
         });
-        Ok(Self { stop, ended: Mutex::new(ended) })
+        Ok(Self {
+            stop,
+            ended: Mutex::new(ended),
+        })
     }
 
     /// Sends queued records, for at most 5 s. Later records are dropped. Blocks the thread.

@@ -69,21 +69,37 @@ impl Collector {
     /// What is wrong with the config, in words for its user.
     pub(super) fn new(config: &OtlpConfig) -> Result<Self, String> {
         let base = config.endpoint.trim_end_matches('/').to_owned();
-        format!("{base}/v1/logs").parse::<Uri>().map_err(|error| format!("`endpoint` is not a valid URL: {error}"))?;
+        format!("{base}/v1/logs")
+            .parse::<Uri>()
+            .map_err(|error| format!("`endpoint` is not a valid URL: {error}"))?;
         let mut headers = HeaderMap::new();
         for (name, value) in &config.headers {
-            let name = HeaderName::try_from(name.as_str()).map_err(|_| format!("`{name}` is no header name"))?;
-            let mut value =
-                HeaderValue::try_from(value).map_err(|_| format!("the value of `{name}` cannot stand in a header"))?;
+            let name = HeaderName::try_from(name.as_str())
+                .map_err(|_| format!("`{name}` is no header name"))?;
+            let mut value = HeaderValue::try_from(value)
+                .map_err(|_| format!("the value of `{name}` cannot stand in a header"))?;
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
-        headers.insert(header::ACCEPT, HeaderValue::from_static("application/x-protobuf"));
-        headers.insert(header::USER_AGENT, HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION"))));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/x-protobuf"),
+        );
+        headers.insert(
+            header::ACCEPT,
+            HeaderValue::from_static("application/x-protobuf"),
+        );
+        headers.insert(
+            header::USER_AGENT,
+            HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION"))),
+        );
         let roots = trust::roots_for(&config.endpoint, config.ca.as_deref())?;
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
-            .with_tls_config(trust::client_tls()?.with_root_certificates(roots).with_no_client_auth())
+            .with_tls_config(
+                trust::client_tls()?
+                    .with_root_certificates(roots)
+                    .with_no_client_auth(),
+            )
             .https_or_http()
             .enable_all_versions()
             .wrap_connector(trust::tcp_connector(config.timeout));
@@ -95,7 +111,12 @@ impl Collector {
             .http1_max_buf_size(HEAD_BYTES)
             .http2_max_header_list_size(HEAD_BYTES as u32)
             .build(connector);
-        Ok(Self { client, base, headers, timeout: config.timeout })
+        Ok(Self {
+            client,
+            base,
+            headers,
+            timeout: config.timeout,
+        })
     }
 
     /// Sends one request. Redirects are refusals.
@@ -109,30 +130,54 @@ impl Collector {
 
     #[allow(clippy::disallowed_methods, reason = "what `Limited` holds is bounded")]
     async fn exchange(&self, signal: &str, body: Bytes) -> Result<AcceptedCount, SendError> {
-        let unreachable = |error: &(dyn Error + 'static)| SendError::Unreachable(trust::error_text(error));
+        let unreachable =
+            |error: &(dyn Error + 'static)| SendError::Unreachable(trust::error_text(error));
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = format!("{}/v1/{signal}", self.base).parse().map_err(|error| unreachable(&error))?;
+        *request.uri_mut() = format!("{}/v1/{signal}", self.base)
+            .parse()
+            .map_err(|error| unreachable(&error))?;
         request.headers_mut().clone_from(&self.headers);
-        let response = self.client.request(request).await.map_err(|error| unreachable(&error))?;
+        let response = self
+            .client
+            .request(request)
+            .await
+            .map_err(|error| unreachable(&error))?;
         let status = response.status();
         if matches!(status.as_u16(), 429 | 502 | 503 | 504) {
-            return Err(SendError::Later { status, after: after(response.headers()) });
+            return Err(SendError::Later {
+                status,
+                after: after(response.headers()),
+            });
         }
         if status != StatusCode::OK {
             return Err(SendError::Refused(status));
         }
-        let answer = Limited::new(response.into_body(), ANSWER_BYTES).collect().await.map_err(|_| SendError::Unreadable)?;
-        rejected(signal, answer.to_bytes()).map(|rejected| AcceptedCount { rejected }).ok_or(SendError::Unreadable)
+        let answer = Limited::new(response.into_body(), ANSWER_BYTES)
+            .collect()
+            .await
+            .map_err(|_| SendError::Unreadable)?;
+        rejected(signal, answer.to_bytes())
+            .map(|rejected| AcceptedCount { rejected })
+            .ok_or(SendError::Unreadable)
     }
 }
 
 /// How many records an answer does not want; `None` if it cannot be read.
 fn rejected(signal: &str, answer: Bytes) -> Option<u64> {
     let rejected = match signal {
-        "logs" => ExportLogsServiceResponse::decode(answer).ok()?.partial_success.map(|partial| partial.rejected_log_records),
-        "traces" => ExportTraceServiceResponse::decode(answer).ok()?.partial_success.map(|partial| partial.rejected_spans),
-        _ => ExportMetricsServiceResponse::decode(answer).ok()?.partial_success.map(|partial| partial.rejected_data_points),
+        "logs" => ExportLogsServiceResponse::decode(answer)
+            .ok()?
+            .partial_success
+            .map(|partial| partial.rejected_log_records),
+        "traces" => ExportTraceServiceResponse::decode(answer)
+            .ok()?
+            .partial_success
+            .map(|partial| partial.rejected_spans),
+        _ => ExportMetricsServiceResponse::decode(answer)
+            .ok()?
+            .partial_success
+            .map(|partial| partial.rejected_data_points),
     };
     Some(rejected.unwrap_or_default().try_into().unwrap_or_default())
 }
@@ -162,7 +207,13 @@ mod tests {
         assert_eq!(told("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
         let soon = told("Fri, 01 Jan 2100 00:00:00 GMT").unwrap();
         assert!(soon > Duration::from_secs(86_400 * 365), "{soon:?}");
-        for bad in ["", "-1", "soon", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 99 Nov 1994 08:49:37 GMT"] {
+        for bad in [
+            "",
+            "-1",
+            "soon",
+            "Sun, 06 Foo 1994 08:49:37 GMT",
+            "Sun, 99 Nov 1994 08:49:37 GMT",
+        ] {
             assert_eq!(told(bad), None, "{bad}");
         }
         assert_eq!(after(&HeaderMap::new()), None);
@@ -172,13 +223,19 @@ mod tests {
     fn an_answer_that_is_none_is_not_taken_for_one() {
         assert_eq!(rejected("logs", Bytes::new()), Some(0));
         for signal in ["logs", "traces", "metrics"] {
-            assert_eq!(rejected(signal, Bytes::from_static(b"<html>hello</html>")), None, "{signal}");
+            assert_eq!(
+                rejected(signal, Bytes::from_static(b"<html>hello</html>")),
+                None,
+                "{signal}"
+            );
         }
         let partial = ExportLogsServiceResponse {
-            partial_success: Some(opentelemetry_proto::tonic::collector::logs::v1::ExportLogsPartialSuccess {
-                rejected_log_records: 3,
-                error_message: "too old".to_owned(),
-            }),
+            partial_success: Some(
+                opentelemetry_proto::tonic::collector::logs::v1::ExportLogsPartialSuccess {
+                    rejected_log_records: 3,
+                    error_message: "too old".to_owned(),
+                },
+            ),
         };
         assert_eq!(rejected("logs", partial.encode_to_vec().into()), Some(3));
     }

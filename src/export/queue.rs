@@ -27,15 +27,34 @@ struct Waiting<T> {
 
 impl<T> Queue<T> {
     pub(super) fn new(config: &OtlpConfig, dropped: IntCounter) -> Self {
-        let OtlpConfig { queue_records, queue_bytes, batch_records, batch_bytes, .. } = *config;
-        let waiting = Mutex::new(Waiting { records: VecDeque::new(), bytes: 0 });
-        Self { waiting, enough: Notify::new(), queue_records, queue_bytes, batch_records, batch_bytes, dropped }
+        let OtlpConfig {
+            queue_records,
+            queue_bytes,
+            batch_records,
+            batch_bytes,
+            ..
+        } = *config;
+        let waiting = Mutex::new(Waiting {
+            records: VecDeque::new(),
+            bytes: 0,
+        });
+        Self {
+            waiting,
+            enough: Notify::new(),
+            queue_records,
+            queue_bytes,
+            batch_records,
+            batch_bytes,
+            dropped,
+        }
     }
 
     /// Takes a record of so many bytes, or drops it where there is no room.
     pub(super) fn push(&self, record: T, bytes: usize) {
         let mut waiting = self.waiting.lock();
-        if waiting.records.len() >= self.queue_records || waiting.bytes.saturating_add(bytes) > self.queue_bytes {
+        if waiting.records.len() >= self.queue_records
+            || waiting.bytes.saturating_add(bytes) > self.queue_bytes
+        {
             drop(waiting);
             self.dropped.inc();
             return;
@@ -55,7 +74,9 @@ impl<T> Queue<T> {
         let mut waiting = self.waiting.lock();
         let (mut out, mut bytes) = (Vec::new(), 0);
         while let Some((_, more)) = waiting.records.front() {
-            if !out.is_empty() && (out.len() >= self.batch_records || bytes + more > self.batch_bytes) {
+            if !out.is_empty()
+                && (out.len() >= self.batch_records || bytes + more > self.batch_bytes)
+            {
                 break;
             }
             bytes += more;
@@ -90,32 +111,50 @@ mod tests {
     fn what_finds_no_room_is_dropped_and_counted() {
         let few = queue(2, 1000);
         (0..5).for_each(|n| few.push(n, 1));
-        assert_eq!((few.take(), few.take(), few.dropped.get()), (Some(vec![0, 1]), None, 3));
+        assert_eq!(
+            (few.take(), few.take(), few.dropped.get()),
+            (Some(vec![0, 1]), None, 3)
+        );
         let small = queue(100, 50);
         small.push(0, 30);
         small.push(1, 30);
         small.push(2, usize::MAX);
         assert_eq!((small.take(), small.dropped.get()), (Some(vec![0]), 2));
         small.push(3, 50);
-        assert_eq!((small.take(), small.dropped.get()), (Some(vec![3]), 2), "what is taken makes room");
+        assert_eq!(
+            (small.take(), small.dropped.get()),
+            (Some(vec![3]), 2),
+            "what is taken makes room"
+        );
     }
 
     #[test]
     fn a_request_has_so_many_records_and_bytes_but_at_least_one() {
         let queue = queue(100, 10_000);
         (0..4).for_each(|n| queue.push(n, 1));
-        [(4, 60), (5, 60), (6, 500), (7, 1)].into_iter().for_each(|(n, bytes)| queue.push(n, bytes));
+        [(4, 60), (5, 60), (6, 500), (7, 1)]
+            .into_iter()
+            .for_each(|(n, bytes)| queue.push(n, bytes));
         let taken: Vec<_> = std::iter::from_fn(|| queue.take()).collect();
-        assert_eq!(taken, [vec![0, 1, 2], vec![3, 4], vec![5], vec![6], vec![7]]);
+        assert_eq!(
+            taken,
+            [vec![0, 1, 2], vec![3, 4], vec![5], vec![6], vec![7]]
+        );
     }
 
     #[tokio::test]
     async fn whoever_waits_for_enough_is_woken_by_it() {
         let queue = queue(100, 10_000);
         queue.push(0, 1);
-        assert!(tokio::time::timeout(std::time::Duration::from_millis(20), queue.enough()).await.is_err());
+        assert!(
+            tokio::time::timeout(std::time::Duration::from_millis(20), queue.enough())
+                .await
+                .is_err()
+        );
         queue.push(1, 1);
         queue.push(2, 1);
-        tokio::time::timeout(std::time::Duration::from_secs(5), queue.enough()).await.unwrap();
+        tokio::time::timeout(std::time::Duration::from_secs(5), queue.enough())
+            .await
+            .unwrap();
     }
 }

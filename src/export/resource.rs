@@ -19,12 +19,24 @@ impl ExportResource {
     pub(super) fn new(config: &OtlpConfig) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let instance = uuid::Uuid::new_v4().to_string();
-        let own = [("service.name", "lychgate"), ("service.version", version), ("service.instance.id", &instance)];
-        let own = own.into_iter().filter(|(name, _)| !config.resource.contains_key(*name));
-        let told = config.resource.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let own = [
+            ("service.name", "lychgate"),
+            ("service.version", version),
+            ("service.instance.id", &instance),
+        ];
+        let own = own
+            .into_iter()
+            .filter(|(name, _)| !config.resource.contains_key(*name));
+        let told = config
+            .resource
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
         Self {
             resource: Resource {
-                attributes: own.chain(told).map(|(name, value)| text(name, value)).collect(),
+                attributes: own
+                    .chain(told)
+                    .map(|(name, value)| text(name, value))
+                    .collect(),
                 ..Resource::default()
             },
             scope: InstrumentationScope {
@@ -42,11 +54,17 @@ pub(super) fn text(name: &str, value: &str) -> KeyValue {
 }
 
 pub(super) fn attribute(name: &str, value: Value) -> KeyValue {
-    KeyValue { key: name.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
+    KeyValue {
+        key: name.to_owned(),
+        value: Some(AnyValue { value: Some(value) }),
+        ..KeyValue::default()
+    }
 }
 
 /// A time as OTLP has it: nanoseconds since 1970.
 pub(super) fn nanos(time: std::time::SystemTime) -> u64 {
-    let since = time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let since = time
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

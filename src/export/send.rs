@@ -35,12 +35,28 @@ pub(super) struct Request {
 }
 
 impl Sender {
-    pub(super) fn new(signal: &'static str, post: Arc<Collector>, counts: ExportCounts, stop: watch::Receiver<bool>) -> Self {
-        Self { signal, post, counts, stop, well: AtomicBool::new(true) }
+    pub(super) fn new(
+        signal: &'static str,
+        post: Arc<Collector>,
+        counts: ExportCounts,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        Self {
+            signal,
+            post,
+            counts,
+            stop,
+            well: AtomicBool::new(true),
+        }
     }
 
     /// Sends what comes into the queue until it is time to stop, and what is left then.
-    pub(super) async fn all<T>(self, queue: Arc<Queue<T>>, interval: Duration, request: impl Fn(Vec<T>) -> Request) {
+    pub(super) async fn all<T>(
+        self,
+        queue: Arc<Queue<T>>,
+        interval: Duration,
+        request: impl Fn(Vec<T>) -> Request,
+    ) {
         let mut stop = self.stop.clone();
         loop {
             let stops = tokio::select! {
@@ -79,7 +95,10 @@ impl Sender {
         let mut pause = PAUSE;
         let mut tries = 1;
         // Counted where this is given up on the way, too.
-        let mut fate = BatchOutcome { counts: &self.counts, failed: records };
+        let mut fate = BatchOutcome {
+            counts: &self.counts,
+            failed: records,
+        };
         loop {
             let why = match self.post.post(self.signal, body.clone()).await {
                 Ok(taken) => {
@@ -88,7 +107,11 @@ impl Sender {
                     self.counts.accepted.inc_by(records - rejected);
                     self.counts.rejected.inc_by(rejected);
                     if rejected > 0 {
-                        tracing::warn!(signal = self.signal, rejected, "OTLP collector rejected records");
+                        tracing::warn!(
+                            signal = self.signal,
+                            rejected,
+                            "OTLP collector rejected records"
+                        );
                     }
                     if !self.well.swap(true, Ordering::Relaxed) {
                         tracing::info!(signal = self.signal, "OTLP collector recovered");

@@ -19,9 +19,21 @@ const REMOTE: u32 = 0x200;
 
 /// About how long a span is when it is written.
 pub(super) fn bytes(span: &Span) -> usize {
-    let of = |attributes: &[Attribute]| -> usize { attributes.iter().map(|(name, value)| name.len() + 16 + value.len()).sum() };
+    let of = |attributes: &[Attribute]| -> usize {
+        attributes
+            .iter()
+            .map(|(name, value)| name.len() + 16 + value.len())
+            .sum()
+    };
     let state = span.state.as_ref().map_or(0, |state| state.len());
-    160 + span.name.len() + state + of(&span.tells) + span.notes.iter().map(|note| 48 + of(&note.tells)).sum::<usize>()
+    160 + span.name.len()
+        + state
+        + of(&span.tells)
+        + span
+            .notes
+            .iter()
+            .map(|note| 48 + of(&note.tells))
+            .sum::<usize>()
 }
 
 /// One request with these spans.
@@ -32,8 +44,17 @@ pub(super) fn request(spans: Vec<Span>, origin: &ExportResource) -> Request {
         spans: spans.into_iter().map(sent).collect(),
         ..ScopeSpans::default()
     }];
-    let resource_spans = vec![ResourceSpans { resource: Some(origin.resource.clone()), scope_spans, ..ResourceSpans::default() }];
-    Request { body: ExportTraceServiceRequest { resource_spans }.encode_to_vec().into(), records }
+    let resource_spans = vec![ResourceSpans {
+        resource: Some(origin.resource.clone()),
+        scope_spans,
+        ..ResourceSpans::default()
+    }];
+    Request {
+        body: ExportTraceServiceRequest { resource_spans }
+            .encode_to_vec()
+            .into(),
+        records,
+    }
 }
 
 fn sent(span: Span) -> Sent {
@@ -42,7 +63,10 @@ fn sent(span: Span) -> Sent {
     Sent {
         trace_id: span.trace.0.to_vec(),
         span_id: span.id.0.to_vec(),
-        parent_span_id: span.parent.map(|parent| parent.0.to_vec()).unwrap_or_default(),
+        parent_span_id: span
+            .parent
+            .map(|parent| parent.0.to_vec())
+            .unwrap_or_default(),
         trace_state: span.state.map(String::from).unwrap_or_default(),
         flags: SAMPLED | KNOWN | if remote { REMOTE } else { 0 },
         name: span.name.into(),
@@ -56,7 +80,10 @@ fn sent(span: Span) -> Sent {
         attributes: attributes(span.tells).chain(error).collect(),
         events: span.notes.into_iter().map(event).collect(),
         links: span.links.into_iter().map(link).collect(),
-        status: span.error.map(|_| Status { code: StatusCode::Error as i32, message: String::new() }),
+        status: span.error.map(|_| Status {
+            code: StatusCode::Error as i32,
+            message: String::new(),
+        }),
         ..Sent::default()
     }
 }

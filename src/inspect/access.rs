@@ -1,6 +1,9 @@
 //! What a caller may not use is not in its lists, and calls of it go nowhere.
 
-#![allow(clippy::disallowed_types, reason = "definitions are read here, and no message is made of them")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "definitions are read here, and no message is made of them"
+)]
 
 use bytes::Bytes;
 
@@ -15,7 +18,12 @@ const LISTS: [(&str, &str, &str, Thing); 4] = [
     ("tools/list", "tools", "name", Thing::Tool),
     ("prompts/list", "prompts", "name", Thing::Prompt),
     ("resources/list", "resources", "uri", Thing::Resource),
-    ("resources/templates/list", "resourceTemplates", "uriTemplate", Thing::Resource),
+    (
+        "resources/templates/list",
+        "resourceTemplates",
+        "uriTemplate",
+        Thing::Resource,
+    ),
 ];
 
 /// Something that a caller asks for and may not use.
@@ -33,13 +41,24 @@ pub struct Barred {
 
 /// What of a message asks for something that its caller may not use.
 pub fn barred(message: &Message, context: &Context, tools: &Tools, pins: &Pins) -> Vec<Barred> {
-    let Some(access) = &context.caller.access else { return Vec::new() };
+    let Some(access) = &context.caller.access else {
+        return Vec::new();
+    };
     let items = message.envelopes().iter().enumerate();
     let all = items.filter_map(|(item, envelope)| {
         let (thing, name) = asked_for(message, envelope)?;
-        let hint = || tools.of(&name).map_or_else(|| pinned(pins, &name), |known| known.only_reads);
+        let hint = || {
+            tools
+                .of(&name)
+                .map_or_else(|| pinned(pins, &name), |known| known.only_reads)
+        };
         let why = access.thing(thing, &context.upstream, &name, hint).err()?;
-        Some(Barred { item, thing, name, why })
+        Some(Barred {
+            item,
+            thing,
+            name,
+            why,
+        })
     });
     all.collect()
 }
@@ -47,12 +66,19 @@ pub fn barred(message: &Message, context: &Context, tools: &Tools, pins: &Pins) 
 /// What a message asks for: a request, or a notification that a server may take for one.
 fn asked_for(message: &Message, envelope: &Envelope) -> Option<(Thing, String)> {
     let params = message.body(envelope);
-    let named =
-        |key: &str| params.and_then(|params| params.get(key)).and_then(|name| name.str()).unwrap_or_default().into_owned();
+    let named = |key: &str| {
+        params
+            .and_then(|params| params.get(key))
+            .and_then(|name| name.str())
+            .unwrap_or_default()
+            .into_owned()
+    };
     Some(match envelope.method()? {
         "tools/call" => (Thing::Tool, named("name")),
         "prompts/get" => (Thing::Prompt, named("name")),
-        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => (Thing::Resource, named("uri")),
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
+            (Thing::Resource, named("uri"))
+        }
         "completion/complete" => {
             let of = params?.get("ref")?;
             let (thing, name) = match of.get("name") {
@@ -67,24 +93,40 @@ fn asked_for(message: &Message, envelope: &Envelope) -> Option<(Thing, String)> 
 
 /// What the pinned definition of a tool that no list had yet says of whether it only reads.
 fn pinned(pins: &Pins, name: &str) -> Option<bool> {
-    let pin = pins.get(&Key { kind: Kind::Tool, name: name.into() })?;
+    let pin = pins.get(&Key {
+        kind: Kind::Tool,
+        name: name.into(),
+    })?;
     let content = pin.content.as_ref()?.as_str().to_owned();
-    only_reads(Json::parse(content.into(), &ReadLimits::default()).ok()?.root())
+    only_reads(
+        Json::parse(content.into(), &ReadLimits::default())
+            .ok()?
+            .root(),
+    )
 }
 
 /// The bytes of a message whose lists hold only what its caller may use; `None` if that is as it came.
 pub fn narrowed(message: &Message, context: &Context) -> Option<Bytes> {
     let access = context.caller.access.as_ref()?;
     let mut patch = Patch::default();
-    for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
+    for envelope in message
+        .envelopes()
+        .iter()
+        .filter(|envelope| envelope.is_answer())
+    {
         let asked = message.id(envelope).and_then(|id| context.open_request(id));
-        let Some(result) = message.body(envelope) else { continue };
+        let Some(result) = message.body(envelope) else {
+            continue;
+        };
         for (method, member, key, thing) in LISTS {
             // An answer to nothing that is known is kept to what may be used like any other.
             if asked.is_some_and(|asked| &*asked.method != method) {
                 continue;
             }
-            if let Some(list) = result.get(member).filter(|list| list.kind() == ValueKind::Array) {
+            if let Some(list) = result
+                .get(member)
+                .filter(|list| list.kind() == ValueKind::Array)
+            {
                 patch.leave_out(&kept_to(access, list, thing, key, context));
             }
         }
@@ -92,12 +134,25 @@ pub fn narrowed(message: &Message, context: &Context) -> Option<Bytes> {
     patch.carry_out(message.bytes())
 }
 
-fn kept_to(access: &Access, list: Value<'_>, thing: Thing, key: &str, context: &Context) -> Vec<(std::ops::Range<usize>, bool)> {
+fn kept_to(
+    access: &Access,
+    list: Value<'_>,
+    thing: Thing,
+    key: &str,
+    context: &Context,
+) -> Vec<(std::ops::Range<usize>, bool)> {
     let goes = |element: Value<'_>| {
-        let name = element.get(key).and_then(|name| name.str()).unwrap_or_default();
-        access.thing(thing, &context.upstream, &name, || only_reads(element)).is_err()
+        let name = element
+            .get(key)
+            .and_then(|name| name.str())
+            .unwrap_or_default();
+        access
+            .thing(thing, &context.upstream, &name, || only_reads(element))
+            .is_err()
     };
-    list.elements().map(|element| (element.span(), goes(element))).collect()
+    list.elements()
+        .map(|element| (element.span(), goes(element)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -110,11 +165,27 @@ mod tests {
 
     fn context(method: &str, table: AccessConfig) -> Context {
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-        let table = AccessConfig { name: "t".into(), agents: vec!["*".into()], ..table };
-        let caller = Caller { access: Access::of(&[Arc::new(table)], &agent, None, &[]), ..Caller::default() };
-        let asked =
-            OpenRequest { id: "1".into(), method: method.into(), tool: None, continues: false, target: CallTarget::Other };
-        Context { asked: [asked].into(), caller, ..Context::new(agent, upstream, Era::Legacy) }
+        let table = AccessConfig {
+            name: "t".into(),
+            agents: vec!["*".into()],
+            ..table
+        };
+        let caller = Caller {
+            access: Access::of(&[Arc::new(table)], &agent, None, &[]),
+            ..Caller::default()
+        };
+        let asked = OpenRequest {
+            id: "1".into(),
+            method: method.into(),
+            tool: None,
+            continues: false,
+            target: CallTarget::Other,
+        };
+        Context {
+            asked: [asked].into(),
+            caller,
+            ..Context::new(agent, upstream, Era::Legacy)
+        }
     }
 
     fn parsed(text: &str) -> Message {
@@ -123,8 +194,16 @@ mod tests {
 
     fn denying(words: &[&str]) -> AccessConfig {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let deny = Lists { tools: words.clone(), prompts: words.clone(), resources: words, upstreams: vec![] };
-        AccessConfig { deny, ..AccessConfig::default() }
+        let deny = Lists {
+            tools: words.clone(),
+            prompts: words.clone(),
+            resources: words,
+            upstreams: vec![],
+        };
+        AccessConfig {
+            deny,
+            ..AccessConfig::default()
+        }
     }
 
     #[test]
@@ -135,10 +214,19 @@ mod tests {
             shown.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
         };
         assert_eq!(shown(&["*/d"]), None);
-        assert_eq!(shown(&["u/b"]).unwrap(), list.replace(r#", {"name":"b"}"#, ""));
-        assert_eq!(shown(&["*"]).unwrap(), list.replace(r#"{"name":"a"}, {"name":"b"},{"name":"c"}"#, ""));
+        assert_eq!(
+            shown(&["u/b"]).unwrap(),
+            list.replace(r#", {"name":"b"}"#, "")
+        );
+        assert_eq!(
+            shown(&["*"]).unwrap(),
+            list.replace(r#"{"name":"a"}, {"name":"b"},{"name":"c"}"#, "")
+        );
         let prompts = r#"{"jsonrpc":"2.0","id":1,"result":{"prompts":[{"name":"b"}]}}"#;
-        assert!(narrowed(&parsed(prompts), &context("tools/list", denying(&["*"]))).is_none(), "a member of that name");
+        assert!(
+            narrowed(&parsed(prompts), &context("tools/list", denying(&["*"]))).is_none(),
+            "a member of that name"
+        );
         assert!(narrowed(&parsed(prompts), &context("prompts/list", denying(&["*"]))).is_some());
     }
 
@@ -146,7 +234,13 @@ mod tests {
     fn every_way_to_ask_for_something_is_seen() {
         let ask = |text: &str| {
             let (tools, pins) = (Tools::default(), Pins::default());
-            barred(&parsed(text), &context("x", denying(&["*/b", "*/file:///etc/*"])), &tools, &pins).len()
+            barred(
+                &parsed(text),
+                &context("x", denying(&["*/b", "*/file:///etc/*"])),
+                &tools,
+                &pins,
+            )
+            .len()
         };
         for (method, params, barred) in [
             ("tools/call", r#"{"name":"b"}"#, 1),
@@ -156,12 +250,21 @@ mod tests {
             ("resources/read", r#"{"uri":"file:///etc/x"}"#, 1),
             ("resources/subscribe", r#"{"uri":"file:///etc/x"}"#, 1),
             ("resources/read", r#"{"uri":"file:///home/x"}"#, 0),
-            ("completion/complete", r#"{"ref":{"type":"ref/prompt","name":"b"}}"#, 1),
-            ("completion/complete", r#"{"ref":{"type":"ref/resource","uri":"file:///etc/{x}"}}"#, 1),
+            (
+                "completion/complete",
+                r#"{"ref":{"type":"ref/prompt","name":"b"}}"#,
+                1,
+            ),
+            (
+                "completion/complete",
+                r#"{"ref":{"type":"ref/resource","uri":"file:///etc/{x}"}}"#,
+                1,
+            ),
             ("tools/list", "{}", 0),
         ] {
             for id in [r#""id":1,"#, ""] {
-                let text = format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{params}}}"#);
+                let text =
+                    format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{params}}}"#);
                 assert_eq!(ask(&text), barred, "{text}");
             }
         }
@@ -169,8 +272,13 @@ mod tests {
 
     #[test]
     fn what_is_pinned_says_what_only_reads() {
-        let table = || AccessConfig { read_only: true, trust_annotations: vec!["u".into()], ..AccessConfig::default() };
-        let call = parsed(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"b"}}"#);
+        let table = || AccessConfig {
+            read_only: true,
+            trust_annotations: vec!["u".into()],
+            ..AccessConfig::default()
+        };
+        let call =
+            parsed(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"b"}}"#);
         let content = |hint: bool| {
             let text = format!(r#"{{"name":"b","annotations":{{"readOnlyHint":{hint}}}}}"#);
             crate::inspect::definitions::Content::read(&text, Kind::Tool).unwrap()
@@ -178,10 +286,23 @@ mod tests {
         for (hint, count) in [(None, 1), (Some(false), 1), (Some(true), 0)] {
             let mut pins = Pins::default();
             if let Some(hint) = hint {
-                let pin = crate::inspect::definitions::Pin { content: Some(content(hint)), held: None };
-                pins.insert(Key { kind: Kind::Tool, name: "b".into() }, pin);
+                let pin = crate::inspect::definitions::Pin {
+                    content: Some(content(hint)),
+                    held: None,
+                };
+                pins.insert(
+                    Key {
+                        kind: Kind::Tool,
+                        name: "b".into(),
+                    },
+                    pin,
+                );
             }
-            assert_eq!(barred(&call, &context("x", table()), &Tools::default(), &pins).len(), count, "{hint:?}");
+            assert_eq!(
+                barred(&call, &context("x", table()), &Tools::default(), &pins).len(),
+                count,
+                "{hint:?}"
+            );
         }
     }
 }

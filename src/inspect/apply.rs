@@ -8,7 +8,9 @@ use crate::text::Text;
 use crate::text::strip_invisible;
 
 use super::hit::Hit;
-use super::rewrite::{Cut, MARK, Outcome, Withheld, carry_out, passage, redacted, redaction_mark, removed};
+use super::rewrite::{
+    Cut, MARK, Outcome, Withheld, carry_out, passage, redacted, redaction_mark, removed,
+};
 use super::string::{Judge, Site};
 use super::wrap::wrapped;
 
@@ -17,12 +19,19 @@ const ROUNDS: usize = 4;
 
 impl<'p> Judge<'p, '_> {
     /// The block goes because of what was found in it.
-    pub(super) fn without_block<'h>(&self, hits: impl Iterator<Item = &'h Hit<'p>>, place: &Place<'_>) -> Outcome
+    pub(super) fn without_block<'h>(
+        &self,
+        hits: impl Iterator<Item = &'h Hit<'p>>,
+        place: &Place<'_>,
+    ) -> Outcome
     where
         'p: 'h,
     {
         let mut withheld = Withheld::default();
-        withheld.rules.extend(hits.filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()));
+        withheld.rules.extend(
+            hits.filter_map(|hit| self.rule(hit))
+                .map(|rule| rule.id.as_str()),
+        );
         Outcome::Withhold(withheld.block_notice(place.surface, self.audit))
     }
 
@@ -41,15 +50,23 @@ impl<'p> Judge<'p, '_> {
         }
         let mut withheld = Withheld::default();
         let wraps = |hit: &&Hit<'_>| self.action(hit) == Action::Wrap;
-        let wrapping: BTreeSet<&str> =
-            hits.iter().filter(wraps).filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()).collect();
+        let wrapping: BTreeSet<&str> = hits
+            .iter()
+            .filter(wraps)
+            .filter_map(|hit| self.rule(hit))
+            .map(|rule| rule.id.as_str())
+            .collect();
         // What a page hides is gone once it is rendered, however many rules match it.
         let hides = |hit: &Hit<'_>| hit.hidden && self.action(hit) == Action::Quarantine;
         withheld.passages = usize::from(!fragment && hits.iter().any(hides));
         let mut text = base.to_owned();
         let strips = |hit: &&Hit<'_>| !self.is_markup(hit) && self.action(hit) == Action::Strip;
-        let unseen: BTreeSet<&str> =
-            hits.iter().filter(strips).filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()).collect();
+        let unseen: BTreeSet<&str> = hits
+            .iter()
+            .filter(strips)
+            .filter_map(|hit| self.rule(hit))
+            .map(|rule| rule.id.as_str())
+            .collect();
         let mut redacting: BTreeSet<&str> = BTreeSet::new();
         for round in 0.. {
             let mut cuts = Vec::new();
@@ -65,14 +82,23 @@ impl<'p> Judge<'p, '_> {
                                 Some(span) if round < ROUNDS => passage(&text, span),
                                 _ => 0..text.len(),
                             };
-                            cuts.push(Cut { span, mark: MARK.into() });
+                            cuts.push(Cut {
+                                span,
+                                mark: MARK.into(),
+                            });
                         }
                     }
                     Action::Redact if !hit.hidden => {
                         redacting.insert(rule.id.as_str());
-                        cuts.push(Cut { span, mark: redaction_mark(rule.id.as_str()) });
+                        cuts.push(Cut {
+                            span,
+                            mark: redaction_mark(rule.id.as_str()),
+                        });
                     }
-                    Action::Withhold if round > 0 => cuts.push(Cut { span: 0..text.len(), mark: MARK.into() }),
+                    Action::Withhold if round > 0 => cuts.push(Cut {
+                        span: 0..text.len(),
+                        mark: MARK.into(),
+                    }),
                     _ => {}
                 }
             }
@@ -88,8 +114,12 @@ impl<'p> Judge<'p, '_> {
             let mut matches = Vec::new();
             let left = Text::new(text.as_str());
             self.rules.scan(&left, place, &mut matches);
-            let found = matches.into_iter().filter(|found| !self.of_markup(found.rule));
-            hits = found.map(|found| self.hit(found, &text, place, site)).collect();
+            let found = matches
+                .into_iter()
+                .filter(|found| !self.of_markup(found.rule));
+            hits = found
+                .map(|found| self.hit(found, &text, place, site))
+                .collect();
             if let Some(page) = left.parts().filter(|_| fragment) {
                 self.add_hits_of_parts(&text, &page, place, site, &mut hits);
             }
@@ -98,7 +128,14 @@ impl<'p> Judge<'p, '_> {
         if !unseen.is_empty() {
             let left = strip_invisible(&text);
             if left != text {
-                text = format!("{}{left}", removed(&unseen, text.chars().count().abs_diff(left.chars().count()), self.audit));
+                text = format!(
+                    "{}{left}",
+                    removed(
+                        &unseen,
+                        text.chars().count().abs_diff(left.chars().count()),
+                        self.audit
+                    )
+                );
             }
         }
         if let Some(notice) = redaction {
@@ -113,6 +150,10 @@ impl<'p> Judge<'p, '_> {
         if withheld.passages > 0 {
             text.insert_str(0, &withheld.notice(place.surface, self.audit));
         }
-        if text == base { Outcome::Keep } else { Outcome::Replace(text) }
+        if text == base {
+            Outcome::Keep
+        } else {
+            Outcome::Replace(text)
+        }
     }
 }

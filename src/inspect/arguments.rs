@@ -114,8 +114,16 @@ pub(super) fn place_arguments<'m>(
         in_container: false,
         is_routed: false,
     };
-    let opened = arguments.str().filter(|text| text.trim_start().starts_with('{'));
-    let opened = opened.and_then(|text| Json::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).ok());
+    let opened = arguments
+        .str()
+        .filter(|text| text.trim_start().starts_with('{'));
+    let opened = opened.and_then(|text| {
+        Json::parse(
+            Bytes::copy_from_slice(text.as_bytes()),
+            &ReadLimits::default(),
+        )
+        .ok()
+    });
     let readers = readers.of(tool, definition);
     if let Some(json) = opened {
         // Some clients send the arguments as a string of JSON, and some servers take them so.
@@ -154,10 +162,20 @@ impl<'m> Units<'m> {
             at = node.parent;
         }
         steps.reverse();
-        steps.iter().fold("/params/arguments".to_owned(), |pointer, step| pointer + "/" + step)
+        steps
+            .iter()
+            .fold("/params/arguments".to_owned(), |pointer, step| {
+                pointer + "/" + step
+            })
     }
 
-    fn walk<'j>(&mut self, root: Frame<'j>, readers: &ToolReaders<'_>, depth: usize, keep: fn(Cow<'j, str>) -> Cow<'m, str>) {
+    fn walk<'j>(
+        &mut self,
+        root: Frame<'j>,
+        readers: &ToolReaders<'_>,
+        depth: usize,
+        keep: fn(Cow<'j, str>) -> Cow<'m, str>,
+    ) {
         let mut frames = vec![root];
         while let Some(frame) = frames.pop() {
             match frame.value.kind() {
@@ -169,8 +187,17 @@ impl<'m> Units<'m> {
         }
     }
 
-    fn child<'j>(&mut self, parent: &Frame<'j>, step: &str, value: Value<'j>, named: bool) -> Frame<'j> {
-        self.nodes.push(Node { parent: parent.node, step: step.to_owned() });
+    fn child<'j>(
+        &mut self,
+        parent: &Frame<'j>,
+        step: &str,
+        value: Value<'j>,
+        named: bool,
+    ) -> Frame<'j> {
+        self.nodes.push(Node {
+            parent: parent.node,
+            step: step.to_owned(),
+        });
         let mut argument = parent.argument.clone();
         if named && argument.len() < NAME_BYTES {
             if !argument.is_empty() {
@@ -199,48 +226,96 @@ impl<'m> Units<'m> {
         keep: fn(Cow<'j, str>) -> Cow<'m, str>,
     ) {
         let members: Vec<(Cow<'j, str>, Value<'j>)> = frame.value.members().collect();
-        let cell = members.iter().find(|(key, _)| names::is_cell_type(key)).and_then(|(_, value)| value.str());
+        let cell = members
+            .iter()
+            .find(|(key, _)| names::is_cell_type(key))
+            .and_then(|(_, value)| value.str());
         let in_notebook = cell.is_some() || frame.scope.tool.notebook;
         let head = |key: &str| match names::head(key) {
             // What a cell of a notebook holds; a cell of text runs nothing.
-            _ if names::is_source(key) && cell.as_deref().is_some_and(|cell| cell != "code") => Head::Text,
+            _ if names::is_source(key) && cell.as_deref().is_some_and(|cell| cell != "code") => {
+                Head::Text
+            }
             _ if names::is_source(key) && in_notebook => Head::Code,
             head => head,
         };
         let heads: Vec<Head> = members.iter().map(|(key, _)| head(key)).collect();
-        let scope = Rc::new(frame.scope.within(&members, &heads, names::is_record(last_name(&frame.argument)), frame.pinned));
+        let scope = Rc::new(frame.scope.within(
+            &members,
+            &heads,
+            names::is_record(last_name(&frame.argument)),
+            frame.pinned,
+        ));
         let covered = self.join(frame, &scope, &members, readers);
         let paired = pairs::named_value(&members).map(|(at, text)| (at, text, ReadAs::Text));
         let elsewhere = scope.kept || scope.in_container || scope.is_routed;
-        let joined = if elsewhere { Vec::new() } else { base_path::joined_paths(&members) };
-        let joined: Vec<_> = joined.into_iter().map(|(at, text)| (at, text, ReadAs::Path)).collect();
+        let joined = if elsewhere {
+            Vec::new()
+        } else {
+            base_path::joined_paths(&members)
+        };
+        let joined: Vec<_> = joined
+            .into_iter()
+            .map(|(at, text)| (at, text, ReadAs::Path))
+            .collect();
         let start = frames.len();
         for ((key, value), named) in members.into_iter().zip(heads) {
             let mut child = self.child(frame, &key, value, true);
             child.scope = scope.clone();
-            child.covered |= covered.iter().any(|at| at.is_some_and(|at| at.span() == value.span()));
+            child.covered |= covered
+                .iter()
+                .any(|at| at.is_some_and(|at| at.span() == value.span()));
             child.order = names::is_order(&key);
             child.listed = false;
             // `files: { "../x": "…" }`
-            let file = frame.head == Head::Path && !frame.argument.is_empty() && key.contains(['.', '/', '\\']);
-            match (readers.kind(&child.argument), frame.pinned, frame.head, named) {
+            let file = frame.head == Head::Path
+                && !frame.argument.is_empty()
+                && key.contains(['.', '/', '\\']);
+            match (
+                readers.kind(&child.argument),
+                frame.pinned,
+                frame.head,
+                named,
+            ) {
                 (Some(head), ..) => (child.head, child.pinned) = (head, true),
                 (None, true, Head::Text, _) => {}
                 (None, ..) if file => (child.head, child.order) = (Head::Loose, false),
                 // `command: { line: "…" }`: what has no name of its own is what it stands in.
                 (None, _, Head::Shell | Head::Code | Head::Sql, Head::Unknown | Head::Loose) => {}
                 (None, ..) => {
-                    (child.head, child.pinned) = (readers.said(&child.argument).map_or(named, |said| named.with(said)), false);
+                    (child.head, child.pinned) = (
+                        readers
+                            .said(&child.argument)
+                            .map_or(named, |said| named.with(said)),
+                        false,
+                    );
                 }
             }
             let (node, argument) = (self.nodes.len() - 1, child.argument.clone());
             let read_as = if file { ReadAs::Path } else { ReadAs::Text };
-            let pairs = paired.iter().chain(&joined).filter(|(at, ..)| at.span() == value.span());
+            let pairs = paired
+                .iter()
+                .chain(&joined)
+                .filter(|(at, ..)| at.span() == value.span());
             for (_, text, read_as) in pairs.cloned() {
                 let argument = argument.clone();
-                self.units.push(Unit { text: text.into(), argument, role: Role::Value, read_as, joined: true, node });
+                self.units.push(Unit {
+                    text: text.into(),
+                    argument,
+                    role: Role::Value,
+                    read_as,
+                    joined: true,
+                    node,
+                });
             }
-            self.units.push(Unit { text: keep(key), argument, role: Role::Key, read_as, joined: false, node });
+            self.units.push(Unit {
+                text: keep(key),
+                argument,
+                role: Role::Key,
+                read_as,
+                joined: false,
+                node,
+            });
             frames.push(child);
         }
         // In the order of the message.
@@ -253,23 +328,41 @@ impl<'m> Units<'m> {
         let listed = names::is_plural(last_name(&frame.argument)) && !frame.listed;
         self.steps(frame, &elements);
         if let (Head::Code, false, Some(node)) = (frame.head, covered, frame.node) {
-            let lines: Vec<Cow<'_, str>> = elements.iter().filter_map(|value| value.str()).collect();
+            let lines: Vec<Cow<'_, str>> =
+                elements.iter().filter_map(|value| value.str()).collect();
             if lines.len() > 1 {
                 // The lines of a notebook's cell; some end in a line end and some do not.
-                let text: String = lines.iter().map(|line| format!("{}\n", line.trim_end_matches('\n'))).collect();
+                let text: String = lines
+                    .iter()
+                    .map(|line| format!("{}\n", line.trim_end_matches('\n')))
+                    .collect();
                 let (argument, read_as) = (frame.argument.clone(), frame.read_as(&text));
-                self.units.push(Unit { text: text.into(), argument, role: Role::Value, read_as, joined: true, node });
+                self.units.push(Unit {
+                    text: text.into(),
+                    argument,
+                    role: Role::Value,
+                    read_as,
+                    joined: true,
+                    node,
+                });
                 covered = true;
             }
         }
         if let (true, Some(node)) = (!covered && frame.is_command(), frame.node) {
-            let texts: Vec<Cow<'_, str>> = elements.iter().filter_map(|value| value.str()).collect();
+            let texts: Vec<Cow<'_, str>> =
+                elements.iter().filter_map(|value| value.str()).collect();
             let lines = join::lines(&texts, listed);
             covered = !texts.is_empty() && lines.iter().any(|line| line.covers);
             for line in lines {
                 let argument = frame.argument.clone();
-                let unit =
-                    Unit { text: line.text.into(), argument, role: Role::Value, read_as: ReadAs::Shell, joined: true, node };
+                let unit = Unit {
+                    text: line.text.into(),
+                    argument,
+                    role: Role::Value,
+                    read_as: ReadAs::Shell,
+                    joined: true,
+                    node,
+                };
                 self.units.push(unit);
             }
         }
@@ -285,28 +378,49 @@ impl<'m> Units<'m> {
 
     /// Steps that are a command each, as one script: `[{ "run": "cd /" }, { "run": "rm -rf *" }]`.
     fn steps(&mut self, frame: &Frame<'_>, elements: &[Value<'_>]) {
-        let Some(node) = frame.node.filter(|_| !frame.covered && !frame.scope.kept && frame.scope.tool.runs != Runs::Mentions)
-        else {
+        let Some(node) = frame.node.filter(|_| {
+            !frame.covered && !frame.scope.kept && frame.scope.tool.runs != Runs::Mentions
+        }) else {
             return;
         };
         let command = |element: &Value<'_>| {
-            let mut commands = element.members().filter(|(key, _)| names::head(key) == Head::Shell && !names::is_language(key));
+            let mut commands = element
+                .members()
+                .filter(|(key, _)| names::head(key) == Head::Shell && !names::is_language(key));
             commands.find_map(|(_, value)| value.str().map(Cow::into_owned))
         };
         let commands: Vec<String> = elements.iter().take(STEPS).filter_map(command).collect();
         if commands.len() > 1 {
             let (text, argument) = (Cow::Owned(commands.join("\n")), frame.argument.clone());
-            self.units.push(Unit { text, argument, role: Role::Value, read_as: ReadAs::Shell, joined: true, node });
+            self.units.push(Unit {
+                text,
+                argument,
+                role: Role::Value,
+                read_as: ReadAs::Shell,
+                joined: true,
+                node,
+            });
         }
     }
 
-    fn string<'j>(&mut self, frame: Frame<'j>, readers: &ToolReaders<'_>, depth: usize, keep: fn(Cow<'j, str>) -> Cow<'m, str>) {
-        let (Some(text), Some(node)) = (frame.value.str(), frame.node) else { return };
+    fn string<'j>(
+        &mut self,
+        frame: Frame<'j>,
+        readers: &ToolReaders<'_>,
+        depth: usize,
+        keep: fn(Cow<'j, str>) -> Cow<'m, str>,
+    ) {
+        let (Some(text), Some(node)) = (frame.value.str(), frame.node) else {
+            return;
+        };
         let mut opened = false;
         if depth < JSON_DEPTH
             && frame.opens()
             && text.trim_start().starts_with(['{', '['])
-            && let Ok(json) = Json::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default())
+            && let Ok(json) = Json::parse(
+                Bytes::copy_from_slice(text.as_bytes()),
+                &ReadLimits::default(),
+            )
             && matches!(json.root().kind(), ValueKind::Object | ValueKind::Array)
         {
             let inner = Frame {
@@ -321,54 +435,116 @@ impl<'m> Units<'m> {
                 listed: false,
             };
             // A shell would find `$(…)` in JSON, too.
-            opened = json.root().kind() == ValueKind::Object && !frame.pinned && frame.head != Head::Shell;
+            opened = json.root().kind() == ValueKind::Object
+                && !frame.pinned
+                && frame.head != Head::Shell;
             let before = self.units.len();
-            self.walk(inner, readers, depth + 1, |text| Cow::Owned(text.into_owned()));
+            self.walk(inner, readers, depth + 1, |text| {
+                Cow::Owned(text.into_owned())
+            });
             for unit in self.units.iter_mut().skip(before) {
                 unit.joined = true;
             }
         }
-        let read_as = if opened { ReadAs::Text } else { frame.read_as(&text) };
+        let read_as = if opened {
+            ReadAs::Text
+        } else {
+            frame.read_as(&text)
+        };
         if read_as == ReadAs::Shell
             && let Some(line) = join::with_program(&frame.scope.tool, &text)
         {
             let argument = frame.argument.clone();
             let text = Cow::Owned(line);
-            self.units.push(Unit { text, argument, role: Role::Value, read_as, joined: true, node });
+            self.units.push(Unit {
+                text,
+                argument,
+                role: Role::Value,
+                read_as,
+                joined: true,
+                node,
+            });
         }
         for (text, read_as) in frame.further(&text, read_as) {
             let argument = frame.argument.clone();
-            self.units.push(Unit { text: text.into(), argument, role: Role::Value, read_as, joined: true, node });
+            self.units.push(Unit {
+                text: text.into(),
+                argument,
+                role: Role::Value,
+                read_as,
+                joined: true,
+                node,
+            });
         }
-        self.units.push(Unit { text: keep(text), argument: frame.argument, role: Role::Value, read_as, joined: false, node });
+        self.units.push(Unit {
+            text: keep(text),
+            argument: frame.argument,
+            role: Role::Value,
+            read_as,
+            joined: false,
+            node,
+        });
     }
 }
 
 impl Scope {
     /// The scope of an object's members.
-    fn within(&self, members: &[(Cow<'_, str>, Value<'_>)], heads: &[Head], record: bool, pinned: bool) -> Self {
-        let text = |value: Value<'_>| value.str().map(|text| text.chars().take(128).collect::<String>());
+    fn within(
+        &self,
+        members: &[(Cow<'_, str>, Value<'_>)],
+        heads: &[Head],
+        record: bool,
+        pinned: bool,
+    ) -> Self {
+        let text = |value: Value<'_>| {
+            value
+                .str()
+                .map(|text| text.chars().take(128).collect::<String>())
+        };
         // A call within a call names its own tool; a language is that of its neighbours.
         let holds_call = |value: Value<'_>| {
-            value.kind() == ValueKind::Object || value.str().is_some_and(|text| text.trim_start().starts_with('{'))
+            value.kind() == ValueKind::Object
+                || value
+                    .str()
+                    .is_some_and(|text| text.trim_start().starts_with('{'))
         };
-        let called = members.iter().any(|(key, value)| names::is_call(key) && holds_call(*value));
-        let name = members.iter().filter(|(key, _)| called && names::is_tool(key)).find_map(|(_, value)| text(*value));
-        let language = members.iter().filter(|(key, _)| names::is_language(key)).find_map(|(_, value)| text(*value));
+        let called = members
+            .iter()
+            .any(|(key, value)| names::is_call(key) && holds_call(*value));
+        let name = members
+            .iter()
+            .filter(|(key, _)| called && names::is_tool(key))
+            .find_map(|(_, value)| text(*value));
+        let language = members
+            .iter()
+            .filter(|(key, _)| names::is_language(key))
+            .find_map(|(_, value)| text(*value));
         let executes = heads.iter().zip(members).any(|(head, (_, value))| {
             matches!(head, Head::Shell | Head::Code | Head::Sql)
-                && matches!(value.kind(), ValueKind::String | ValueKind::Array | ValueKind::Object)
+                && matches!(
+                    value.kind(),
+                    ValueKind::String | ValueKind::Array | ValueKind::Object
+                )
         });
         let inner = name.is_some();
         let routed = self.tool.routes;
         Self {
-            tool: name.map_or_else(|| self.tool.clone(), |name| Rc::new(Tool::new(&name, false))),
+            tool: name.map_or_else(
+                || self.tool.clone(),
+                |name| Rc::new(Tool::new(&name, false)),
+            ),
             language: language.or_else(|| self.language.clone()),
             executes: executes || (self.executes && !inner),
             kept: (self.kept || record || pinned) && !inner,
-            has_folder: members.iter().zip(heads).any(|((key, _), head)| *head == Head::Path || names::is_base(key)),
-            in_container: self.in_container || members.iter().any(|(key, _)| names::is_container(key)),
-            is_routed: self.is_routed || routed || members.iter().any(|(key, _)| names::is_of_request(key)),
+            has_folder: members
+                .iter()
+                .zip(heads)
+                .any(|((key, _), head)| *head == Head::Path || names::is_base(key)),
+            in_container: self.in_container
+                || members.iter().any(|(key, _)| names::is_container(key)),
+            is_routed: self.is_routed
+                || routed
+                || members.iter().any(|(key, _)| names::is_of_request(key)),
         }
     }
 }

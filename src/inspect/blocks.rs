@@ -37,8 +37,15 @@ pub(super) fn entry(path: &Path<'_>) -> Option<usize> {
 /// The edits that take those entries out of a result's lists which begin there.
 pub(super) fn left_out(result: Option<Value<'_>>, starts: &BTreeSet<usize>) -> Vec<Edit> {
     let mut patch = Patch::default();
-    for list in LISTS.iter().filter_map(|list| result?.get(list)).filter(|_| !starts.is_empty()) {
-        let spans: Vec<_> = list.elements().map(|entry| (entry.span(), starts.contains(&entry.span().start))).collect();
+    for list in LISTS
+        .iter()
+        .filter_map(|list| result?.get(list))
+        .filter(|_| !starts.is_empty())
+    {
+        let spans: Vec<_> = list
+            .elements()
+            .map(|entry| (entry.span(), starts.contains(&entry.span().start)))
+            .collect();
         patch.leave_out(&spans);
     }
     patch.cuts()
@@ -48,7 +55,10 @@ pub(super) fn left_out(result: Option<Value<'_>>, starts: &BTreeSet<usize>) -> V
 pub(super) fn without(block: Value<'_>, path: &Path<'_>, notice: &str) -> Edit {
     let text = quote(notice.trim_end());
     let json = if matches!(path.get(1), Some(Step::Key(key)) if key == "contents") {
-        let uri = block.get("uri").filter(|uri| uri.str().is_some()).map_or(r#""""#, |uri| uri.raw());
+        let uri = block
+            .get("uri")
+            .filter(|uri| uri.str().is_some())
+            .map_or(r#""""#, |uri| uri.raw());
         format!(r#"{{"uri":{uri},"mimeType":"text/plain","text":{text}}}"#)
     } else {
         format!(r#"{{"type":"text","text":{text}}}"#)
@@ -82,7 +92,8 @@ mod tests {
     fn blocks_are_told_by_their_place() {
         let text = r#"{"result":{"content":[{"text":"in"},{"resource":{"uri":"in"}}],"contents":[{"uri":"out","text":"in"}],
             "messages":[{"role":"out","content":{"text":"in"}},{"content":[{"text":"in"}]}],"structuredContent":{"content":["out"]}}}"#;
-        let json = Json::parse(Bytes::from_static(text.as_bytes()), &ReadLimits::default()).unwrap();
+        let json =
+            Json::parse(Bytes::from_static(text.as_bytes()), &ReadLimits::default()).unwrap();
         json.root().walk(|path, value, role| {
             if role == crate::message::Role::Value
                 && let Some(said) = value.str()
@@ -97,9 +108,16 @@ mod tests {
         let bytes = Bytes::from_static(b"[{\"a\":\"b\"},\"c\"]");
         let json = Json::parse(bytes.clone(), &ReadLimits::default()).unwrap();
         let block = json.root().elements().next().unwrap();
-        let mut edits =
-            vec![Edit::text(7..8, "x"), without(block, &[], "gone\n"), without(block, &[], "twice"), Edit::text(12..13, "d")];
+        let mut edits = vec![
+            Edit::text(7..8, "x"),
+            without(block, &[], "gone\n"),
+            without(block, &[], "twice"),
+            Edit::text(12..13, "d"),
+        ];
         settle(&mut edits, 0);
-        assert_eq!(&splice(&bytes, edits).unwrap()[..], br#"[{"type":"text","text":"gone"},"d"]"#);
+        assert_eq!(
+            &splice(&bytes, edits).unwrap()[..],
+            br#"[{"type":"text","text":"gone"},"d"]"#
+        );
     }
 }

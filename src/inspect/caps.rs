@@ -27,20 +27,36 @@ pub(super) struct Cap {
 
 impl Caps {
     pub(super) fn new(config: &PolicyConfig) -> Self {
-        Self { by_tool: config.result_text_bytes.clone(), blocks: config.result_block_bytes.clone(), shell: config.shell.clone() }
+        Self {
+            by_tool: config.result_text_bytes.clone(),
+            blocks: config.result_block_bytes.clone(),
+            shell: config.shell.clone(),
+        }
     }
 
     /// What holds for a tool.
     pub(super) fn of(&self, tool: Option<&str>) -> Cap {
         let named = tool.and_then(|tool| self.by_tool.get(tool)).copied();
         let is_shell = |tool: &str| {
-            self.shell.iter().any(|name| name.strip_prefix(tool).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+            self.shell.iter().any(|name| {
+                name.strip_prefix(tool)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            })
         };
         let all = named
-            .or_else(|| tool.filter(|tool| is_shell(tool)).map(|_| SHELL_RESULT_TEXT_BYTES))
+            .or_else(|| {
+                tool.filter(|tool| is_shell(tool))
+                    .map(|_| SHELL_RESULT_TEXT_BYTES)
+            })
             .unwrap_or_else(|| self.by_tool.get("*").copied().unwrap_or(RESULT_TEXT_BYTES));
-        let block = tool.and_then(|tool| self.blocks.get(tool)).or_else(|| self.blocks.get("*")).copied();
-        Cap { all, block: block.unwrap_or(usize::MAX) }
+        let block = tool
+            .and_then(|tool| self.blocks.get(tool))
+            .or_else(|| self.blocks.get("*"))
+            .copied();
+        Cap {
+            all,
+            block: block.unwrap_or(usize::MAX),
+        }
     }
 }
 
@@ -58,12 +74,17 @@ pub struct Paging {
 impl Paging {
     /// Keeps texts of at most `most_bytes`.
     pub fn new(most_bytes: usize, links: bool) -> Self {
-        Self { most_bytes, links, id: OnceLock::new() }
+        Self {
+            most_bytes,
+            links,
+            id: OnceLock::new(),
+        }
     }
 
     /// The first part of the addresses of everything that is kept of this message: 122 random bits.
     pub(super) fn id(&self) -> &str {
-        self.id.get_or_init(|| uuid::Uuid::new_v4().simple().to_string())
+        self.id
+            .get_or_init(|| uuid::Uuid::new_v4().simple().to_string())
     }
 }
 
@@ -93,10 +114,15 @@ pub fn address(id: &str, page: usize) -> String {
 /// The line that tells that there is more, and where.
 pub fn footer(shown: usize, total: usize, at: Option<&str>) -> String {
     let kilo = |bytes: usize| (bytes + 500) / 1000;
-    let sizes =
-        if total < 10_000 { format!("{shown} of {total} bytes") } else { format!("{} of {} kB", kilo(shown), kilo(total)) };
+    let sizes = if total < 10_000 {
+        format!("{shown} of {total} bytes")
+    } else {
+        format!("{} of {} kB", kilo(shown), kilo(total))
+    };
     match at {
-        Some(at) => format!("\n[lychgate: … {sizes}; more: {at} (read this resource, or if you cannot, ask for less at a time)]"),
+        Some(at) => format!(
+            "\n[lychgate: … {sizes}; more: {at} (read this resource, or if you cannot, ask for less at a time)]"
+        ),
         None => format!("\n[lychgate: … {sizes}; the rest is not kept: ask for less at a time]"),
     }
 }
@@ -120,7 +146,16 @@ pub(super) struct Budget<'p> {
 impl<'p> Budget<'p> {
     /// For texts of `total` bytes together.
     pub(super) fn new(cap: Cap, total: usize, paging: Option<&'p Paging>, audit: AuditId) -> Self {
-        Self { cap, total, left: cap.all, paging, markers: audit.to_string(), rests: Vec::new(), spent: false, unkept: false }
+        Self {
+            cap,
+            total,
+            left: cap.all,
+            paging,
+            markers: audit.to_string(),
+            rests: Vec::new(),
+            spent: false,
+            unkept: false,
+        }
     }
 
     /// Whether nothing of what comes now is shown.
@@ -130,13 +165,21 @@ impl<'p> Budget<'p> {
 
     /// What is shown of the next text, if not all of it, and how many bytes of it are not. `number` counts the rests of a
     /// message; `label` names the text where it is not shown at all.
-    pub(super) fn take(&mut self, text: &str, number: &mut usize, label: &str) -> Option<(String, usize)> {
+    pub(super) fn take(
+        &mut self,
+        text: &str,
+        number: &mut usize,
+        label: &str,
+    ) -> Option<(String, usize)> {
         let wrapped = unwrapped(text, &self.markers);
         if self.spent {
             if let Some(rest) = self.rests.last_mut().filter(|_| !self.unkept) {
                 rest.text.push_str(label);
                 rest.text.push_str(text);
-                rest.wrapped = rest.wrapped.take().or(wrapped.map(|_| self.markers.clone()));
+                rest.wrapped = rest
+                    .wrapped
+                    .take()
+                    .or(wrapped.map(|_| self.markers.clone()));
             }
             return (!text.is_empty()).then(|| (String::new(), text.len()));
         }
@@ -146,27 +189,46 @@ impl<'p> Budget<'p> {
             return None;
         }
         let (head, text) = wrapped.unwrap_or(("", text));
-        let end = if room == 0 { 0 } else { Portions::of(text).end(0, room) };
+        let end = if room == 0 {
+            0
+        } else {
+            Portions::of(text).end(0, room)
+        };
         let (shown, rest) = text.split_at_checked(end).unwrap_or(("", text));
         let shown = match wrapped {
             Some(_) => format!("{head}{}", between_markers(shown, &self.markers)),
             None => shown.to_owned(),
         };
         self.spent = self.cap.block >= self.left;
-        let (before, total) = if self.spent { (self.cap.all - self.left + end, self.total) } else { (end, text.len()) };
+        let (before, total) = if self.spent {
+            (self.cap.all - self.left + end, self.total)
+        } else {
+            (end, text.len())
+        };
         self.left -= end.min(self.left);
-        let kept = self.paging.filter(|paging| total - before <= paging.most_bytes);
+        let kept = self
+            .paging
+            .filter(|paging| total - before <= paging.most_bytes);
         let at = kept.map(|paging| {
             *number += 1;
             let id = format!("{}-{number}", paging.id());
             let at = address(&id, 2);
             let (text, page_bytes) = (rest.to_owned(), self.cap.all.min(self.cap.block));
             let wrapped = wrapped.map(|_| self.markers.clone());
-            self.rests.push(Rest { id, text, page_bytes, before_bytes: before, wrapped });
+            self.rests.push(Rest {
+                id,
+                text,
+                page_bytes,
+                before_bytes: before,
+                wrapped,
+            });
             at
         });
         self.unkept |= self.paging.is_some() && kept.is_none();
-        Some((format!("{shown}{}", footer(before, total, at.as_deref())), rest.len()))
+        Some((
+            format!("{shown}{}", footer(before, total, at.as_deref())),
+            rest.len(),
+        ))
     }
 }
 
@@ -176,44 +238,75 @@ mod tests {
 
     #[test]
     fn the_nearest_name_counts() {
-        let mut config = PolicyConfig { shell: vec!["bash.cmd".into(), "sh".into()], ..PolicyConfig::default() };
+        let mut config = PolicyConfig {
+            shell: vec!["bash.cmd".into(), "sh".into()],
+            ..PolicyConfig::default()
+        };
         let all = |config: &PolicyConfig, tool| Caps::new(config).of(tool).all;
-        let of = |config: &PolicyConfig| [Some("bash"), Some("sh"), Some("ba"), None].map(|tool| all(config, tool));
+        let of = |config: &PolicyConfig| {
+            [Some("bash"), Some("sh"), Some("ba"), None].map(|tool| all(config, tool))
+        };
         assert_eq!(of(&config), [10_000, 10_000, 50_000, 50_000]);
         config.result_text_bytes = [("*".to_owned(), 7), ("bash".to_owned(), 9)].into();
         config.result_block_bytes = [("sh".to_owned(), 5)].into();
         assert_eq!(of(&config), [9, 10_000, 7, 7]);
-        assert_eq!([Some("sh"), Some("x")].map(|tool| Caps::new(&config).of(tool).block), [5, usize::MAX]);
+        assert_eq!(
+            [Some("sh"), Some("x")].map(|tool| Caps::new(&config).of(tool).block),
+            [5, usize::MAX]
+        );
     }
 
     #[test]
     fn what_does_not_fit_is_kept_in_order() {
         let paging = Paging::new(100, false);
         let id = paging.id();
-        let cap = Cap { all: 20, block: usize::MAX };
+        let cap = Cap {
+            all: 20,
+            block: usize::MAX,
+        };
         let mut budget = Budget::new(cap, 40, Some(&paging), AuditId::make());
         let mut number = 0;
         assert!(budget.take("one two three ", &mut number, "").is_none());
         let (shown, gone) = budget.take("four five six ", &mut number, "").unwrap();
         let more = format!("four \n[lychgate: … 19 of 40 bytes; more: lychgate://result/{id}-1/2 ");
         assert!(shown.starts_with(&more), "{shown}");
-        assert_eq!((gone, budget.take("seven", &mut number, "\n").unwrap()), (9, (String::new(), 5)));
+        assert_eq!(
+            (gone, budget.take("seven", &mut number, "\n").unwrap()),
+            (9, (String::new(), 5))
+        );
         assert_eq!(
             budget.rests,
-            [Rest { id: format!("{id}-1"), text: "five six \nseven".into(), page_bytes: 20, before_bytes: 19, wrapped: None }]
+            [Rest {
+                id: format!("{id}-1"),
+                text: "five six \nseven".into(),
+                page_bytes: 20,
+                before_bytes: 19,
+                wrapped: None
+            }]
         );
     }
 
     #[test]
     fn a_block_has_a_cap_of_its_own() {
         let paging = Paging::new(4, false);
-        let mut budget = Budget::new(Cap { all: 100, block: 8 }, 50, Some(&paging), AuditId::make());
+        let mut budget = Budget::new(
+            Cap { all: 100, block: 8 },
+            50,
+            Some(&paging),
+            AuditId::make(),
+        );
         let mut number = 0;
         let (shown, _) = budget.take("aaa bbb ccc", &mut number, "").unwrap();
-        assert!(shown.starts_with("aaa bbb \n[lychgate: … 8 of 11 bytes; more:"), "{shown}");
+        assert!(
+            shown.starts_with("aaa bbb \n[lychgate: … 8 of 11 bytes; more:"),
+            "{shown}"
+        );
         assert!(budget.take("short", &mut number, "").is_none());
         let (shown, _) = budget.take("aaa bbb ccc ddd", &mut number, "").unwrap();
-        assert!(shown.ends_with("8 of 15 bytes; the rest is not kept: ask for less at a time]"), "{shown}");
+        assert!(
+            shown.ends_with("8 of 15 bytes; the rest is not kept: ask for less at a time]"),
+            "{shown}"
+        );
         assert!(budget.unkept && number == 1);
     }
 }

@@ -76,7 +76,13 @@ pub enum ClassifierFailure {
 
 impl ClassifierFailure {
     /// Every one.
-    pub const ALL: [Self; 5] = [Self::Timeout, Self::Busy, Self::Unreachable, Self::BadAnswer, Self::TooLarge];
+    pub const ALL: [Self; 5] = [
+        Self::Timeout,
+        Self::Busy,
+        Self::Unreachable,
+        Self::BadAnswer,
+        Self::TooLarge,
+    ];
 
     /// The name in the audit log and metrics.
     pub fn name(self) -> &'static str {
@@ -103,7 +109,12 @@ impl ClassifierFailure {
 impl Classified {
     /// The highest score, if there is any.
     pub fn highest(&self) -> Option<f64> {
-        self.scores.as_ref().ok()?.values().copied().reduce(f64::max)
+        self.scores
+            .as_ref()
+            .ok()?
+            .values()
+            .copied()
+            .reduce(f64::max)
     }
 
     /// What came of it, in a word: `unflagged`, `flagged`, or why there are no scores.
@@ -117,7 +128,10 @@ impl Classified {
 
     /// What it calls itself, with its version.
     pub fn by(&self) -> String {
-        self.version.as_ref().map_or_else(|| self.name.clone(), |version| format!("{} {version}", self.name))
+        self.version.as_ref().map_or_else(
+            || self.name.clone(),
+            |version| format!("{} {version}", self.name),
+        )
     }
 
     fn score(&self, text: &str) -> Option<f64> {
@@ -146,7 +160,11 @@ impl Classifier<'_> {
             item,
             reading: failure.name(),
         };
-        let action = if self.config.passes_on_failure { Action::Log } else { Action::Block };
+        let action = if self.config.passes_on_failure {
+            Action::Log
+        } else {
+            Action::Block
+        };
         inspection.findings.push(own.finding(action, ""));
         let why = format!(
             "It {}, and the policy lets nothing pass unasked. Try again later or ask for less, or tell the user of it.",
@@ -179,7 +197,10 @@ impl Classifier<'_> {
                 }
                 outcome
             }
-            Some(said) => match said.score(left).filter(|score| *score >= self.config.threshold) {
+            Some(said) => match said
+                .score(left)
+                .filter(|score| *score >= self.config.threshold)
+            {
                 Some(score) => self.act(score, said, left, outcome.clone(), judge, (place, site)),
                 None => outcome,
             },
@@ -196,7 +217,10 @@ impl Classifier<'_> {
         (place, site): (&Place<'_>, &Site<'_>),
     ) -> Outcome {
         let rules = BTreeSet::from([RULE]);
-        let withheld = |passages| Withheld { passages, rules: rules.clone() };
+        let withheld = |passages| Withheld {
+            passages,
+            rules: rules.clone(),
+        };
         let (audit, action) = (judge.audit, self.config.action);
         let new = match action {
             Action::Quarantine => Outcome::Replace(withheld(1).notice(place.surface, audit) + MARK),
@@ -217,7 +241,10 @@ impl Classifier<'_> {
             item: judge.item,
             reading: RULE,
             evidence: Evidence::of(left),
-            detail: Some(Detail::Score { score, by: said.by() }),
+            detail: Some(Detail::Score {
+                score,
+                by: said.by(),
+            }),
             argument: None,
             private: false,
             suppressed: None,
@@ -232,10 +259,16 @@ impl Classifier<'_> {
 
 /// The refusal of what a classifier has blocked.
 pub(super) fn refusal(findings: &[Finding], item: usize) -> Option<Refusal> {
-    let blocks = |finding: &&Finding| finding.rule.as_str() == RULE && finding.action == Action::Block;
+    let blocks =
+        |finding: &&Finding| finding.rule.as_str() == RULE && finding.action == Action::Block;
     let finding = findings.iter().find(blocks)?;
     let why = "Go on without this answer, or ask the user to look at it.".to_owned();
-    Some(Refusal { item, rule: finding.rule.clone(), title: finding.title.clone(), why })
+    Some(Refusal {
+        item,
+        rule: finding.rule.clone(),
+        title: finding.title.clone(),
+        why,
+    })
 }
 
 impl Unclassified {
@@ -250,7 +283,12 @@ impl Unclassified {
             return;
         }
         let (tool, at) = (place.tool.map(str::to_owned), (site.at)());
-        self.texts.push(ToScore { text: text.to_owned(), surface: place.surface, tool, at });
+        self.texts.push(ToScore {
+            text: text.to_owned(),
+            surface: place.surface,
+            tool,
+            at,
+        });
     }
 
     /// Whether there is nothing to ask about.
@@ -262,7 +300,14 @@ impl Unclassified {
 /// Whether anything in a text is a signal of an attack, if signals of nothing by themselves.
 fn signals(judge: &Judge<'_, '_>, text: &str, place: &Place<'_>) -> bool {
     let mut matches = Vec::new();
-    judge.rules.scan(&Text::new(text), &Place { trial: true, ..*place }, &mut matches);
+    judge.rules.scan(
+        &Text::new(text),
+        &Place {
+            trial: true,
+            ..*place
+        },
+        &mut matches,
+    );
     matches.iter().any(|found| !judge.of_markup(found.rule))
 }
 

@@ -26,9 +26,16 @@ pub(super) struct Confirm {
 
 impl Confirm {
     pub(super) fn new(config: &PolicyConfig) -> Self {
-        let tools = config.tools.iter().filter_map(|(glob, tool)| Some((glob.clone(), tool.ask?)));
+        let tools = config
+            .tools
+            .iter()
+            .filter_map(|(glob, tool)| Some((glob.clone(), tool.ask?)));
         let (first_write, through_agent) = (config.confirm_first_write, config.through_agent);
-        Self { first_write, through_agent, tools: tools.collect() }
+        Self {
+            first_write,
+            through_agent,
+            tools: tools.collect(),
+        }
     }
 
     /// The question of the rules, if there is one, with what the policy itself wants asked about a call.
@@ -44,9 +51,18 @@ impl Confirm {
         if direction == Direction::Inbound || (!self.first_write && self.tools.is_empty()) {
             return question;
         }
-        let body = message.body(envelope).filter(|_| envelope.method() == Some("tools/call"));
-        let Some(tool) = body.and_then(|body| body.get("name")).and_then(|name| name.str()) else { return question };
-        let Some((name, title, why)) = self.of(&tool, known) else { return question };
+        let body = message
+            .body(envelope)
+            .filter(|_| envelope.method() == Some("tools/call"));
+        let Some(tool) = body
+            .and_then(|body| body.get("name"))
+            .and_then(|name| name.str())
+        else {
+            return question;
+        };
+        let Some((name, title, why)) = self.of(&tool, known) else {
+            return question;
+        };
         let own = RuleId::new(name);
         Some(match question {
             Some(mut question) => {
@@ -57,22 +73,45 @@ impl Confirm {
                 question
             }
             None => {
-                let scopes = vec![if name == EVERY_USE { Scope::Once } else { Scope::Session }];
+                let scopes = vec![if name == EVERY_USE {
+                    Scope::Once
+                } else {
+                    Scope::Session
+                }];
                 let (title, why, through_agent) = (title.into(), why.into(), self.through_agent);
                 let (rules, severity, private) = (vec![own], Severity::Medium, Vec::new());
-                Question { item, rules, title, why, severity, scopes, through_agent, private }
+                Question {
+                    item,
+                    rules,
+                    title,
+                    why,
+                    severity,
+                    scopes,
+                    through_agent,
+                    private,
+                }
             }
         })
     }
 
-    fn of(&self, tool: &str, known: &InspectContext) -> Option<(&'static str, &'static str, &'static str)> {
-        let said = self.tools.iter().find(|(glob, _)| glob_fits(glob, tool)).map(|(_, ask)| *ask);
+    fn of(
+        &self,
+        tool: &str,
+        known: &InspectContext,
+    ) -> Option<(&'static str, &'static str, &'static str)> {
+        let said = self
+            .tools
+            .iter()
+            .find(|(glob, _)| glob_fits(glob, tool))
+            .map(|(_, ask)| *ask);
         let definition = || known.tools.as_ref().and_then(|tools| tools.of(tool));
         match said {
             Some(AskTool::Never) => None,
-            Some(AskTool::Always) => {
-                Some((EVERY_USE, "A tool whose every use is confirmed", "The policy has a person confirm each use of this tool."))
-            }
+            Some(AskTool::Always) => Some((
+                EVERY_USE,
+                "A tool whose every use is confirmed",
+                "The policy has a person confirm each use of this tool.",
+            )),
             Some(AskTool::First) => Some((
                 FIRST_USE,
                 "The first use of this tool in the session",
@@ -90,7 +129,9 @@ impl Confirm {
 
 /// Whether a tool may change something: its annotations say so, or else its name. What neither tells writes.
 fn writes(tool: &str, definition: Option<&Definition>) -> bool {
-    definition.and_then(|definition| definition.only_reads).map_or_else(|| !reads_by_name(tool), |only_reads| !only_reads)
+    definition
+        .and_then(|definition| definition.only_reads)
+        .map_or_else(|| !reads_by_name(tool), |only_reads| !only_reads)
 }
 
 /// Verbs of tools that only look.
@@ -131,19 +172,28 @@ const READS: [&str; 30] = [
 fn reads_by_name(tool: &str) -> bool {
     let words = words(tool);
     let mut verbs = words.iter().map(|word| READS.contains(&word.as_str()));
-    let joined = words.iter().any(|word| matches!(word.as_str(), "and" | "or" | "then"));
+    let joined = words
+        .iter()
+        .any(|word| matches!(word.as_str(), "and" | "or" | "then"));
     // A server's name often stands before the verb: `github_list_issues`.
     match words.len() {
         0 => false,
         1 => verbs.next() == Some(true),
-        _ => !joined && verbs.take(2).any(|reads| reads) && !words.iter().take(1).any(|word| WRITES.contains(&word.as_str())),
+        _ => {
+            !joined
+                && verbs.take(2).any(|reads| reads)
+                && !words
+                    .iter()
+                    .take(1)
+                    .any(|word| WRITES.contains(&word.as_str()))
+        }
     }
 }
 
 /// Verbs that change something even with a verb that looks behind them (`run_check`, `delete_search`).
 const WRITES: [&str; 20] = [
-    "add", "apply", "create", "delete", "edit", "exec", "execute", "insert", "move", "patch", "post", "put", "remove", "rename",
-    "run", "send", "set", "start", "update", "write",
+    "add", "apply", "create", "delete", "edit", "exec", "execute", "insert", "move", "patch",
+    "post", "put", "remove", "rename", "run", "send", "set", "start", "update", "write",
 ];
 
 /// The words of a name, in lower case: split where it is not a letter or digit, and before a capital.
@@ -174,19 +224,38 @@ mod tests {
 
     #[test]
     fn names_tell_what_only_looks() {
-        for name in ["read_file", "listIssues", "github_search_code", "get-post", "slack.list_channels", "search", "fetchURL"] {
+        for name in [
+            "read_file",
+            "listIssues",
+            "github_search_code",
+            "get-post",
+            "slack.list_channels",
+            "search",
+            "fetchURL",
+        ] {
             assert!(reads_by_name(name), "{name}");
         }
-        for name in
-            ["write_file", "get_or_create_user", "run_check", "post_message", "query", "deploy", "", "delete_search", "moveFile"]
-        {
+        for name in [
+            "write_file",
+            "get_or_create_user",
+            "run_check",
+            "post_message",
+            "query",
+            "deploy",
+            "",
+            "delete_search",
+            "moveFile",
+        ] {
             assert!(!reads_by_name(name), "{name}");
         }
     }
 
     #[test]
     fn the_nearest_setting_of_a_tool_wins_over_the_first_write() {
-        let tool = |ask| ToolConfig { ask: Some(ask), ..ToolConfig::default() };
+        let tool = |ask| ToolConfig {
+            ask: Some(ask),
+            ..ToolConfig::default()
+        };
         let config = PolicyConfig {
             confirm_first_write: true,
             tools: vec![
@@ -197,7 +266,11 @@ mod tests {
             ..PolicyConfig::default()
         };
         let confirm = Confirm::new(&config);
-        let asked = |tool: &str| confirm.of(tool, &InspectContext::default()).map(|(name, ..)| name);
+        let asked = |tool: &str| {
+            confirm
+                .of(tool, &InspectContext::default())
+                .map(|(name, ..)| name)
+        };
         assert_eq!(asked("send_mail"), Some(EVERY_USE));
         assert_eq!(asked("send_fax"), Some(FIRST_USE));
         assert_eq!(asked("note"), None);

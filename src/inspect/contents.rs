@@ -43,13 +43,24 @@ impl Judge<'_, '_> {
             });
         }
         if let Some(reason) = contents.unread {
-            coverage.uninspected.push(Uninspected { at: (site.at)(), reason, bytes });
+            coverage.uninspected.push(Uninspected {
+                at: (site.at)(),
+                reason,
+                bytes,
+            });
         }
         let mut gone = None;
         let mut skipped = 0;
         for text in &contents.texts {
-            let readings = if text.contains('<') { MARKUP_READINGS } else { 1 };
-            if !self.budget.spend_judged(text.len().saturating_mul(readings)) {
+            let readings = if text.contains('<') {
+                MARKUP_READINGS
+            } else {
+                1
+            };
+            if !self
+                .budget
+                .spend_judged(text.len().saturating_mul(readings))
+            {
                 skipped += text.len();
                 continue;
             }
@@ -57,7 +68,9 @@ impl Judge<'_, '_> {
             coverage.bytes += text.len();
             let text = Text::new(text.as_str());
             // Of markup, what a person would see and what not are judged apart as well.
-            let parts = text.page().map(|page| [(page.visible.as_str(), false), (page.hidden.as_str(), true)]);
+            let parts = text
+                .page()
+                .map(|page| [(page.visible.as_str(), false), (page.hidden.as_str(), true)]);
             for (part, hidden) in parts.into_iter().flatten() {
                 let place = Place { hidden, ..*place };
                 if let Outcome::Withhold(notice) = self.string(&Text::new(part), &place, site) {
@@ -69,7 +82,11 @@ impl Judge<'_, '_> {
             }
         }
         if skipped > 0 {
-            coverage.uninspected.push(Uninspected { at: (site.at)(), reason: Unread::OverBudget, bytes: skipped });
+            coverage.uninspected.push(Uninspected {
+                at: (site.at)(),
+                reason: Unread::OverBudget,
+                bytes: skipped,
+            });
         }
         gone
     }

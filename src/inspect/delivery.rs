@@ -38,7 +38,17 @@ pub(super) fn quarter_tokens(text: &str) -> usize {
 /// Most broken digests that are named.
 const DIGESTS: usize = 16;
 /// Words in the names of members that hold a digest, or a signature over one.
-const WORDS: [&str; 9] = ["digest", "sha1", "sha256", "sha384", "sha512", "hash", "checksum", "signature", "integrity"];
+const WORDS: [&str; 9] = [
+    "digest",
+    "sha1",
+    "sha256",
+    "sha384",
+    "sha512",
+    "hash",
+    "checksum",
+    "signature",
+    "integrity",
+];
 
 /// The digests of parts of an answer that `edits` change: those in the `_meta` of whatever holds an edit. They are not
 /// touched; whoever checks them finds that the gate changed something, and the audit log says so.
@@ -56,7 +66,9 @@ pub(super) fn broken_digests(
     starts.sort_unstable();
     let edited = |value: Value<'_>| {
         let span = value.span();
-        starts.get(starts.partition_point(|start| *start < span.start)).is_some_and(|start| *start < span.end)
+        starts
+            .get(starts.partition_point(|start| *start < span.start))
+            .is_some_and(|start| *start < span.end)
     };
     let mut holders: Vec<Value<'_>> = Vec::new();
     message.value(envelope).walk(|path, value, role| {
@@ -67,9 +79,17 @@ pub(super) fn broken_digests(
         if role == Role::Key || value.kind() != ValueKind::String || broken.len() >= DIGESTS {
             return;
         }
-        let Some(Step::Key(name)) = path.last().filter(|step| names_digest(step)) else { return };
-        let meta = path.iter().position(|step| matches!(step, Step::Key(key) if key == "_meta"));
-        if !name.is_empty() && meta.and_then(|meta| holders.get(meta)).is_some_and(|holder| edited(*holder)) {
+        let Some(Step::Key(name)) = path.last().filter(|step| names_digest(step)) else {
+            return;
+        };
+        let meta = path
+            .iter()
+            .position(|step| matches!(step, Step::Key(key) if key == "_meta"));
+        if !name.is_empty()
+            && meta
+                .and_then(|meta| holders.get(meta))
+                .is_some_and(|holder| edited(*holder))
+        {
             broken.push(at(path));
         }
     });
@@ -89,8 +109,24 @@ mod tests {
 
     #[test]
     fn tokens_are_estimated_by_characters() {
-        let of = |text: &str| Delivery { quarter_tokens: quarter_tokens(text), ..Delivery::default() }.tokens();
-        assert_eq!((of(""), of("a"), of("four"), of("The quick brown fox."), of("日本語"), of("é")), (0, 1, 1, 5, 3, 1));
+        let of = |text: &str| {
+            Delivery {
+                quarter_tokens: quarter_tokens(text),
+                ..Delivery::default()
+            }
+            .tokens()
+        };
+        assert_eq!(
+            (
+                of(""),
+                of("a"),
+                of("four"),
+                of("The quick brown fox."),
+                of("日本語"),
+                of("é")
+            ),
+            (0, 1, 1, 5, 3, 1)
+        );
     }
 
     #[test]
@@ -100,8 +136,12 @@ mod tests {
         let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
         let envelope = message.single().unwrap();
         let at = text.find("two").unwrap();
-        let broken = |edits: &[Edit]| broken_digests(&message, envelope, edits, crate::message::pointer);
-        assert_eq!(broken(&[Edit::text(at..at + 3, "x")]), ["/result/_meta/x~1sha256", "/result/contents/1/_meta/digest"]);
+        let broken =
+            |edits: &[Edit]| broken_digests(&message, envelope, edits, crate::message::pointer);
+        assert_eq!(
+            broken(&[Edit::text(at..at + 3, "x")]),
+            ["/result/_meta/x~1sha256", "/result/contents/1/_meta/digest"]
+        );
         assert!(broken(&[]).is_empty());
     }
 }

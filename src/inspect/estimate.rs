@@ -16,9 +16,19 @@ const WORD: usize = size_of::<u64>();
 /// The expected cost of judging a message, in bytes of prose. One cheap pass; never less than the length of the message.
 pub fn expected_work(message: &[u8], limits: WorkLimits) -> usize {
     // Without a branch for each byte, so that the compiler makes vector code of it.
-    let in_block = |block: &[u8]| block.iter().fold(0_u8, |signs, byte| signs + u8::from((*byte == b'<') | (*byte == b'\\')));
-    let signs: usize = message.chunks(SIGN_BLOCK).map(in_block).map(usize::from).sum();
-    let packed = packed_bytes(message).saturating_mul(EXPANSION).min(limits.judged_bytes);
+    let in_block = |block: &[u8]| {
+        block.iter().fold(0_u8, |signs, byte| {
+            signs + u8::from((*byte == b'<') | (*byte == b'\\'))
+        })
+    };
+    let signs: usize = message
+        .chunks(SIGN_BLOCK)
+        .map(in_block)
+        .map(usize::from)
+        .sum();
+    let packed = packed_bytes(message)
+        .saturating_mul(EXPANSION)
+        .min(limits.judged_bytes);
     message.len() + signs * SIGN_BYTES + packed
 }
 
@@ -33,8 +43,19 @@ fn packed_bytes(message: &[u8]) -> usize {
         if !may_be_code(second) || at < done {
             continue;
         }
-        let back = message.get(done..at).unwrap_or_default().iter().rev().take_while(|byte| is_code(**byte)).count();
-        let on = message.get(at..).unwrap_or_default().iter().take_while(|byte| is_code(**byte)).count();
+        let back = message
+            .get(done..at)
+            .unwrap_or_default()
+            .iter()
+            .rev()
+            .take_while(|byte| is_code(**byte))
+            .count();
+        let on = message
+            .get(at..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|byte| is_code(**byte))
+            .count();
         if back + on >= RUN {
             packed += back + on;
         }
@@ -61,10 +82,16 @@ mod tests {
             let text: Vec<u8> = (0..200)
                 .map(|_| {
                     state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    *b"abcXYZ09+/-_abcdefghijklmnopqrs.: \x80".get(state as usize >> 24 & 0x3f).unwrap_or(&b'a')
+                    *b"abcXYZ09+/-_abcdefghijklmnopqrs.: \x80"
+                        .get(state as usize >> 24 & 0x3f)
+                        .unwrap_or(&b'a')
                 })
                 .collect();
-            let runs: usize = text.split(|byte| !is_code(*byte)).map(<[u8]>::len).filter(|run| *run >= RUN).sum();
+            let runs: usize = text
+                .split(|byte| !is_code(*byte))
+                .map(<[u8]>::len)
+                .filter(|run| *run >= RUN)
+                .sum();
             assert_eq!(packed_bytes(&text), runs, "{text:?}");
         }
     }
@@ -77,7 +104,20 @@ mod tests {
         assert!(work(&"H4sIAAAAAAAC".repeat(30)) > 64 << 10);
         assert!(work(&"<b>word</b> ".repeat(1000)) > 30_000);
         assert!(work(&"\\u003cb> ".repeat(1000)) > 20_000);
-        assert_eq!(packed_bytes(&[&b"word "[..], &[b'a'; 24], b" ", &[b'b'; 23], b" word ", &[b'c'; 100]].concat()), 124);
+        assert_eq!(
+            packed_bytes(
+                &[
+                    &b"word "[..],
+                    &[b'a'; 24],
+                    b" ",
+                    &[b'b'; 23],
+                    b" word ",
+                    &[b'c'; 100]
+                ]
+                .concat()
+            ),
+            124
+        );
         let all = "A".repeat(8 << 20);
         assert_eq!(work(&all), all.len() + WorkLimits::default().judged_bytes);
     }

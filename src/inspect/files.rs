@@ -59,7 +59,10 @@ impl Files {
                 return;
             }
         };
-        let same = self.files.iter().position(|old| old.rooted == file.rooted && old.parts == file.parts);
+        let same = self
+            .files
+            .iter()
+            .position(|old| old.rooted == file.rooted && old.parts == file.parts);
         if let Some(old) = same.map(|at| self.files.remove(at))
             && file.adds
         {
@@ -69,7 +72,12 @@ impl Files {
             return;
         }
         self.files.push(Arc::new(file));
-        let kept = |files: &[Arc<File>]| files.iter().map(|file| file.content.kept_bytes()).sum::<usize>();
+        let kept = |files: &[Arc<File>]| {
+            files
+                .iter()
+                .map(|file| file.content.kept_bytes())
+                .sum::<usize>()
+        };
         while self.files.len() > FILES || kept(&self.files) > KEPT_BYTES {
             self.files.remove(0);
         }
@@ -89,7 +97,11 @@ impl Written for Files {
             (false, true) => parts.ends_with(&file.parts),
             (false, false) => file.parts.ends_with(&parts) || parts.ends_with(&file.parts),
         };
-        if parts.is_empty() { None } else { self.files.iter().rev().find(fits).map(|file| &file.content) }
+        if parts.is_empty() {
+            None
+        } else {
+            self.files.iter().rev().find(fits).map(|file| &file.content)
+        }
     }
 
     fn folder(&self) -> Option<&str> {
@@ -100,14 +112,23 @@ impl Written for Files {
 impl Wrote {
     fn new(path: &str, content: Content, adds: bool) -> Option<Self> {
         let (parts, rooted) = parts(path);
-        (path.len() <= PATH_BYTES && !parts.is_empty()).then_some(Self::File(File { parts, rooted, content, adds }))
+        (path.len() <= PATH_BYTES && !parts.is_empty()).then_some(Self::File(File {
+            parts,
+            rooted,
+            content,
+            adds,
+        }))
     }
 }
 
 /// Notes the files that a call writes by its own arguments.
 pub(super) fn of_arguments(tool: &str, units: &Units<'_>, learnt: &mut Vec<Wrote>) {
     for written in units.written(tool) {
-        learnt.extend(Wrote::new(written.path, Content::of(written.text), written.adds));
+        learnt.extend(Wrote::new(
+            written.path,
+            Content::of(written.text),
+            written.adds,
+        ));
         learnt.truncate(LEARNT);
     }
     for path in units.downloaded(tool) {
@@ -122,7 +143,9 @@ pub(super) fn of_script(script: &Script<'_>, goes_on: bool, learnt: &mut Vec<Wro
         learnt.extend(Wrote::new(&file.path, file.content.clone(), file.adds));
         learnt.truncate(LEARNT);
     }
-    let folder = script.folder().filter(|folder| goes_on && folder.len() <= PATH_BYTES);
+    let folder = script
+        .folder()
+        .filter(|folder| goes_on && folder.len() <= PATH_BYTES);
     learnt.extend(folder.map(|folder| Wrote::Folder(folder.into())));
 }
 

@@ -61,7 +61,9 @@ pub struct Trace {
 /// Never the text.
 impl fmt::Debug for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Trace").field("span", &self.span).finish_non_exhaustive()
+        f.debug_struct("Trace")
+            .field("span", &self.span)
+            .finish_non_exhaustive()
     }
 }
 
@@ -124,19 +126,28 @@ impl Own {
 
     /// The refusal that goes with it.
     pub(super) fn refusal(&self, why: String) -> Refusal {
-        Refusal { item: self.item, rule: RuleId::new(self.rule), title: self.title.to_owned(), why }
+        Refusal {
+            item: self.item,
+            rule: RuleId::new(self.rule),
+            title: self.title.to_owned(),
+            why,
+        }
     }
 }
 
 impl Detail {
     /// In words, for whoever reads a refusal.
     pub(super) fn words(&self) -> String {
-        let Self::Source(Source { servers, age }) = self else { return String::new() };
+        let Self::Source(Source { servers, age }) = self else {
+            return String::new();
+        };
         if servers.is_empty() {
             return String::new();
         }
         let servers: Vec<String> = servers.iter().map(|server| format!("`{server}`")).collect();
-        let ago = age.map(|age| format!(", {} s ago", age.as_secs())).unwrap_or_default();
+        let ago = age
+            .map(|age| format!(", {} s ago", age.as_secs()))
+            .unwrap_or_default();
         format!(" It came from {}{ago}.", servers.join(" and "))
     }
 }
@@ -145,12 +156,18 @@ impl Evidence {
     /// Of the text that matched.
     pub(super) fn of(matched: &str) -> Self {
         let digest = Sha256::digest(matched.as_bytes());
-        Self { sha256: digest.iter().take(16).map(|b| format!("{b:02x}")).collect(), length: matched.len() }
+        Self {
+            sha256: digest.iter().take(16).map(|b| format!("{b:02x}")).collect(),
+            length: matched.len(),
+        }
     }
 
     /// Of a secret: a short one could be guessed from its digest, so a key that only this process has goes into it.
     pub(super) fn of_secret(matched: &str) -> Self {
         let digest = fingerprint(matched.as_bytes());
-        Self { sha256: digest.iter().map(|b| format!("{b:02x}")).collect(), length: matched.len() }
+        Self {
+            sha256: digest.iter().map(|b| format!("{b:02x}")).collect(),
+            length: matched.len(),
+        }
     }
 }

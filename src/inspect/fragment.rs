@@ -32,20 +32,37 @@ impl<'p> Judge<'p, '_> {
     }
 
     /// Adds what is found in the readings of a text, at its place in the text.
-    pub(super) fn add_hits_of_parts(&self, text: &str, page: &Page, place: &Place<'_>, site: &Site<'_>, hits: &mut Vec<Hit<'p>>) {
+    pub(super) fn add_hits_of_parts(
+        &self,
+        text: &str,
+        page: &Page,
+        place: &Place<'_>,
+        site: &Site<'_>,
+        hits: &mut Vec<Hit<'p>>,
+    ) {
         let known: Vec<usize> = hits.iter().map(Hit::rule).collect();
         // The evidence is of what matched, so that a suppression by its digest fits, and not of all that is hidden there.
         let widened = std::mem::take(hits).into_iter().map(|hit| {
-            let span = hit.span.as_ref().filter(|_| self.action(&hit) == Action::Quarantine);
+            let span = hit
+                .span
+                .as_ref()
+                .filter(|_| self.action(&hit) == Action::Quarantine);
             match span.and_then(|span| page.hidden_around(span)) {
-                Some(group) => Hit { span: Some(group), hidden: true, ..self.with_evidence(hit, text, place) },
+                Some(group) => Hit {
+                    span: Some(group),
+                    hidden: true,
+                    ..self.with_evidence(hit, text, place)
+                },
                 None => hit,
             }
         });
         hits.extend(widened.collect::<Vec<_>>());
         for hit in self.hits_in(&page.visible, place, site, "markup") {
             match &hit.span {
-                Some(span) => hits.push(Hit { span: page.locate_visible(span), ..hit }),
+                Some(span) => hits.push(Hit {
+                    span: page.locate_visible(span),
+                    ..hit
+                }),
                 // The rule has matched the text as a whole already.
                 None if known.contains(&hit.rule()) => {}
                 None => hits.push(hit),
@@ -56,53 +73,116 @@ impl<'p> Judge<'p, '_> {
         }
         let mut cuts = Vec::new();
         let mut alone = BTreeMap::new();
-        for hit in self.hits_in(&page.hidden, &Place { hidden: true, ..*place }, site, "hidden") {
+        for hit in self.hits_in(
+            &page.hidden,
+            &Place {
+                hidden: true,
+                ..*place
+            },
+            site,
+            "hidden",
+        ) {
             let range = hit.span.clone().unwrap_or(0..page.hidden.len());
-            let parts = page.hidden_parts(&range).filter(|_| self.action(&hit) != Action::Redact);
+            let parts = page
+                .hidden_parts(&range)
+                .filter(|_| self.action(&hit) != Action::Redact);
             let Some(mut parts) = parts else {
-                hits.push(Hit { span: page.locate_hidden(&range), ..hit });
+                hits.push(Hit {
+                    span: page.locate_hidden(&range),
+                    ..hit
+                });
                 continue;
             };
             if parts.len() > 1 {
                 // A rule looks at a window of text: of the parts in it, those with no finding of their own stay.
-                let mut says =
-                    |part: &Range<usize>| *alone.entry(part.start).or_insert_with(|| self.matches_alone(text, part, place));
-                let saying: Vec<Range<usize>> = parts.iter().filter(|part| says(part)).cloned().collect();
+                let mut says = |part: &Range<usize>| {
+                    *alone
+                        .entry(part.start)
+                        .or_insert_with(|| self.matches_alone(text, part, place))
+                };
+                let saying: Vec<Range<usize>> =
+                    parts.iter().filter(|part| says(part)).cloned().collect();
                 parts = if saying.is_empty() { parts } else { saying };
             }
             let quarantined = self.action(&hit) == Action::Quarantine;
-            let Hit { rule, reading, rare, .. } = hit;
+            let Hit {
+                rule,
+                reading,
+                rare,
+                ..
+            } = hit;
             let mut rare = rare;
             cuts.extend(parts.iter().filter(|_| quarantined).cloned());
             for part in parts {
-                hits.push(Hit { rule, reading, span: Some(part), hidden: true, rare: rare.take() });
+                hits.push(Hit {
+                    rule,
+                    reading,
+                    span: Some(part),
+                    hidden: true,
+                    rare: rare.take(),
+                });
             }
         }
         cuts.sort_unstable_by_key(|cut| cut.start);
         let meets_cut = |span: &Range<usize>| {
             let after = cuts.partition_point(|cut| cut.start < span.end);
-            after.checked_sub(1).and_then(|last| cuts.get(last)).is_some_and(|cut| cut.end > span.start)
+            after
+                .checked_sub(1)
+                .and_then(|last| cuts.get(last))
+                .is_some_and(|cut| cut.end > span.start)
         };
         // What reaches over a hidden part is judged again once that part is gone.
-        hits.retain(|hit| hit.hidden || self.action(hit) != Action::Quarantine || !hit.span.as_ref().is_some_and(meets_cut));
+        hits.retain(|hit| {
+            hit.hidden
+                || self.action(hit) != Action::Quarantine
+                || !hit.span.as_ref().is_some_and(meets_cut)
+        });
     }
 
     /// Whether a hidden part of a text has a finding of its own, recorded ones included.
     fn matches_alone(&self, text: &str, part: &Range<usize>, place: &Place<'_>) -> bool {
         let mut matches = Vec::new();
-        let place = Place { hidden: true, ..*place };
-        self.rules.scan(&Text::new(text.get(part.clone()).unwrap_or_default()), &place, &mut matches);
+        let place = Place {
+            hidden: true,
+            ..*place
+        };
+        self.rules.scan(
+            &Text::new(text.get(part.clone()).unwrap_or_default()),
+            &place,
+            &mut matches,
+        );
         matches.iter().any(|found| !self.of_markup(found.rule))
     }
 
-    fn hits_in(&self, reading: &str, place: &Place<'_>, site: &Site<'_>, name: &'static str) -> Vec<Hit<'p>> {
+    fn hits_in(
+        &self,
+        reading: &str,
+        place: &Place<'_>,
+        site: &Site<'_>,
+        name: &'static str,
+    ) -> Vec<Hit<'p>> {
         let mut matches = Vec::new();
         self.rules.scan(&Text::new(reading), place, &mut matches);
-        let found = matches.into_iter().filter(|found| !self.of_markup(found.rule)).map(|found| {
-            let by = if work::ALL.contains(&found.reading) { found.reading } else { name };
-            let hit = self.hit(Match { reading: by, ..found }, reading, place, site);
-            self.with_evidence(hit, reading, place)
-        });
+        let found = matches
+            .into_iter()
+            .filter(|found| !self.of_markup(found.rule))
+            .map(|found| {
+                let by = if work::ALL.contains(&found.reading) {
+                    found.reading
+                } else {
+                    name
+                };
+                let hit = self.hit(
+                    Match {
+                        reading: by,
+                        ..found
+                    },
+                    reading,
+                    place,
+                    site,
+                );
+                self.with_evidence(hit, reading, place)
+            });
         found.collect()
     }
 }

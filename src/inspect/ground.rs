@@ -11,22 +11,41 @@ use super::Policy;
 
 /// What a policy alone says: its paths may be on any machine.
 pub(super) fn of_policy(config: &PolicyConfig) -> Ground {
-    let tools = config.tools.iter().map(|(tool, of_tool)| (tool.clone(), of_tool.urls.clone())).collect();
+    let tools = config
+        .tools
+        .iter()
+        .map(|(tool, of_tool)| (tool.clone(), of_tool.urls.clone()))
+        .collect();
     let hosts = Hosts::new(tools, config.places.urls.clone());
     let roots = Roots::new(config.places.roots.iter().cloned(), Links::Unknown);
-    Ground { roots, hosts, own: config.own.guarded.clone(), ..Ground::default() }
+    Ground {
+        roots,
+        hosts,
+        own: config.own.guarded.clone(),
+        ..Ground::default()
+    }
 }
 
 impl Policy {
     /// The same policy for one upstream: with its own roots and flow of data, and for a child process with what this machine knows of paths.
-    pub fn for_upstream(&self, name: &str, policy: &PolicyConfig, upstream: &UpstreamConfig) -> Self {
-        let same = self.at(name).with_flow(upstream.flow.clone().unwrap_or_else(|| policy.flow.clone()));
+    pub fn for_upstream(
+        &self,
+        name: &str,
+        policy: &PolicyConfig,
+        upstream: &UpstreamConfig,
+    ) -> Self {
+        let same = self
+            .at(name)
+            .with_flow(upstream.flow.clone().unwrap_or_else(|| policy.flow.clone()));
         same.reaching(policy, upstream)
     }
 
     /// The same policy for a gate with these files of its own.
     pub fn with_gate_files(&self, gate: GateFiles) -> Self {
-        self.with_ground(Ground { gate, ..self.ground().clone() })
+        self.with_ground(Ground {
+            gate,
+            ..self.ground().clone()
+        })
     }
 
     fn reaching(&self, policy: &PolicyConfig, upstream: &UpstreamConfig) -> Self {
@@ -35,7 +54,10 @@ impl Policy {
             Transport::Stdio(stdio) => self.for_child(folders, stdio.directory.as_deref()),
             Transport::Http(_) | Transport::Sse(_) => {
                 let roots = Roots::new(folders.iter().cloned(), Links::Unknown);
-                self.with_ground(Ground { roots, ..self.ground().clone() })
+                self.with_ground(Ground {
+                    roots,
+                    ..self.ground().clone()
+                })
             }
         }
     }
@@ -43,8 +65,15 @@ impl Policy {
     /// The same policy for a child process that must stay in `folders`; `directory` is where it runs, if told.
     pub fn for_child(&self, folders: &[String], directory: Option<&Path>) -> Self {
         let roots = Roots::new(folders.iter().cloned(), Links::Machine)
-            .with_home(std::env::var("HOME").ok().filter(|home| home.starts_with('/')))
+            .with_home(
+                std::env::var("HOME")
+                    .ok()
+                    .filter(|home| home.starts_with('/')),
+            )
             .with_base(directory.map(|folder| folder.display().to_string()));
-        self.with_ground(Ground { roots, ..self.ground().clone() })
+        self.with_ground(Ground {
+            roots,
+            ..self.ground().clone()
+        })
     }
 }

@@ -35,7 +35,13 @@ impl<'p> Hit<'p> {
     /// A match that shows.
     pub(super) fn of(found: Match, rare: Option<Box<Rare<'p>>>) -> Self {
         let rule = u32::try_from(found.rule).unwrap_or(u32::MAX);
-        Self { rule, span: found.span, reading: found.reading, hidden: false, rare }
+        Self {
+            rule,
+            span: found.span,
+            reading: found.reading,
+            hidden: false,
+            rare,
+        }
     }
 
     /// Index of the rule in its set.
@@ -52,7 +58,11 @@ impl<'p> Hit<'p> {
 /// What is told of a match.
 pub(super) fn evidence(rule: &Rule, matched: &str) -> Evidence {
     let secret = is_private(rule) || matches!(*rule.find, Find::Flow(_));
-    if secret { Evidence::of_secret(matched) } else { Evidence::of(matched) }
+    if secret {
+        Evidence::of_secret(matched)
+    } else {
+        Evidence::of(matched)
+    }
 }
 
 /// Whether what a rule finds is itself what nobody may see.

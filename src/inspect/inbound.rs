@@ -8,7 +8,9 @@ use crate::detect::secret::Seen;
 use crate::detect::shadow::{Around, Names};
 use crate::detect::work::Budget;
 use crate::detect::{Place, Surface};
-use crate::message::{Edit, Envelope, Message, MessageKind, Path, Role, Step, Value, ValueKind, pointer, quote};
+use crate::message::{
+    Edit, Envelope, Message, MessageKind, Path, Role, Step, Value, ValueKind, pointer, quote,
+};
 use crate::protocol::{AuditId, Context, opaque::is_opaque};
 use crate::rules::{Action, Severity};
 use crate::text::Text;
@@ -57,9 +59,16 @@ pub(super) struct Inbound<'a> {
 impl Inbound<'_> {
     /// Judges every string of it; adds findings and coverage to `inspection`, and what changes to `edits`.
     /// Gives a refusal where no edit leaves the answer what its server promised.
-    pub(super) fn inspect(&self, inspection: &mut Inspection, edits: &mut Vec<Edit>) -> Option<Refusal> {
-        let asked =
-            self.message.id(self.envelope).filter(|_| self.envelope.is_answer()).and_then(|id| self.context.open_request(id));
+    pub(super) fn inspect(
+        &self,
+        inspection: &mut Inspection,
+        edits: &mut Vec<Edit>,
+    ) -> Option<Refusal> {
+        let asked = self
+            .message
+            .id(self.envelope)
+            .filter(|_| self.envelope.is_answer())
+            .and_then(|id| self.context.open_request(id));
         let method = asked.map(|asked| &*asked.method).or(self.envelope.method());
         // What the operator guards may come back, too.
         let ground = Some(&*self.policy.ground);
@@ -91,7 +100,11 @@ impl Inbound<'_> {
         let nobody = Names::default();
         let (all, server) = self.names.unwrap_or((&nobody, ""));
         let around = here.as_ref().map(|here| Around { all, here, server });
-        let (coverage, delivery, open) = (&mut inspection.coverage, &mut inspection.delivery, &mut inspection.unclassified);
+        let (coverage, delivery, open) = (
+            &mut inspection.coverage,
+            &mut inspection.delivery,
+            &mut inspection.unclassified,
+        );
         let is_result = self.envelope.kind == MessageKind::Result;
         let rendering = self.policy.pages.of(asked);
         let ordered = OrderedCommands::new(&self.policy.outbound, &self.policy.ground);
@@ -120,7 +133,11 @@ impl Inbound<'_> {
                 return;
             }
             let surface = surface::inbound(self.envelope, asked, path);
-            let tool = if surface == Surface::Definition { described.as_deref() } else { asked_tool };
+            let tool = if surface == Surface::Definition {
+                described.as_deref()
+            } else {
+                asked_tool
+            };
             let around = around.as_ref();
             let budget = Some(self.budget);
             let render = rendering.within(holders.last().copied());
@@ -140,21 +157,42 @@ impl Inbound<'_> {
                 ..Place::default()
             };
             let at = || self.pointer(path);
-            let block = blocks::depth(path).and_then(|depth| holders.get(depth)).copied();
-            let entry = blocks::entry(path).and_then(|depth| holders.get(depth)).copied();
+            let block = blocks::depth(path)
+                .and_then(|depth| holders.get(depth))
+                .copied();
+            let entry = blocks::entry(path)
+                .and_then(|depth| holders.get(depth))
+                .copied();
             let opaque = || is_opaque(path, role);
-            let site = Site { at: &at, opaque: &opaque, in_block: block.is_some() || entry.is_some() };
+            let site = Site {
+                at: &at,
+                opaque: &opaque,
+                in_block: block.is_some() || entry.is_some(),
+            };
             let Some(string) = string else {
-                edits.extend(judge.number(path, value, &place, &site).map(|with| Edit::json(value.span(), quote(&with))));
+                edits.extend(
+                    judge
+                        .number(path, value, &place, &site)
+                        .map(|with| Edit::json(value.span(), quote(&with))),
+                );
                 return;
             };
             if role == Role::Value {
                 let holder = path.len().checked_sub(1).and_then(|at| holders.get(at));
-                if let Some((declared, bytes, exact)) = holder.and_then(|holder| block_data(path, *holder, &string)) {
+                if let Some((declared, bytes, exact)) =
+                    holder.and_then(|holder| block_data(path, *holder, &string))
+                {
                     let contents = binary::open(&bytes, self.budget);
-                    let site = Site { at: &at, opaque: &|| true, in_block: block.is_some() };
-                    let gone = judge.contents(&contents, &declared, &place, &site, coverage, string.len());
-                    let withheld = gone.zip(block).map(|(notice, block)| blocks::without(block, path, &notice));
+                    let site = Site {
+                        at: &at,
+                        opaque: &|| true,
+                        in_block: block.is_some(),
+                    };
+                    let gone =
+                        judge.contents(&contents, &declared, &place, &site, coverage, string.len());
+                    let withheld = gone
+                        .zip(block)
+                        .map(|(notice, block)| blocks::without(block, path, &notice));
                     let ends = exact || withheld.is_some();
                     edits.extend(withheld);
                     if ends {
@@ -164,7 +202,14 @@ impl Inbound<'_> {
             }
             coverage.strings += 1;
             coverage.bytes += string.len();
-            let (mut length, mut tokens) = (string.len(), if is_result { quarter_tokens(&string) } else { 0 });
+            let (mut length, mut tokens) = (
+                string.len(),
+                if is_result {
+                    quarter_tokens(&string)
+                } else {
+                    0
+                },
+            );
             let text = Text::new(string);
             let inner = value.span().start + 1..value.span().end.saturating_sub(1);
             let follows = role == Role::Value && surface::reads_on(surface, path);
@@ -179,27 +224,48 @@ impl Inbound<'_> {
             }
             let found = judge.findings.len();
             let mut outcome = match judge.string(&text, &place, &site) {
-                Outcome::Replace(with) if surface == Surface::Structured => Outcome::Replace(field_value(with)),
+                Outcome::Replace(with) if surface == Surface::Structured => {
+                    Outcome::Replace(field_value(with))
+                }
                 outcome => outcome,
             };
             if outcome == Outcome::Keep && role == Role::Value {
                 let in_block = block.is_some() || !is_opaque(path, role);
-                let site = Site { at: &at, opaque: &|| true, in_block };
+                let site = Site {
+                    at: &at,
+                    opaque: &|| true,
+                    in_block,
+                };
                 let addresses = binary::in_addresses(text.raw(), self.budget).into_iter();
-                let others = binary::in_text(text.raw(), self.budget).into_iter().map(|contents| (String::new(), contents));
+                let others = binary::in_text(text.raw(), self.budget)
+                    .into_iter()
+                    .map(|contents| (String::new(), contents));
                 for (declared, contents) in addresses.chain(others) {
-                    let gone = judge.contents(&contents, &declared, &place, &site, coverage, text.raw().len());
+                    let gone = judge.contents(
+                        &contents,
+                        &declared,
+                        &place,
+                        &site,
+                        coverage,
+                        text.raw().len(),
+                    );
                     outcome = gone.map_or(outcome, Outcome::Withhold);
                 }
             }
             if text.is_read_in_part() {
-                coverage.uninspected.push(Uninspected { at: at(), reason: Unread::TooMuchText, bytes: text.raw().len() });
+                coverage.uninspected.push(Uninspected {
+                    at: at(),
+                    reason: Unread::TooMuchText,
+                    bytes: text.raw().len(),
+                });
             }
             if let Some(classifier) = self.classifier {
                 outcome = classifier.judge(&text, outcome, &mut judge, (&place, &site), open);
             }
             // What lists say of tools comes from who offers them, not from what they return.
-            if let Some(here) = flow.filter(|_| !matches!(surface, Surface::Definition | Surface::Instructions)) {
+            if let Some(here) =
+                flow.filter(|_| !matches!(surface, Surface::Definition | Surface::Instructions))
+            {
                 match &outcome {
                     Outcome::Keep => here.came_in(&text),
                     Outcome::Replace(with) => here.came_in(&Text::new(with.as_str())),
@@ -208,8 +274,15 @@ impl Inbound<'_> {
             }
             if let Some(entry) = entry {
                 // Of a list only the entry is kept back: without the others the server would be of no use.
-                let blocked = judge.findings.iter_mut().skip(found).filter(|finding| finding.action == Action::Block);
-                let blocks = blocked.map(|finding| finding.action = Action::Withhold).count() > 0;
+                let blocked = judge
+                    .findings
+                    .iter_mut()
+                    .skip(found)
+                    .filter(|finding| finding.action == Action::Block);
+                let blocks = blocked
+                    .map(|finding| finding.action = Action::Withhold)
+                    .count()
+                    > 0;
                 if blocks || opaque() && matches!(outcome, Outcome::Withhold(_)) {
                     left_out.insert(entry.span().start);
                     return;
@@ -229,7 +302,10 @@ impl Inbound<'_> {
                 }
                 Outcome::Withhold(notice) => {
                     length = notice.len();
-                    edits.push(block.map_or_else(|| Edit::text(inner, &*notice), |block| blocks::without(block, path, &notice)));
+                    edits.push(block.map_or_else(
+                        || Edit::text(inner, &*notice),
+                        |block| blocks::without(block, path, &notice),
+                    ));
                 }
             }
             delivery.quarter_tokens += tokens;
@@ -240,7 +316,11 @@ impl Inbound<'_> {
             }
         });
         let place = Place {
-            surface: if is_result { Surface::Content } else { Surface::Notification },
+            surface: if is_result {
+                Surface::Content
+            } else {
+                Surface::Notification
+            },
             method,
             tool: asked_tool,
             seen: self.seen,
@@ -251,39 +331,96 @@ impl Inbound<'_> {
             ordered: Some(&ordered),
             ..Place::default()
         };
-        let at = || if is_result { "/result/content" } else { "/params" }.to_owned();
-        let site = Site { at: &at, opaque: &|| false, in_block: false };
+        let at = || {
+            if is_result {
+                "/result/content"
+            } else {
+                "/params"
+            }
+            .to_owned()
+        };
+        let site = Site {
+            at: &at,
+            opaque: &|| false,
+            in_block: false,
+        };
         if joined.judge(&mut judge, &place, &site, edits, self.message.bytes()) {
             heard.clear();
         }
         for whole in numbered.wholes() {
             let at = || self.pointer(&[Step::Key("result".into())]);
-            let place = Place { surface: Surface::Definition, ..place };
-            whole.judge(&mut judge, &place, &Site { at: &at, ..site }, edits, self.message.bytes());
+            let place = Place {
+                surface: Surface::Definition,
+                ..place
+            };
+            whole.judge(
+                &mut judge,
+                &place,
+                &Site { at: &at, ..site },
+                edits,
+                self.message.bytes(),
+            );
         }
-        if let Some(structured) = self.message.body(self.envelope).and_then(|body| body.get("structuredContent")) {
-            let place = Place { surface: Surface::Structured, ..place };
-            let at = || self.pointer(&[Step::Key("result".into()), Step::Key("structuredContent".into())]);
+        if let Some(structured) = self
+            .message
+            .body(self.envelope)
+            .and_then(|body| body.get("structuredContent"))
+        {
+            let place = Place {
+                surface: Surface::Structured,
+                ..place
+            };
+            let at = || {
+                self.pointer(&[
+                    Step::Key("result".into()),
+                    Step::Key("structuredContent".into()),
+                ])
+            };
             let site = Site { at: &at, ..site };
-            judge_rows(structured, &mut judge, (&place, &site), edits, self.message.bytes());
+            judge_rows(
+                structured,
+                &mut judge,
+                (&place, &site),
+                edits,
+                self.message.bytes(),
+            );
         }
         inspection.heard = heard;
-        edits.extend(blocks::left_out(self.message.body(self.envelope), &left_out));
+        edits.extend(blocks::left_out(
+            self.message.body(self.envelope),
+            &left_out,
+        ));
         blocks::settle(edits, first_edit);
         if is_result && surface::is_tool_result(asked) {
-            self.shorten(asked_tool, (content_bytes, structured_bytes), edits, first_edit, &mut inspection.delivery);
+            self.shorten(
+                asked_tool,
+                (content_bytes, structured_bytes),
+                edits,
+                first_edit,
+                &mut inspection.delivery,
+            );
         }
         let changed = edits.get_mut(first_edit..).unwrap_or_default();
-        let broken = broken_digests(self.message, self.envelope, changed, |path| self.pointer(path));
+        let broken = broken_digests(self.message, self.envelope, changed, |path| {
+            self.pointer(path)
+        });
         inspection.delivery.broken_digests.extend(broken);
         self.keep_promise(asked_tool, changed, inspection)
     }
 
     /// Sees to it that what is left of `structuredContent` fits its schema. Where it cannot, the answer is refused.
-    fn keep_promise(&self, tool: Option<&str>, edits: &mut [Edit], inspection: &mut Inspection) -> Option<Refusal> {
+    fn keep_promise(
+        &self,
+        tool: Option<&str>,
+        edits: &mut [Edit],
+        inspection: &mut Inspection,
+    ) -> Option<Refusal> {
         let structured = self.message.body(self.envelope)?.get("structuredContent")?;
         let span = structured.span();
-        let mut inside: Vec<&mut Edit> = edits.iter_mut().filter(|edit| span.contains(&edit.span.start)).collect();
+        let mut inside: Vec<&mut Edit> = edits
+            .iter_mut()
+            .filter(|edit| span.contains(&edit.span.start))
+            .collect();
         if inside.is_empty() {
             return None;
         }
@@ -294,11 +431,16 @@ impl Inbound<'_> {
             title: "What is left of the answer does not fit the tool's output schema",
             severity: Severity::Medium,
             surface: Surface::Structured,
-            at: self.pointer(&[Step::Key("result".into()), Step::Key("structuredContent".into())]),
+            at: self.pointer(&[
+                Step::Key("result".into()),
+                Step::Key("structuredContent".into()),
+            ]),
             item: self.item,
             reading: "schema",
         };
-        inspection.findings.push(own.finding(Action::Block, structured.raw()));
+        inspection
+            .findings
+            .push(own.finding(Action::Block, structured.raw()));
         let why = "A part of it was to be withheld or cut off, and the schema leaves no room for that. Go on without this \
                    answer, ask for less of it, or ask the user to look at it.";
         Some(own.refusal(why.to_owned()))
@@ -313,15 +455,26 @@ impl Inbound<'_> {
 
     /// The names of the tools that it lists, if it does.
     fn listed(&self, method: Option<&str>) -> Option<Names> {
-        let tools = self.message.body(self.envelope).filter(|_| method == Some("tools/list"))?.get("tools")?;
-        let (mut names, server) = (Names::default(), self.names.map_or("", |(_, server)| server));
+        let tools = self
+            .message
+            .body(self.envelope)
+            .filter(|_| method == Some("tools/list"))?
+            .get("tools")?;
+        let (mut names, server) = (
+            Names::default(),
+            self.names.map_or("", |(_, server)| server),
+        );
         let each = tools.elements().filter_map(|tool| tool.get("name")?.str());
         each.for_each(|name| names.add(server, &name));
         Some(names)
     }
 
     pub(super) fn pointer(&self, path: &Path<'_>) -> String {
-        if self.message.is_batch() { format!("/{}{}", self.item, pointer(path)) } else { pointer(path) }
+        if self.message.is_batch() {
+            format!("/{}{}", self.item, pointer(path))
+        } else {
+            pointer(path)
+        }
     }
 }
 

@@ -29,8 +29,10 @@ pub struct Heard(Vec<Box<str>>);
 impl Heard {
     /// Adds a text that the agent gets.
     pub(super) fn add(&mut self, text: &str) {
-        let tail = (text.len().saturating_sub(HEARD_BYTES)..=text.len()).find_map(|at| text.get(at..));
-        self.0.extend(tail.filter(|tail| !tail.is_empty()).map(Box::from));
+        let tail =
+            (text.len().saturating_sub(HEARD_BYTES)..=text.len()).find_map(|at| text.get(at..));
+        self.0
+            .extend(tail.filter(|tail| !tail.is_empty()).map(Box::from));
         let (mut bytes, mut kept) = (0, 0);
         for text in self.0.iter().rev().take(HEARD) {
             bytes += text.len();
@@ -64,8 +66,14 @@ struct Part {
 impl Joined {
     /// Nothing, after what was heard before.
     pub(super) fn after(heard: &Heard) -> Self {
-        let parts = heard.0.iter().map(|text| Part { text: text.to_string(), span: None });
-        Self { parts: parts.collect(), bytes: 0 }
+        let parts = heard.0.iter().map(|text| Part {
+            text: text.to_string(),
+            span: None,
+        });
+        Self {
+            parts: parts.collect(),
+            bytes: 0,
+        }
     }
 
     /// Adds a text that stands at `span` of the message.
@@ -80,7 +88,10 @@ impl Joined {
             format!("{}\n{}", cut(text, SEAM_BYTES), tail.unwrap_or_default())
         };
         self.bytes += text.len();
-        self.parts.push(Part { text, span: Some(span) });
+        self.parts.push(Part {
+            text,
+            span: Some(span),
+        });
     }
 
     /// Judges them as one. Adds to `edits` what takes the place of texts that only together say what no rule lets pass, and
@@ -100,7 +111,12 @@ impl Joined {
         let meets = |pair: &[Part]| {
             let ends = |text: &str, last: bool| {
                 let mut chars = text.chars();
-                if last { chars.next_back() } else { chars.next() }.is_some_and(char::is_alphanumeric)
+                if last {
+                    chars.next_back()
+                } else {
+                    chars.next()
+                }
+                .is_some_and(char::is_alphanumeric)
             };
             matches!(pair, [a, b] if ends(&a.text, true) && ends(&b.text, false))
         };
@@ -140,23 +156,46 @@ fn judge_pieces(
     edits: &mut Vec<Edit>,
     bytes: &Bytes,
 ) -> bool {
-    let heard = pieces.iter().take_while(|(_, at)| at.is_none()).last().map_or(0, |(piece, _)| piece.end);
+    let heard = pieces
+        .iter()
+        .take_while(|(_, at)| at.is_none())
+        .last()
+        .map_or(0, |(piece, _)| piece.end);
     let inside = |span: &Range<usize>| {
         let before = pieces.partition_point(|(piece, _)| piece.start <= span.start);
         let last = before.checked_sub(1).and_then(|last| pieces.get(last));
         span.end <= heard || last.is_some_and(|(piece, _)| span.end <= piece.end)
     };
-    let Some(Across { span, notice, wraps }) = judge.across(text, &inside, place, site) else { return false };
+    let Some(Across {
+        span,
+        notice,
+        wraps,
+    }) = judge.across(text, &inside, place, site)
+    else {
+        return false;
+    };
     let mut notice = Some(notice);
-    let edited: BTreeMap<usize, usize> = edits.iter().enumerate().map(|(nth, edit)| (edit.span.start, nth)).collect();
+    let edited: BTreeMap<usize, usize> = edits
+        .iter()
+        .enumerate()
+        .map(|(nth, edit)| (edit.span.start, nth))
+        .collect();
     for (piece, at) in pieces {
-        let Some(at) = at.as_ref().filter(|_| !piece.is_empty() && piece.start < span.end && span.start < piece.end) else {
+        let Some(at) = at
+            .as_ref()
+            .filter(|_| !piece.is_empty() && piece.start < span.end && span.start < piece.end)
+        else {
             continue;
         };
-        let edit = edited.get(&at.start).and_then(|nth| edits.get_mut(*nth)).filter(|edit| edit.span == *at);
+        let edit = edited
+            .get(&at.start)
+            .and_then(|nth| edits.get_mut(*nth))
+            .filter(|edit| edit.span == *at);
         let with = match &wraps {
             Some(rules) => {
-                let text = edit.as_ref().map_or_else(|| said(bytes, at), |edit| edit.with.clone());
+                let text = edit
+                    .as_ref()
+                    .map_or_else(|| said(bytes, at), |edit| edit.with.clone());
                 wrapped(&text, rules, judge.audit)
             }
             None => None,
@@ -197,8 +236,16 @@ pub(super) fn judge_rows(
 /// All that the string says between whose quotes a span is.
 fn said(bytes: &Bytes, at: &Range<usize>) -> String {
     let quoted = bytes.slice(at.start.saturating_sub(1)..bytes.len().min(at.end + 1));
-    let json = Json::parse(quoted, &ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() });
-    json.ok().and_then(|json| json.root().str().map(|text| text.into_owned())).unwrap_or_default()
+    let json = Json::parse(
+        quoted,
+        &ReadLimits {
+            message_bytes: usize::MAX,
+            ..ReadLimits::default()
+        },
+    );
+    json.ok()
+        .and_then(|json| json.root().str().map(|text| text.into_owned()))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -214,7 +261,11 @@ mod tests {
         assert!(heard.0.len() == 1 && heard.0[0].len() <= HEARD_BYTES && heard.0[0].ends_with('ä'));
         heard.add("and so on");
         assert_eq!(heard.0.last().map(AsRef::as_ref), Some("and so on"));
-        assert!(heard.0.iter().map(|text| text.len()).sum::<usize>() <= HEARD_BYTES, "{}", heard.0.len());
+        assert!(
+            heard.0.iter().map(|text| text.len()).sum::<usize>() <= HEARD_BYTES,
+            "{}",
+            heard.0.len()
+        );
         heard.clear();
         assert_eq!(heard, Heard::default());
     }

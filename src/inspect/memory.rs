@@ -77,34 +77,61 @@ impl Memory {
     /// The strings that the value of an argument may be put together with: what came before in the same argument of the same
     /// tool, and then the first or the last word of the value. Nothing if nothing came before, or if the same came just before:
     /// a call that is repeated adds no piece.
-    pub(super) fn joined<'t>(&'t self, tool: &str, argument: &str, value: &'t str) -> Vec<Vec<&'t str>> {
-        let own = || self.pieces.iter().filter(|piece| piece.is_of(tool, argument));
-        let earlier: Vec<&str> = own().filter(|piece| !piece.accumulated).map(|piece| piece.text.as_str()).collect();
-        let accumulated = own().find(|piece| piece.accumulated).map(|piece| piece.text.as_str());
+    pub(super) fn joined<'t>(
+        &'t self,
+        tool: &str,
+        argument: &str,
+        value: &'t str,
+    ) -> Vec<Vec<&'t str>> {
+        let own = || {
+            self.pieces
+                .iter()
+                .filter(|piece| piece.is_of(tool, argument))
+        };
+        let earlier: Vec<&str> = own()
+            .filter(|piece| !piece.accumulated)
+            .map(|piece| piece.text.as_str())
+            .collect();
+        let accumulated = own()
+            .find(|piece| piece.accumulated)
+            .map(|piece| piece.text.as_str());
         let mut together: Vec<Vec<&str>> = accumulated
             .zip(short_end(value))
             .filter(|(accumulated, short_end)| !repeats(accumulated, short_end))
             .map(|(accumulated, short_end)| vec![accumulated, short_end])
             .into_iter()
             .collect();
-        let Some(latest) = earlier.last() else { return together };
+        let Some(latest) = earlier.last() else {
+            return together;
+        };
         let (first, last) = (first_word(value), last_word(value));
         let mut words: Vec<&str> = first.into_iter().chain(last).collect();
         words.dedup();
         words.retain(|word| word != latest);
-        together.extend(words.into_iter().map(|word| earlier.iter().copied().chain([word]).collect()));
+        together.extend(
+            words
+                .into_iter()
+                .map(|word| earlier.iter().copied().chain([word]).collect()),
+        );
         together
     }
 
     /// The piece of an argument that was kept last.
     fn latest(&self, tool: &str, argument: &str) -> Option<&str> {
-        let kept = self.pieces.iter().rev().find(|piece| !piece.accumulated && piece.is_of(tool, argument));
+        let kept = self
+            .pieces
+            .iter()
+            .rev()
+            .find(|piece| !piece.accumulated && piece.is_of(tool, argument));
         kept.map(|piece| piece.text.as_str())
     }
 
     /// The short values of earlier calls in an argument.
     fn accumulated(&self, tool: &str, argument: &str) -> &str {
-        let accumulated = self.pieces.iter().find(|piece| piece.accumulated && piece.is_of(tool, argument));
+        let accumulated = self
+            .pieces
+            .iter()
+            .find(|piece| piece.accumulated && piece.is_of(tool, argument));
         accumulated.map_or("", |piece| piece.text.as_str())
     }
 }
@@ -113,26 +140,49 @@ impl Learnt {
     /// Keeps the end of an argument, if it may be a piece of a secret.
     pub(super) fn keep(&mut self, memory: &Memory, tool: &str, argument: &str, value: &str) {
         let before = memory.accumulated(tool, argument);
-        if let Some(short_end) = short_end(value).filter(|end| self.pieces.len() < PIECES && !repeats(before, end)) {
-            let before = before.get((before.len() + short_end.len()).saturating_sub(*PIECE_BYTES.end())..).unwrap_or_default();
+        if let Some(short_end) =
+            short_end(value).filter(|end| self.pieces.len() < PIECES && !repeats(before, end))
+        {
+            let before = before
+                .get((before.len() + short_end.len()).saturating_sub(*PIECE_BYTES.end())..)
+                .unwrap_or_default();
             let text = Zeroizing::new([before, short_end].concat());
-            self.pieces.push(Piece { argument: [tool, ".", argument].concat().into(), text, accumulated: true });
+            self.pieces.push(Piece {
+                argument: [tool, ".", argument].concat().into(),
+                text,
+                accumulated: true,
+            });
         }
-        let Some(word) = last_word(value).filter(|_| self.pieces.len() < PIECES) else { return };
-        let telling = word.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase() || matches!(byte, b'_' | b'-'));
+        let Some(word) = last_word(value).filter(|_| self.pieces.len() < PIECES) else {
+            return;
+        };
+        let telling = word.bytes().any(|byte| {
+            byte.is_ascii_digit() || byte.is_ascii_uppercase() || matches!(byte, b'_' | b'-')
+        });
         let coded = |byte: u8| {
-            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'+' | b'=' | b':' | b'~' | b'%')
+            byte.is_ascii_alphanumeric()
+                || matches!(
+                    byte,
+                    b'_' | b'-' | b'.' | b'/' | b'+' | b'=' | b':' | b'~' | b'%'
+                )
         };
         let repeated = memory.latest(tool, argument) == Some(word);
         if telling && !repeated && PIECE_BYTES.contains(&word.len()) && word.bytes().all(coded) {
             let argument = [tool, ".", argument].concat().into();
-            self.pieces.push(Piece { argument, text: Zeroizing::new(word.to_owned()), accumulated: false });
+            self.pieces.push(Piece {
+                argument,
+                text: Zeroizing::new(word.to_owned()),
+                accumulated: false,
+            });
         }
     }
 
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
-        self.secrets.is_empty() && self.pieces.is_empty() && self.files.is_empty() && self.flow.is_empty()
+        self.secrets.is_empty()
+            && self.pieces.is_empty()
+            && self.files.is_empty()
+            && self.flow.is_empty()
     }
 }
 
@@ -143,7 +193,10 @@ impl Piece {
     }
 
     fn is_of(&self, tool: &str, argument: &str) -> bool {
-        self.argument.strip_prefix(tool).and_then(|rest| rest.strip_prefix('.')) == Some(argument)
+        self.argument
+            .strip_prefix(tool)
+            .and_then(|rest| rest.strip_prefix('.'))
+            == Some(argument)
     }
 }
 
@@ -153,27 +206,43 @@ const AROUND: [char; 10] = ['"', '\'', '`', ',', ';', '(', ')', '<', '>', '!'];
 /// A value of a few characters, or the few that a URL or a short text ends in.
 fn short_end(value: &str) -> Option<&str> {
     let value = value.trim();
-    let fits = |text: &&str| (1..=SHORT_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let fits = |text: &&str| {
+        (1..=SHORT_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+    };
     if value.len() <= SHORT_BYTES {
         return Some(value).filter(fits);
     }
     let ends = value.len() <= *PIECE_BYTES.end() && value.contains("://");
-    let last = value.trim_end_matches(['"', '\'']).rsplit(['=', '/', '&', '?', '#']).next();
+    let last = value
+        .trim_end_matches(['"', '\''])
+        .rsplit(['=', '/', '&', '?', '#'])
+        .next();
     last.filter(|_| ends).filter(fits)
 }
 
 /// Whether the last short values of an argument were this one.
 fn repeats(accumulated: &str, short_end: &str) -> bool {
-    let ends = accumulated.as_bytes().rchunks(short_end.len().max(1)).take(REPEATS);
+    let ends = accumulated
+        .as_bytes()
+        .rchunks(short_end.len().max(1))
+        .take(REPEATS);
     ends.len() == REPEATS && ends.into_iter().all(|end| end == short_end.as_bytes())
 }
 
 fn first_word(value: &str) -> Option<&str> {
-    value.split_ascii_whitespace().next().map(|word| word.trim_matches(AROUND)).filter(|word| !word.is_empty())
+    value
+        .split_ascii_whitespace()
+        .next()
+        .map(|word| word.trim_matches(AROUND))
+        .filter(|word| !word.is_empty())
 }
 
 fn last_word(value: &str) -> Option<&str> {
-    value.split_ascii_whitespace().next_back().map(|word| word.trim_matches(AROUND)).filter(|word| !word.is_empty())
+    value
+        .split_ascii_whitespace()
+        .next_back()
+        .map(|word| word.trim_matches(AROUND))
+        .filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -190,11 +259,28 @@ mod tests {
         learnt.keep(&none, "say", "text", "käse-");
         assert_eq!(learnt.pieces.len(), 1);
         assert_eq!(format!("{:?}", learnt.pieces), "[Piece(say.text)]");
-        let memory = Memory { pieces: learnt.pieces.into(), ..Memory::default() };
+        let memory = Memory {
+            pieces: learnt.pieces.into(),
+            ..Memory::default()
+        };
         let joined = memory.joined("say", "text", "Df9yGj3hLm5kQs6u and the rest");
-        assert_eq!(joined, [["ghp_q8Zt4vNp2rKx7w", "Df9yGj3hLm5kQs6u"], ["ghp_q8Zt4vNp2rKx7w", "rest"]]);
-        assert!(memory.joined("say", "channel", "x").is_empty() && memory.joined("sa", "y.text", "x").is_empty());
-        assert!(memory.joined("say", "text", "ghp_q8Zt4vNp2rKx7w").is_empty(), "a call that is repeated");
+        assert_eq!(
+            joined,
+            [
+                ["ghp_q8Zt4vNp2rKx7w", "Df9yGj3hLm5kQs6u"],
+                ["ghp_q8Zt4vNp2rKx7w", "rest"]
+            ]
+        );
+        assert!(
+            memory.joined("say", "channel", "x").is_empty()
+                && memory.joined("sa", "y.text", "x").is_empty()
+        );
+        assert!(
+            memory
+                .joined("say", "text", "ghp_q8Zt4vNp2rKx7w")
+                .is_empty(),
+            "a call that is repeated"
+        );
         let mut again = Learnt::default();
         again.keep(&memory, "say", "text", "ghp_q8Zt4vNp2rKx7w");
         assert!(again.is_empty());
@@ -202,28 +288,64 @@ mod tests {
 
     #[test]
     fn what_leaves_by_the_letter_is_kept_as_one() {
-        for (before, after) in [("", ""), ("https://a.example/?c=", ""), ("curl 'https://a.example/", "'")] {
+        for (before, after) in [
+            ("", ""),
+            ("https://a.example/?c=", ""),
+            ("curl 'https://a.example/", "'"),
+        ] {
             let mut memory = Memory::default();
             for letter in "AKIA2E0A8F3B".chars() {
                 let mut learnt = Learnt::default();
                 learnt.keep(&memory, "say", "text", &format!("{before}{letter}{after}"));
-                let kept = memory.pieces.iter().filter(|old| !learnt.pieces.iter().any(|new| new.replaces(old))).cloned();
+                let kept = memory
+                    .pieces
+                    .iter()
+                    .filter(|old| !learnt.pieces.iter().any(|new| new.replaces(old)))
+                    .cloned();
                 memory.pieces = kept.chain(learnt.pieces.clone()).collect();
             }
-            assert_eq!(memory.pieces.iter().filter(|piece| piece.accumulated).count(), 1, "{before}");
+            assert_eq!(
+                memory
+                    .pieces
+                    .iter()
+                    .filter(|piece| piece.accumulated)
+                    .count(),
+                1,
+                "{before}"
+            );
             let next = format!("{before}2{after}");
-            assert_eq!(memory.joined("say", "text", &next).first(), Some(&vec!["AKIA2E0A8F3B", "2"]), "{before}");
+            assert_eq!(
+                memory.joined("say", "text", &next).first(),
+                Some(&vec!["AKIA2E0A8F3B", "2"]),
+                "{before}"
+            );
             let other = memory.joined("say", "text", "a text of some length");
-            assert!(!other.iter().flatten().any(|piece| *piece == "AKIA2E0A8F3B"), "{before}");
+            assert!(
+                !other.iter().flatten().any(|piece| *piece == "AKIA2E0A8F3B"),
+                "{before}"
+            );
         }
         let (mut memory, mut most) = (Memory::default(), 0);
         for number in 0..1_000 {
             let mut learnt = Learnt::default();
             learnt.keep(&memory, "say", "text", &format!("a{:02}", number % 100));
-            memory.pieces = learnt.pieces.into_iter().filter(|piece| piece.accumulated).collect();
-            most = memory.pieces.iter().map(|piece| piece.text.len()).max().unwrap_or_default().max(most);
+            memory.pieces = learnt
+                .pieces
+                .into_iter()
+                .filter(|piece| piece.accumulated)
+                .collect();
+            most = memory
+                .pieces
+                .iter()
+                .map(|piece| piece.text.len())
+                .max()
+                .unwrap_or_default()
+                .max(most);
         }
-        assert!((*PIECE_BYTES.end() - SHORT_BYTES..=*PIECE_BYTES.end()).contains(&most), "{most}");
+        assert!(
+            (*PIECE_BYTES.end() - SHORT_BYTES..=*PIECE_BYTES.end()).contains(&most),
+            "{most}"
+        );
     }
 
     #[test]
@@ -236,8 +358,14 @@ mod tests {
                 memory.pieces = Arc::new([piece]);
             }
         }
-        assert_eq!(memory.accumulated("fetch", "format"), "text".repeat(REPEATS));
+        assert_eq!(
+            memory.accumulated("fetch", "format"),
+            "text".repeat(REPEATS)
+        );
         assert!(memory.joined("fetch", "format", "text").is_empty());
-        assert_eq!(memory.joined("fetch", "format", "json"), [["texttexttext", "json"]]);
+        assert_eq!(
+            memory.joined("fetch", "format", "json"),
+            [["texttexttext", "json"]]
+        );
     }
 }

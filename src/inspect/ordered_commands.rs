@@ -23,7 +23,11 @@ pub(super) struct OrderedCommands<'p> {
 
 impl<'p> OrderedCommands<'p> {
     pub(super) fn new(rules: &'p RuleSet, ground: &'p Ground) -> Self {
-        Self { rules, ground, judged: RefCell::default() }
+        Self {
+            rules,
+            ground,
+            judged: RefCell::default(),
+        }
     }
 
     fn judge(&self, command: &str) -> Option<&'p str> {
@@ -40,9 +44,14 @@ impl<'p> OrderedCommands<'p> {
         };
         let mut found = Vec::new();
         self.rules.scan(&Text::new(command), &place, &mut found);
-        let rules = found.iter().filter_map(|found| self.rules.rules().get(found.rule));
-        let refuses = rules.filter(|rule| rule.action == Action::Block && matches!(*rule.find, Find::Command(_)));
-        refuses.max_by_key(|rule| rule.severity).map(|rule| rule.id.as_str())
+        let rules = found
+            .iter()
+            .filter_map(|found| self.rules.rules().get(found.rule));
+        let refuses = rules
+            .filter(|rule| rule.action == Action::Block && matches!(*rule.find, Find::Command(_)));
+        refuses
+            .max_by_key(|rule| rule.severity)
+            .map(|rule| rule.id.as_str())
     }
 }
 
@@ -60,6 +69,10 @@ impl signal::OrderedCommands for OrderedCommands<'_> {
     }
 
     fn refused_at_end(&self, passage: &str) -> Option<&str> {
-        self.judged.borrow().iter().find(|(command, _)| passage.ends_with(&***command)).and_then(|(_, rule)| *rule)
+        self.judged
+            .borrow()
+            .iter()
+            .find(|(command, _)| passage.ends_with(&***command))
+            .and_then(|(_, rule)| *rule)
     }
 }

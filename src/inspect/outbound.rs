@@ -38,7 +38,10 @@ impl Outbound<'_> {
         }
         let method = self.envelope.method();
         let body = self.message.body(self.envelope);
-        let tool = body.filter(|_| method == Some("tools/call")).and_then(|body| body.get("name")).and_then(|name| name.str());
+        let tool = body
+            .filter(|_| method == Some("tools/call"))
+            .and_then(|body| body.get("name"))
+            .and_then(|name| name.str());
         let mut judge = Judge {
             rules: &self.policy.outbound,
             suppressions: &self.policy.suppressions,
@@ -52,10 +55,18 @@ impl Outbound<'_> {
             trace: self.known.trace,
         };
         let coverage = &mut inspection.coverage;
-        let definition = tool.as_deref().and_then(|tool| self.known.tools.as_ref().and_then(|tools| tools.of(tool)));
-        let guessed = definition.as_ref().map_or_else(Sides::default, |definition| definition.sides());
-        let flow = self.flow.map(|session| self.policy.flow.here(session, tool.as_deref(), guessed));
-        let schema = definition.as_ref().and_then(|definition| definition.schema());
+        let definition = tool
+            .as_deref()
+            .and_then(|tool| self.known.tools.as_ref().and_then(|tools| tools.of(tool)));
+        let guessed = definition
+            .as_ref()
+            .map_or_else(Sides::default, |definition| definition.sides());
+        let flow = self
+            .flow
+            .map(|session| self.policy.flow.here(session, tool.as_deref(), guessed));
+        let schema = definition
+            .as_ref()
+            .and_then(|definition| definition.schema());
         let base = Place {
             direction: Direction::Outbound,
             method,
@@ -67,7 +78,11 @@ impl Outbound<'_> {
             flow: flow.map(|flow| Here { schema, ..flow }),
             ..Place::default()
         };
-        let prefix = if self.message.is_batch() { format!("/{}", self.item) } else { String::new() };
+        let prefix = if self.message.is_batch() {
+            format!("/{}", self.item)
+        } else {
+            String::new()
+        };
         self.message.value(self.envelope).strings(|path, found| {
             if tool.is_some() && is_argument(path) {
                 return;
@@ -78,21 +93,46 @@ impl Outbound<'_> {
                 return;
             }
             // What is read as a resource is a file more often than not.
-            let resource = matches!(method, Some("resources/read" | "resources/subscribe")) && is_uri(path);
+            let resource =
+                matches!(method, Some("resources/read" | "resources/subscribe")) && is_uri(path);
             let read_as = if resource { ReadAs::Path } else { ReadAs::Text };
-            let place = Place { surface: surface::outbound(self.envelope, path), role: found.role, read_as, ..base };
+            let place = Place {
+                surface: surface::outbound(self.envelope, path),
+                role: found.role,
+                read_as,
+                ..base
+            };
             judge.string(
                 &Text::new(found.value),
                 &place,
-                &Site { at: &|| prefix.clone() + &pointer(path), opaque: &|| true, in_block: false },
+                &Site {
+                    at: &|| prefix.clone() + &pointer(path),
+                    opaque: &|| true,
+                    in_block: false,
+                },
             );
         });
         if let Some(tool) = tool.as_deref() {
-            let place = Place { surface: Surface::Arguments, ..base };
-            judge.call(tool, &place, &Site { at: &|| format!("{prefix}/params/name"), opaque: &|| true, in_block: false });
+            let place = Place {
+                surface: Surface::Arguments,
+                ..base
+            };
+            judge.call(
+                tool,
+                &place,
+                &Site {
+                    at: &|| format!("{prefix}/params/name"),
+                    opaque: &|| true,
+                    in_block: false,
+                },
+            );
         }
-        let arguments = body.filter(|_| tool.is_some()).and_then(|body| body.get("arguments"));
-        let Some((tool, arguments)) = tool.as_deref().zip(arguments) else { return };
+        let arguments = body
+            .filter(|_| tool.is_some())
+            .and_then(|body| body.get("arguments"));
+        let Some((tool, arguments)) = tool.as_deref().zip(arguments) else {
+            return;
+        };
         let placed = place_arguments(tool, arguments, &self.policy.readers, definition.as_deref());
         let read_only = self.policy.read_only.of_call(tool, &placed);
         for unit in &placed.units {
@@ -106,9 +146,14 @@ impl Outbound<'_> {
                 && self.policy.ground.roots.is_set()
             {
                 let at = prefix.clone() + &placed.pointer(unit);
-                coverage.uninspected.push(Uninspected { at, reason: Unread::Links, bytes: unit.text.len() });
+                coverage.uninspected.push(Uninspected {
+                    at,
+                    reason: Unread::Links,
+                    bytes: unit.text.len(),
+                });
             }
-            let script = matches!(unit.read_as, ReadAs::Shell | ReadAs::Code(_)).then(|| self.script(&unit.text, unit.read_as));
+            let script = matches!(unit.read_as, ReadAs::Shell | ReadAs::Code(_))
+                .then(|| self.script(&unit.text, unit.read_as));
             let place = Place {
                 surface: Surface::Arguments,
                 argument: Some(&unit.argument),
@@ -121,24 +166,56 @@ impl Outbound<'_> {
             judge.string(
                 &Text::new(&*unit.text),
                 &place,
-                &Site { at: &|| prefix.clone() + &placed.pointer(unit), opaque: &|| true, in_block: false },
+                &Site {
+                    at: &|| prefix.clone() + &placed.pointer(unit),
+                    opaque: &|| true,
+                    in_block: false,
+                },
             );
             if let Some(script) = script.as_ref().filter(|_| self.known.memory.is_some()) {
                 files::of_script(script, !unit.joined, &mut inspection.learnt.files);
             }
         }
-        let parts = || placed.units.iter().filter(|unit| unit.role == Role::Value && !unit.joined);
+        let parts = || {
+            placed
+                .units
+                .iter()
+                .filter(|unit| unit.role == Role::Value && !unit.joined)
+        };
         let pieces: Vec<&str> = parts().map(|unit| &*unit.text).collect();
-        let place = Place { surface: Surface::Arguments, ..base };
-        judge.pieces(&pieces, &place, &Site { at: &|| format!("{prefix}/params/arguments"), opaque: &|| true, in_block: false });
-        let Some(memory) = &self.known.memory else { return };
+        let place = Place {
+            surface: Surface::Arguments,
+            ..base
+        };
+        judge.pieces(
+            &pieces,
+            &place,
+            &Site {
+                at: &|| format!("{prefix}/params/arguments"),
+                opaque: &|| true,
+                in_block: false,
+            },
+        );
+        let Some(memory) = &self.known.memory else {
+            return;
+        };
         files::of_arguments(tool, &placed, &mut inspection.learnt.files);
         for unit in parts() {
             for pieces in memory.joined(tool, &unit.argument, &unit.text) {
                 let at = || prefix.clone() + &placed.pointer(unit);
-                judge.pieces(&pieces, &place, &Site { at: &at, opaque: &|| true, in_block: false });
+                judge.pieces(
+                    &pieces,
+                    &place,
+                    &Site {
+                        at: &at,
+                        opaque: &|| true,
+                        in_block: false,
+                    },
+                );
             }
-            inspection.learnt.keep(memory, tool, &unit.argument, &unit.text);
+            inspection
+                .learnt
+                .keep(memory, tool, &unit.argument, &unit.text);
         }
     }
 
@@ -156,7 +233,13 @@ impl Outbound<'_> {
         Self: 't,
     {
         let script = Script::new(text, read_as).knowing(self.policy.outbound.programs());
-        match self.known.memory.as_ref().map(|memory| &*memory.files).filter(|files| !files.is_empty()) {
+        match self
+            .known
+            .memory
+            .as_ref()
+            .map(|memory| &*memory.files)
+            .filter(|files| !files.is_empty())
+        {
             Some(files) => script.after(files),
             None => script,
         }

@@ -15,28 +15,59 @@ pub(super) struct Pages {
 }
 
 /// Words in names of tools that return files or parts of a repository.
-const FILE_WORDS: [&str; 12] =
-    ["file", "files", "git", "cat", "diff", "commit", "blob", "repo", "repository", "patch", "source", "notebook"];
+const FILE_WORDS: [&str; 12] = [
+    "file",
+    "files",
+    "git",
+    "cat",
+    "diff",
+    "commit",
+    "blob",
+    "repo",
+    "repository",
+    "patch",
+    "source",
+    "notebook",
+];
 /// First words of names of tools that return files, unless a word of [`WEB_WORDS`] follows.
 const READING_WORDS: [&str; 2] = ["read", "view"];
-const WEB_WORDS: [&str; 12] =
-    ["page", "pages", "url", "urls", "web", "website", "webpage", "site", "link", "html", "article", "browser"];
+const WEB_WORDS: [&str; 12] = [
+    "page", "pages", "url", "urls", "web", "website", "webpage", "site", "link", "html", "article",
+    "browser",
+];
 /// Types of text that are written in tags and are not pages.
-const NOT_PAGES: [&str; 7] =
-    ["text/xml", "application/xml", "image/svg+xml", "text/markdown", "text/x-", "application/x-", "profile=mcp-app"];
+const NOT_PAGES: [&str; 7] = [
+    "text/xml",
+    "application/xml",
+    "image/svg+xml",
+    "text/markdown",
+    "text/x-",
+    "application/x-",
+    "profile=mcp-app",
+];
 
 impl Pages {
     pub(super) fn new(config: &PolicyConfig) -> Self {
-        let by_tool = config.tools.iter().filter_map(|(glob, tool)| Some((glob.as_str().into(), tool.render_pages?)));
-        Self { all: config.render_pages, by_tool: by_tool.collect() }
+        let by_tool = config
+            .tools
+            .iter()
+            .filter_map(|(glob, tool)| Some((glob.as_str().into(), tool.render_pages?)));
+        Self {
+            all: config.render_pages,
+            by_tool: by_tool.collect(),
+        }
     }
 
     /// What is rendered of the answer to a request.
     pub(super) fn of(&self, asked: Option<&OpenRequest>) -> Rendering {
         let tool = asked.and_then(|asked| asked.tool.as_deref());
-        let named = tool.and_then(|tool| self.by_tool.iter().find(|(glob, _)| glob_fits(glob, tool)));
+        let named =
+            tool.and_then(|tool| self.by_tool.iter().find(|(glob, _)| glob_fits(glob, tool)));
         let pages = named.map_or(self.all, |(_, render)| *render);
-        Rendering { pages, returns_file: asked.is_some_and(returns_file) }
+        Rendering {
+            pages,
+            returns_file: asked.is_some_and(returns_file),
+        }
     }
 }
 
@@ -60,7 +91,11 @@ impl Rendering {
 
 /// Whether a string was read from a file or a repository.
 fn is_file(holder: Option<Value<'_>>, returns_file: bool) -> bool {
-    let member = |name: &str| holder.and_then(|holder| holder.get(name)).and_then(|value| value.str());
+    let member = |name: &str| {
+        holder
+            .and_then(|holder| holder.get(name))
+            .and_then(|value| value.str())
+    };
     if let Some(kind) = member("mimeType") {
         let kind = kind.to_ascii_lowercase();
         if NOT_PAGES.iter().any(|other| kind.contains(other)) {
@@ -87,7 +122,9 @@ fn returns_file(asked: &OpenRequest) -> bool {
 fn names_file_tool(tool: &str) -> bool {
     let words = words(tool);
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&&**word));
-    let reads = words.first().is_some_and(|first| READING_WORDS.contains(&&**first));
+    let reads = words
+        .first()
+        .is_some_and(|first| READING_WORDS.contains(&&**first));
     has(&FILE_WORDS) || (reads && !has(&WEB_WORDS))
 }
 
@@ -114,10 +151,26 @@ mod tests {
 
     #[test]
     fn tools_that_return_files_are_known_by_name() {
-        for tool in ["read_text_file", "getFileContents", "git_show", "view", "cat", "get_pull_request_diff", "read_resource"] {
+        for tool in [
+            "read_text_file",
+            "getFileContents",
+            "git_show",
+            "view",
+            "cat",
+            "get_pull_request_diff",
+            "read_resource",
+        ] {
             assert!(names_file_tool(tool), "{tool}");
         }
-        for tool in ["fetch", "read_page", "readUrl", "browser_snapshot", "get_article", "search", "scrape"] {
+        for tool in [
+            "fetch",
+            "read_page",
+            "readUrl",
+            "browser_snapshot",
+            "get_article",
+            "search",
+            "scrape",
+        ] {
             assert!(!names_file_tool(tool), "{tool}");
         }
     }
@@ -132,14 +185,27 @@ mod tests {
             continues: false,
             target,
         };
-        let of = |config: &PolicyConfig, tool, target| Pages::new(config).of(Some(&asked(tool, target))).within(None);
+        let of = |config: &PolicyConfig, tool, target| {
+            Pages::new(config)
+                .of(Some(&asked(tool, target)))
+                .within(None)
+        };
         assert_eq!(of(&config, "fetch", CallTarget::Other), RenderPages::Pages);
         assert_eq!(of(&config, "fetch", CallTarget::File), RenderPages::Never);
-        assert_eq!(of(&config, "read_file", CallTarget::Web), RenderPages::Pages);
+        assert_eq!(
+            of(&config, "read_file", CallTarget::Web),
+            RenderPages::Pages
+        );
         config.render_pages = RenderPages::Never;
-        let tool = crate::config::ToolConfig { render_pages: Some(RenderPages::Always), ..Default::default() };
+        let tool = crate::config::ToolConfig {
+            render_pages: Some(RenderPages::Always),
+            ..Default::default()
+        };
         config.tools.push(("read_*".to_owned(), tool));
         assert_eq!(of(&config, "fetch", CallTarget::Other), RenderPages::Never);
-        assert_eq!(of(&config, "read_file", CallTarget::File), RenderPages::Always);
+        assert_eq!(
+            of(&config, "read_file", CallTarget::File),
+            RenderPages::Always
+        );
     }
 }

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::config::{ChangesConfig, ClassifierConfig, FlowConfig, Keeps, Limits, PolicyConfig, SchemaConfig, Scope, ToolLimits};
+use crate::config::{
+    ChangesConfig, ClassifierConfig, FlowConfig, Keeps, Limits, PolicyConfig, SchemaConfig, Scope,
+    ToolLimits,
+};
 use crate::detect::flow::{Session, Sides};
 use crate::detect::secret::Seen;
 use crate::detect::url::Lookup;
@@ -116,11 +119,21 @@ impl Policy {
         let suppressions = Suppressions::new(&config.suppress, library)?;
         let read_only = ReadOnly::new(name, config, &outbound)?;
         let overlays = Overlays::new(name, config)?;
-        let numbers = inbound.rules().iter().any(|rule| matches!(*rule.find, Find::Personal(_)));
-        let follows = outbound.rules().iter().any(|rule| matches!(*rule.find, Find::Flow(_)));
+        let numbers = inbound
+            .rules()
+            .iter()
+            .any(|rule| matches!(*rule.find, Find::Personal(_)));
+        let follows = outbound
+            .rules()
+            .iter()
+            .any(|rule| matches!(*rule.find, Find::Flow(_)));
         Ok(Self {
             name: name.into(),
-            mode: if config.enforce { Mode::Enforce } else { Mode::Observe },
+            mode: if config.enforce {
+                Mode::Enforce
+            } else {
+                Mode::Observe
+            },
             outbound,
             inbound,
             suppressions,
@@ -129,7 +142,11 @@ impl Policy {
             instruction_files: InstructionFileSettings::new(config),
             readers: Readers::new(config),
             read_only,
-            tools: config.tools.iter().map(|(glob, tool)| (glob.as_str().into(), tool.limits.clone())).collect(),
+            tools: config
+                .tools
+                .iter()
+                .map(|(glob, tool)| (glob.as_str().into(), tool.limits.clone()))
+                .collect(),
             ground: Arc::new(ground::of_policy(config)),
             confirm: Confirm::new(config),
             scopes: config.scopes.clone(),
@@ -149,19 +166,27 @@ impl Policy {
 
     /// The limits on calls of a tool, and the glob that they stand with: the nearest that sets any.
     pub fn tool_limits(&self, tool: &str) -> Option<(&str, &ToolLimits)> {
-        let mut fitting = self.tools.iter().filter(|(glob, limits)| *limits != ToolLimits::default() && glob_fits(glob, tool));
+        let mut fitting = self
+            .tools
+            .iter()
+            .filter(|(glob, limits)| *limits != ToolLimits::default() && glob_fits(glob, tool));
         fitting.next().map(|(glob, limits)| (&**glob, limits))
     }
 
     /// The time to look up the names that an inspection has left open, if there are any and it matters what they are.
     pub fn to_resolve(&self, inspection: &Inspection) -> Option<Duration> {
-        let open = !inspection.wanted.names.is_empty() && !matches!(inspection.verdict, Verdict::Block(_));
+        let open =
+            !inspection.wanted.names.is_empty() && !matches!(inspection.verdict, Verdict::Block(_));
         self.resolve.filter(|_| open)
     }
 
     /// Whom to ask about which texts of a message that rules do not refuse anyway.
-    pub fn to_classify(&self, inspection: &mut Inspection) -> Option<(&Arc<ClassifierConfig>, Unclassified)> {
-        let open = !inspection.unclassified.is_empty() && !matches!(inspection.verdict, Verdict::Block(_));
+    pub fn to_classify(
+        &self,
+        inspection: &mut Inspection,
+    ) -> Option<(&Arc<ClassifierConfig>, Unclassified)> {
+        let open =
+            !inspection.unclassified.is_empty() && !matches!(inspection.verdict, Verdict::Block(_));
         let classifier = self.classifier.as_ref().filter(|_| open)?;
         Some((classifier, std::mem::take(&mut inspection.unclassified)))
     }
@@ -173,17 +198,26 @@ impl Policy {
 
     /// The same rules under another mode.
     pub fn with_mode(&self, mode: Mode) -> Self {
-        Self { mode, ..self.clone() }
+        Self {
+            mode,
+            ..self.clone()
+        }
     }
 
     /// The same rules for calls that may reach elsewhere.
     pub fn with_ground(&self, ground: Ground) -> Self {
-        Self { ground: Arc::new(ground), ..self.clone() }
+        Self {
+            ground: Arc::new(ground),
+            ..self.clone()
+        }
     }
 
     /// The same rules for tools that give and take other data.
     pub fn with_flow(&self, flow: FlowConfig) -> Self {
-        Self { flow: Arc::new(flow), ..self.clone() }
+        Self {
+            flow: Arc::new(flow),
+            ..self.clone()
+        }
     }
 
     /// Where calls may reach.
@@ -192,9 +226,22 @@ impl Policy {
     }
 
     /// What a message lists against what is pinned.
-    pub fn listed(&self, message: &Message, context: &Context, pins: &definitions::Pins, limits: &Limits) -> Listed {
+    pub fn listed(
+        &self,
+        message: &Message,
+        context: &Context,
+        pins: &definitions::Pins,
+        limits: &Limits,
+    ) -> Listed {
         let most = (limits.pinned_definitions, limits.pinned_definition_bytes);
-        definitions::Reader { pins, changes: &self.changes, rules: &self.inbound, mode: self.mode, most }.read(message, context)
+        definitions::Reader {
+            pins,
+            changes: &self.changes,
+            rules: &self.inbound,
+            mode: self.mode,
+            most,
+        }
+        .read(message, context)
     }
 
     /// Whether lists of tools look the same by another policy, as far as the operator's words go.
@@ -209,7 +256,11 @@ impl Policy {
 
     /// The bytes of a list of tools as agents are to see it; `None` if that is as it came.
     pub fn shown(&self, message: &Message, context: &Context) -> Option<Bytes> {
-        if self.mode == Mode::Observe { None } else { self.overlays.show(message, context) }
+        if self.mode == Mode::Observe {
+            None
+        } else {
+            self.overlays.show(message, context)
+        }
     }
 
     /// Whether agents neither see a tool nor may call it.
@@ -226,15 +277,34 @@ impl Policy {
         audit: AuditId,
         known: &InspectContext,
     ) -> Inspection {
-        let mut inspection = Inspection { classified: known.classified.clone(), ..Inspection::default() };
-        let classifier = self.classifier.as_deref().map(|config| Classifier { config, said: known.classified.as_deref() });
-        let lookup = self.resolve.filter(|_| direction == Direction::Outbound).map(|_| Lookup::new(known.answers.as_deref()));
-        let seen = known.memory.as_ref().map(|memory| Seen::new(&memory.prints, memory.from));
-        let flow = known.memory.as_ref().filter(|_| self.follows).map(Memory::session);
+        let mut inspection = Inspection {
+            classified: known.classified.clone(),
+            ..Inspection::default()
+        };
+        let classifier = self.classifier.as_deref().map(|config| Classifier {
+            config,
+            said: known.classified.as_deref(),
+        });
+        let lookup = self
+            .resolve
+            .filter(|_| direction == Direction::Outbound)
+            .map(|_| Lookup::new(known.answers.as_deref()));
+        let seen = known
+            .memory
+            .as_ref()
+            .map(|memory| Seen::new(&memory.prints, memory.from));
+        let flow = known
+            .memory
+            .as_ref()
+            .filter(|_| self.follows)
+            .map(Memory::session);
         let (mut edits, mut refusals, mut questions) = (Vec::new(), Vec::new(), Vec::new());
         let budget = Budget::new(known.work);
         for (item, envelope) in message.envelopes().iter().enumerate() {
-            let (found, uninspected) = (inspection.findings.len(), inspection.coverage.uninspected.len());
+            let (found, uninspected) = (
+                inspection.findings.len(),
+                inspection.coverage.uninspected.len(),
+            );
             let exceeded = budget.exceeded().count();
             match direction {
                 Direction::Inbound => {
@@ -249,20 +319,36 @@ impl Policy {
                         paging: known.paging.as_ref(),
                         tools: known.tools.as_deref(),
                         flow: flow.as_ref(),
-                        names: known.names.as_ref().map(|(names, server)| (&**names, &**server)),
+                        names: known
+                            .names
+                            .as_ref()
+                            .map(|(names, server)| (&**names, &**server)),
                         classifier,
                         heard: &known.heard,
                         trace: known.trace,
                         budget: &budget,
                     };
                     refusals.extend(inbound.inspect(&mut inspection, &mut edits));
-                    refusals.extend(classifier.and_then(|classifier| classifier.failed(item, &mut inspection)));
+                    refusals.extend(
+                        classifier.and_then(|classifier| classifier.failed(item, &mut inspection)),
+                    );
                 }
                 Direction::Outbound => {
                     let (seen, lookup, flow) = (seen.as_ref(), lookup.as_ref(), flow.as_ref());
                     let budget = &budget;
-                    Outbound { policy: self, message, envelope, item, audit, known, seen, lookup, flow, budget }
-                        .inspect(&mut inspection);
+                    Outbound {
+                        policy: self,
+                        message,
+                        envelope,
+                        item,
+                        audit,
+                        known,
+                        seen,
+                        lookup,
+                        flow,
+                        budget,
+                    }
+                    .inspect(&mut inspection);
                 }
             }
             if budget.exceeded().count() > exceeded {
@@ -273,23 +359,45 @@ impl Policy {
             refusals.extend(classify::refusal(found, item));
             let mut question = question(self.rules(direction), found, item, self);
             if let (Direction::Outbound, Some(pins)) = (direction, known.pins.as_deref()) {
-                let held = HeldCalls { pins, changes: &self.changes };
-                question = held.add(question, (message, envelope, item), &self.scopes, self.through_agent);
+                let held = HeldCalls {
+                    pins,
+                    changes: &self.changes,
+                };
+                question = held.add(
+                    question,
+                    (message, envelope, item),
+                    &self.scopes,
+                    self.through_agent,
+                );
                 refusals.extend(held.check(message, envelope, item, &mut inspection));
             }
-            questions.extend(self.confirm.add(question, direction, message, envelope, item, known));
+            questions.extend(
+                self.confirm
+                    .add(question, direction, message, envelope, item, known),
+            );
             if direction == Direction::Outbound {
-                let contract = Contract { overlays: &self.overlays, config: self.schema, tools: known.tools.as_deref() };
+                let contract = Contract {
+                    overlays: &self.overlays,
+                    config: self.schema,
+                    tools: known.tools.as_deref(),
+                };
                 refusals.extend(contract.check(message, envelope, item, &mut inspection));
             }
-            refusals.extend(unread::refuse(&self.blocked, item, uninspected, &mut inspection));
+            refusals.extend(unread::refuse(
+                &self.blocked,
+                item,
+                uninspected,
+                &mut inspection,
+            ));
         }
         inspection.limits_hit = budget.exceeded().collect();
         inspection.coverage.readings = std::mem::take(&mut inspection.readings);
         inspection.wanted = lookup.map(Lookup::wanted).unwrap_or_default();
         inspection.learnt.secrets = seen.map(Seen::learnt).unwrap_or_default();
         inspection.learnt.flow = flow.map(Session::learnt).unwrap_or_default();
-        inspection.findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
+        inspection
+            .findings
+            .sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
         inspection.verdict = match (refusals.is_empty(), questions.is_empty(), edits.is_empty()) {
             (false, ..) => Verdict::Block(refusals),
             (true, false, _) => Verdict::Ask(questions),
@@ -300,14 +408,36 @@ impl Policy {
     }
 
     /// Judges a text that is no JSON-RPC message, such as the body of an HTTP error: always inbound.
-    pub fn inspect_text(&self, text: &str, audit: AuditId, known: &InspectContext) -> TextInspection {
-        let session = known.memory.as_ref().filter(|_| self.follows).map(Memory::session);
-        let flow = session.as_ref().map(|session| self.flow.here(session, None, Sides::default()));
-        let place = Place { surface: Surface::Error, flow, ..Place::default() };
+    pub fn inspect_text(
+        &self,
+        text: &str,
+        audit: AuditId,
+        known: &InspectContext,
+    ) -> TextInspection {
+        let session = known
+            .memory
+            .as_ref()
+            .filter(|_| self.follows)
+            .map(Memory::session);
+        let flow = session
+            .as_ref()
+            .map(|session| self.flow.here(session, None, Sides::default()));
+        let place = Place {
+            surface: Surface::Error,
+            flow,
+            ..Place::default()
+        };
         let budget = Budget::new(known.work);
-        let place = Place { budget: Some(&budget), ..place };
+        let place = Place {
+            budget: Some(&budget),
+            ..place
+        };
         let mut findings = Vec::new();
-        let mut coverage = Coverage { strings: 1, bytes: text.len(), ..Coverage::default() };
+        let mut coverage = Coverage {
+            strings: 1,
+            bytes: text.len(),
+            ..Coverage::default()
+        };
         let mut judge = Judge {
             rules: &self.inbound,
             suppressions: &self.suppressions,
@@ -320,15 +450,31 @@ impl Policy {
             trace: known.trace,
             budget: &budget,
         };
-        let outcome = judge.string(&Text::new(text), &place, &Site { at: &String::new, opaque: &|| false, in_block: false });
+        let outcome = judge.string(
+            &Text::new(text),
+            &place,
+            &Site {
+                at: &String::new,
+                opaque: &|| false,
+                in_block: false,
+            },
+        );
         findings.sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
         let verdict = match (refusal(&self.inbound, &findings, 0), outcome) {
             (Some(refusal), _) => TextVerdict::Block(refusal),
             (None, Outcome::Replace(text) | Outcome::Withhold(text)) => TextVerdict::Rewrite(text),
             (None, Outcome::Keep) => TextVerdict::Pass,
         };
-        let learnt = Learnt { flow: session.map(Session::learnt).unwrap_or_default(), ..Learnt::default() };
-        TextInspection { verdict, findings, coverage, learnt }
+        let learnt = Learnt {
+            flow: session.map(Session::learnt).unwrap_or_default(),
+            ..Learnt::default()
+        };
+        TextInspection {
+            verdict,
+            findings,
+            coverage,
+            learnt,
+        }
     }
 
     /// The rules of one direction.

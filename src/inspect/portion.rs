@@ -23,7 +23,11 @@ impl<'t> Portions<'t> {
     /// Reads a text.
     pub fn of(text: &'t str) -> Self {
         let values = values(text);
-        Self { quoted: values.is_empty() && separated(text), values, text }
+        Self {
+            quoted: values.is_empty() && separated(text),
+            values,
+            text,
+        }
     }
 
     /// Where a portion ends that begins at `from`: at most `most` bytes on, and farther than `from` where `most` is as long
@@ -35,11 +39,18 @@ impl<'t> Portions<'t> {
         }
         let half = from + most / 2;
         if !self.values.is_empty() {
-            return self.value_end(from, half, limit).unwrap_or_else(|| self.within_value(from, limit));
+            return self
+                .value_end(from, half, limit)
+                .unwrap_or_else(|| self.within_value(from, limit));
         }
-        let part = self.text.get(from..self.text.floor_char_boundary(limit)).unwrap_or_default();
+        let part = self
+            .text
+            .get(from..self.text.floor_char_boundary(limit))
+            .unwrap_or_default();
         let row = if self.quoted { rows_end(part) } else { None };
-        let line = row.or_else(|| part.rfind('\n').map(|at| at + 1)).map(|at| from + at);
+        let line = row
+            .or_else(|| part.rfind('\n').map(|at| at + 1))
+            .map(|at| from + at);
         let in_table = self.quoted || self.last_line(from, line).starts_with(['|', '\u{feff}']);
         match line {
             Some(line) if in_table || line > half => line,
@@ -54,8 +65,12 @@ impl<'t> Portions<'t> {
             let stop = self.values.partition_point(|(end, _)| *end <= limit);
             self.values.get(start..stop).unwrap_or_default()
         };
-        let outermost = within(half).iter().min_by_key(|(end, depth)| (*depth, std::cmp::Reverse(*end)));
-        outermost.or_else(|| within(from).last()).map(|(end, _)| *end)
+        let outermost = within(half)
+            .iter()
+            .min_by_key(|(end, depth)| (*depth, std::cmp::Reverse(*end)));
+        outermost
+            .or_else(|| within(from).last())
+            .map(|(end, _)| *end)
     }
 
     /// A value alone is longer: between characters of it, and not within an escape.
@@ -68,12 +83,21 @@ impl<'t> Portions<'t> {
             let escape = self.text.get(from + start + 1..).unwrap_or_default();
             // A pair of `\u` escapes is one character.
             let length = match escape.as_bytes() {
-                [b'u', b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', ..] => 12,
+                [
+                    b'u',
+                    b'd' | b'D',
+                    b'8' | b'9' | b'a' | b'b' | b'A' | b'B',
+                    ..,
+                ] => 12,
                 [b'u', ..] => 6,
                 _ => 2,
             };
             if start + length > part.len() {
-                return if start > 0 { from + start } else { from + length };
+                return if start > 0 {
+                    from + start
+                } else {
+                    from + length
+                };
             }
             at = start + length;
         }
@@ -85,15 +109,24 @@ impl<'t> Portions<'t> {
         let limit = self.text.floor_char_boundary(limit);
         let part = self.text.get(from..limit).unwrap_or_default();
         let low = part.len() / 2;
-        let blank = part.char_indices().rev().take_while(|(at, _)| *at >= low).find(|(_, c)| c.is_whitespace());
+        let blank = part
+            .char_indices()
+            .rev()
+            .take_while(|(at, _)| *at >= low)
+            .find(|(_, c)| c.is_whitespace());
         if let Some((at, c)) = blank {
             return from + at + c.len_utf8();
         }
         let mut end = limit;
         for _ in 0..CLUSTER {
-            let before = self.text.get(..end).and_then(|text| text.chars().next_back());
+            let before = self
+                .text
+                .get(..end)
+                .and_then(|text| text.chars().next_back());
             let after = self.text.get(end..).and_then(|text| text.chars().next());
-            let (Some(before), Some(after)) = (before, after) else { break };
+            let (Some(before), Some(after)) = (before, after) else {
+                break;
+            };
             if !joins(before, after) || end - before.len_utf8() <= from {
                 break;
             }
@@ -104,14 +137,16 @@ impl<'t> Portions<'t> {
 
     /// The line in which a portion would end.
     fn last_line(&self, from: usize, line: Option<usize>) -> &str {
-        self.text.get(line.unwrap_or(from)..).unwrap_or_default().trim_start_matches([' ', '\t'])
+        self.text
+            .get(line.unwrap_or(from)..)
+            .unwrap_or_default()
+            .trim_start_matches([' ', '\t'])
     }
 }
 
 /// Whether two characters are read as one.
 fn joins(before: char, after: char) -> bool {
-    let modifies =
-        |c: char| matches!(c, '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0020}'..='\u{e007f}');
+    let modifies = |c: char| matches!(c, '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0020}'..='\u{e007f}');
     let region = |c: char| ('\u{1f1e6}'..='\u{1f1ff}').contains(&c);
     is_combining_mark(after)
         || modifies(after)
@@ -126,14 +161,25 @@ fn values(text: &str) -> Vec<(usize, usize)> {
     if !text.trim_start().starts_with(['{', '[']) {
         return ends;
     }
-    let limits = ReadLimits { message_bytes: text.len(), strings_per_message: usize::MAX, ..ReadLimits::default() };
-    let Ok(json) = Json::parse(Bytes::copy_from_slice(text.as_bytes()), &limits) else { return ends };
+    let limits = ReadLimits {
+        message_bytes: text.len(),
+        strings_per_message: usize::MAX,
+        ..ReadLimits::default()
+    };
+    let Ok(json) = Json::parse(Bytes::copy_from_slice(text.as_bytes()), &limits) else {
+        return ends;
+    };
     json.root().walk(|path, value, role| {
-        if role == Role::Value && !(path.is_empty() && matches!(value.kind(), ValueKind::Object | ValueKind::Array)) {
+        if role == Role::Value
+            && !(path.is_empty() && matches!(value.kind(), ValueKind::Object | ValueKind::Array))
+        {
             let end = value.span().end;
             let rest = text.get(end..).unwrap_or_default();
             let blank = |text: &str| text.len() - text.trim_start().len();
-            let comma = rest.trim_start().strip_prefix(',').map(|after| blank(rest) + 1 + blank(after));
+            let comma = rest
+                .trim_start()
+                .strip_prefix(',')
+                .map(|after| blank(rest) + 1 + blank(after));
             ends.push((end + comma.unwrap_or(0), path.len()));
         }
     });
@@ -214,11 +260,17 @@ mod tests {
     #[test]
     fn prose_is_cut_after_a_line_or_a_word() {
         assert_eq!(cut("one two three four", 9), ["one two ", "three ", "four"]);
-        assert_eq!(cut("first line\nsecond line\n", 17), ["first line\n", "second line\n"]);
+        assert_eq!(
+            cut("first line\nsecond line\n", 17),
+            ["first line\n", "second line\n"]
+        );
         assert_eq!(cut("ééé", 5), ["éé", "é"]);
         assert_eq!(cut("abe\u{301}f", 4), ["ab", "e\u{301}f"]);
         let family = "👩\u{200d}👩\u{200d}👧";
-        assert_eq!(cut(&format!("ab{family}"), family.len() + 1), ["ab", family]);
+        assert_eq!(
+            cut(&format!("ab{family}"), family.len() + 1),
+            ["ab", family]
+        );
     }
 
     #[test]
@@ -228,13 +280,21 @@ mod tests {
             assert!(part.ends_with("|\n"), "{part:?}");
         }
         let csv = "name,note\nann,\"two\nlines, quoted\"\nbob,\"\"\"x\"\"\nand y\"\ncid,z\n";
-        assert_eq!(cut(csv, 36), ["name,note\nann,\"two\nlines, quoted\"\n", "bob,\"\"\"x\"\"\nand y\"\ncid,z\n"]);
+        assert_eq!(
+            cut(csv, 36),
+            [
+                "name,note\nann,\"two\nlines, quoted\"\n",
+                "bob,\"\"\"x\"\"\nand y\"\ncid,z\n"
+            ]
+        );
     }
 
     #[test]
     fn json_is_cut_between_values() {
-        let rows: String =
-            (0..20).map(|n| format!(r#"{{"id":{n},"name":"row, \"{n}\"","tags":["a","b"]}}"#)).collect::<Vec<_>>().join(", ");
+        let rows: String = (0..20)
+            .map(|n| format!(r#"{{"id":{n},"name":"row, \"{n}\"","tags":["a","b"]}}"#))
+            .collect::<Vec<_>>()
+            .join(", ");
         let text = format!("[{rows}]");
         for part in cut(&text, 200) {
             assert!(part.ends_with("}, ") || part.ends_with("}]"), "{part}");
@@ -242,23 +302,32 @@ mod tests {
         let deep = r#"{"list":[11,22,33,44,55,66],"end":"word"}"#;
         for part in cut(deep, 14) {
             assert!(
-                !part.starts_with(|c: char| c.is_alphanumeric()) || part.starts_with("22") || part.starts_with("33"),
+                !part.starts_with(|c: char| c.is_alphanumeric())
+                    || part.starts_with("22")
+                    || part.starts_with("33"),
                 "{part}"
             );
         }
         // A value that alone is too long is cut between its characters.
         for part in cut(r#"["aaaa\u00e9\ud83d\ude00bbbb\\\\cccc"]"#, 14) {
             let escapes = part.matches('\\').count();
-            assert!(part.ends_with('\\') == part.ends_with("\\\\") && escapes != 1 || part.contains("\\u00e9"), "{part}");
+            assert!(
+                part.ends_with('\\') == part.ends_with("\\\\") && escapes != 1
+                    || part.contains("\\u00e9"),
+                "{part}"
+            );
         }
     }
 
     #[test]
     fn any_text_is_cut_in_linear_time() {
         let started = std::time::Instant::now();
-        for text in
-            ["[".repeat(60) + &"\"a\",".repeat(200_000), "\"".repeat(800_000), "\u{301}".repeat(400_000), ",\"\n".repeat(200_000)]
-        {
+        for text in [
+            "[".repeat(60) + &"\"a\",".repeat(200_000),
+            "\"".repeat(800_000),
+            "\u{301}".repeat(400_000),
+            ",\"\n".repeat(200_000),
+        ] {
             cut(&text, 10_000);
         }
         assert!(started.elapsed().as_secs() < 20);

@@ -15,7 +15,10 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % most
     }
 }
@@ -23,13 +26,23 @@ impl Random {
 /// Texts that rules against what servers send are to catch, each so-manieth.
 fn attacks(each: usize) -> Vec<String> {
     let library = Library::builtin();
-    let rules = library.rules().iter().filter(|rule| rule.direction == Direction::Inbound);
-    rules.flat_map(|rule| rule.cases().catches.iter()).map(|case| case.text.clone()).step_by(each).collect()
+    let rules = library
+        .rules()
+        .iter()
+        .filter(|rule| rule.direction == Direction::Inbound);
+    rules
+        .flat_map(|rule| rule.cases().catches.iter())
+        .map(|case| case.text.clone())
+        .step_by(each)
+        .collect()
 }
 
 fn withheld(text: &str) -> bool {
     let (inspection, _) = inbound(&content(text));
-    inspection.findings.iter().any(|finding| finding.action >= Action::Quarantine)
+    inspection
+        .findings
+        .iter()
+        .any(|finding| finding.action >= Action::Quarantine)
 }
 
 #[test]
@@ -65,11 +78,18 @@ fn what_is_clean_stays_as_it_is() {
         let mut text = String::new();
         for _ in 0..random.below(120) {
             text.push_str(WORDS[random.below(WORDS.len())]);
-            text.push_str([" ", " ", " ", ", ", ". ", "\n", "\n\n* ", "\t", " < ", " & ", " [1] ", ": "][random.below(12)]);
+            text.push_str(
+                [
+                    " ", " ", " ", ", ", ". ", "\n", "\n\n* ", "\t", " < ", " & ", " [1] ", ": ",
+                ][random.below(12)],
+            );
         }
         let (inspection, after) = inbound(&content(&text));
         assert!(matches!(inspection.verdict, Verdict::Pass), "{text:?}");
-        assert_eq!(after, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, content(&text)));
+        assert_eq!(
+            after,
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, content(&text))
+        );
     }
 }
 
@@ -88,7 +108,9 @@ fn judging_twice_changes_nothing_more() {
     ]);
     for text in pages {
         let (_, once) = inbound(&content(&text));
-        let Some(result) = once.strip_prefix(r#"{"jsonrpc":"2.0","id":1,"result":"#).and_then(|rest| rest.strip_suffix('}'))
+        let Some(result) = once
+            .strip_prefix(r#"{"jsonrpc":"2.0","id":1,"result":"#)
+            .and_then(|rest| rest.strip_suffix('}'))
         else {
             continue;
         };
@@ -101,14 +123,25 @@ fn judging_twice_changes_nothing_more() {
 #[test]
 fn notices_of_another_gate_pass() {
     let library = Library::builtin();
-    let rules = library.rules().iter().filter(|rule| rule.direction == Direction::Inbound);
+    let rules = library
+        .rules()
+        .iter()
+        .filter(|rule| rule.direction == Direction::Inbound);
     for rule in rules {
-        let withheld = rewrite::Withheld { passages: 1, rules: [rule.id.as_str()].into() };
-        for notice in
-            [withheld.notice(Surface::Content, AuditId::make()), withheld.block_notice(Surface::Content, AuditId::make())]
-        {
+        let withheld = rewrite::Withheld {
+            passages: 1,
+            rules: [rule.id.as_str()].into(),
+        };
+        for notice in [
+            withheld.notice(Surface::Content, AuditId::make()),
+            withheld.block_notice(Surface::Content, AuditId::make()),
+        ] {
             let (inspection, _) = inbound(&content(&format!("{notice}{}", rewrite::MARK)));
-            assert!(matches!(inspection.verdict, Verdict::Pass), "{notice}: {:?}", inspection.findings);
+            assert!(
+                matches!(inspection.verdict, Verdict::Pass),
+                "{notice}: {:?}",
+                inspection.findings
+            );
         }
     }
 }
@@ -117,19 +150,42 @@ type Disguise = (&'static str, fn(&str) -> String);
 
 const DISGUISES: [Disguise; 8] = [
     ("full-width", |text| {
-        text.chars().map(|c| if c.is_ascii_graphic() { char::from_u32(c as u32 + 0xFEE0).unwrap() } else { c }).collect()
+        text.chars()
+            .map(|c| {
+                if c.is_ascii_graphic() {
+                    char::from_u32(c as u32 + 0xFEE0).unwrap()
+                } else {
+                    c
+                }
+            })
+            .collect()
     }),
-    ("zero-width", |text| text.chars().flat_map(|c| [c, '\u{200b}']).collect()),
+    ("zero-width", |text| {
+        text.chars().flat_map(|c| [c, '\u{200b}']).collect()
+    }),
     ("tags", |text| {
         format!(
             "a{}",
-            text.chars().filter(char::is_ascii).map(|c| char::from_u32(c as u32 + 0xE0000).unwrap()).collect::<String>()
+            text.chars()
+                .filter(char::is_ascii)
+                .map(|c| char::from_u32(c as u32 + 0xE0000).unwrap())
+                .collect::<String>()
         )
     }),
-    ("entities", |text| text.chars().map(|c| format!("&#{};", c as u32)).collect()),
-    ("percent", |text| text.bytes().map(|b| format!("%{b:02x}")).collect()),
-    ("backslash", |text| text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect()),
-    ("hex", |text| text.bytes().map(|b| format!("{b:02x}")).collect()),
+    ("entities", |text| {
+        text.chars().map(|c| format!("&#{};", c as u32)).collect()
+    }),
+    ("percent", |text| {
+        text.bytes().map(|b| format!("%{b:02x}")).collect()
+    }),
+    ("backslash", |text| {
+        text.encode_utf16()
+            .map(|unit| format!("\\u{unit:04x}"))
+            .collect()
+    }),
+    ("hex", |text| {
+        text.bytes().map(|b| format!("{b:02x}")).collect()
+    }),
     ("base64", |text| {
         use base64::Engine as _;
         base64::engine::general_purpose::STANDARD.encode(text)
@@ -150,14 +206,24 @@ fn a_disguise_saves_nothing() {
     assert!(attacks.len() > 10, "{}", attacks.len());
     let mut missed = Vec::new();
     for attack in &attacks {
-        missed.extend(DISGUISES.iter().filter(|(_, disguise)| !withheld(&disguise(attack))).map(|(name, _)| (*name, attack)));
+        missed.extend(
+            DISGUISES
+                .iter()
+                .filter(|(_, disguise)| !withheld(&disguise(attack)))
+                .map(|(name, _)| (*name, attack)),
+        );
     }
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
 /// Time that this thread has had a processor, in nanoseconds: others who use the machine do not count.
 fn time() -> Option<u64> {
-    fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
+    fs::read_to_string("/proc/thread-self/schedstat")
+        .ok()?
+        .split(' ')
+        .next()?
+        .parse()
+        .ok()
 }
 
 #[test]
@@ -186,9 +252,13 @@ fn no_shape_costs_more_than_its_size() {
         Some(time()? - began)
     };
     for (name, make) in shapes {
-        let ratio = || Some(cost(make(32_000), 1)? as f64 / cost(make(4_000), 8)?.max(8_000_000) as f64);
+        let ratio =
+            || Some(cost(make(32_000), 1)? as f64 / cost(make(4_000), 8)?.max(8_000_000) as f64);
         // What is made when first asked for, and what others leave in the caches, does not count.
         let tries: Vec<f64> = (0..3).map_while(|_| ratio()).collect();
-        assert!(tries.is_empty() || tries.iter().any(|ratio| *ratio < 4.0), "{name}: {tries:?}");
+        assert!(
+            tries.is_empty() || tries.iter().any(|ratio| *ratio < 4.0),
+            "{name}: {tries:?}"
+        );
     }
 }

@@ -32,44 +32,80 @@ impl ReadOnly {
     ///
     /// # Errors
     /// Arguments are named, and no rule in force would keep them to queries.
-    pub(super) fn new(name: &str, config: &PolicyConfig, rules: &RuleSet) -> Result<Self, Vec<Fault>> {
+    pub(super) fn new(
+        name: &str,
+        config: &PolicyConfig,
+        rules: &RuleSet,
+    ) -> Result<Self, Vec<Fault>> {
         let keeps = |find: &Find| matches!(find, Find::Sql(sql) if sql.keeps_to_reading());
-        let tools: Vec<_> = config.tools.iter().filter_map(|(glob, tool)| Some((glob.clone(), tool.sql_read_only?))).collect();
+        let tools: Vec<_> = config
+            .tools
+            .iter()
+            .filter_map(|(glob, tool)| Some((glob.clone(), tool.sql_read_only?)))
+            .collect();
         let wanted = !config.sql_read_only.is_empty() || tools.iter().any(|(_, only)| *only);
         if wanted && !rules.rules().iter().any(|rule| keeps(&rule.find)) {
-            let message = format!("`policy.{name}` says `sql_read_only`, and no rule keeps anything to queries");
+            let message = format!(
+                "`policy.{name}` says `sql_read_only`, and no rule keeps anything to queries"
+            );
             let hint = "leave the built-in rule `sql-read-only` switched on, or take the key away";
             return Err(vec![Fault::of_file("policy", message, Some(hint))]);
         }
         // `tool.argument` at each point, for either name may hold one.
         let split = |written: &String| {
-            let at = |(at, _)| Some((written.get(..at)?.to_owned(), written.get(at + 1..)?.to_owned()));
-            written.match_indices('.').filter_map(at).collect::<Vec<_>>()
+            let at = |(at, _)| {
+                Some((
+                    written.get(..at)?.to_owned(),
+                    written.get(at + 1..)?.to_owned(),
+                ))
+            };
+            written
+                .match_indices('.')
+                .filter_map(at)
+                .collect::<Vec<_>>()
         };
-        Ok(Self { arguments: config.sql_read_only.iter().flat_map(split).collect(), tools })
+        Ok(Self {
+            arguments: config.sql_read_only.iter().flat_map(split).collect(),
+            tools,
+        })
     }
 
     /// What is said of one call.
     pub(super) fn of_call<'r>(&'r self, tool: &'r str, units: &Units<'_>) -> OfCall<'r> {
-        let whole_tool = self.tools.iter().find(|(glob, _)| glob_fits(glob, tool)).is_some_and(|(_, only)| *only);
+        let whole_tool = self
+            .tools
+            .iter()
+            .find(|(glob, _)| glob_fits(glob, tool))
+            .is_some_and(|(_, only)| *only);
         let all = whole_tool && !units.units.iter().any(|unit| unit.read_as == ReadAs::Sql);
-        OfCall { arguments: &self.arguments, tool, whole_tool, all }
+        OfCall {
+            arguments: &self.arguments,
+            tool,
+            whole_tool,
+            all,
+        }
     }
 }
 
 impl OfCall<'_> {
     /// Whether only queries may pass in this argument.
     pub(super) fn covers(&self, unit: &Unit<'_>) -> bool {
-        let listed = |(tool, argument): &(String, String)| glob_fits(tool, self.tool) && glob_fits(argument, &unit.argument);
+        let listed = |(tool, argument): &(String, String)| {
+            glob_fits(tool, self.tool) && glob_fits(argument, &unit.argument)
+        };
         // A name or a number is no statement.
-        let words = || unit.text.contains(|c: char| c.is_whitespace() || matches!(c, '(' | ';'));
+        let words = || {
+            unit.text
+                .contains(|c: char| c.is_whitespace() || matches!(c, '(' | ';'))
+        };
         let may_be_sql = match unit.read_as {
             ReadAs::Sql => true,
             ReadAs::Path | ReadAs::Url => false,
             _ => self.all && unit.role == Role::Value && words(),
         };
         // The name of an argument is no statement either.
-        self.whole_tool && may_be_sql || unit.role == Role::Value && self.arguments.iter().any(listed)
+        self.whole_tool && may_be_sql
+            || unit.role == Role::Value && self.arguments.iter().any(listed)
     }
 }
 
@@ -83,9 +119,18 @@ mod tests {
     use crate::rules::Library;
 
     fn config(tools: &[(&str, bool)]) -> PolicyConfig {
-        let of_tool = |only| ToolConfig { sql_read_only: Some(only), ..ToolConfig::default() };
-        let tools = tools.iter().map(|(glob, only)| ((*glob).to_owned(), of_tool(*only))).collect();
-        PolicyConfig { tools, ..PolicyConfig::default() }
+        let of_tool = |only| ToolConfig {
+            sql_read_only: Some(only),
+            ..ToolConfig::default()
+        };
+        let tools = tools
+            .iter()
+            .map(|(glob, only)| ((*glob).to_owned(), of_tool(*only)))
+            .collect();
+        PolicyConfig {
+            tools,
+            ..PolicyConfig::default()
+        }
     }
 
     /// Whether a call passes, by tool and arguments.
@@ -99,20 +144,43 @@ mod tests {
             let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
             let context = Context::new(agent, upstream, Era::Legacy);
             let known = InspectContext::default();
-            let verdict = policy.inspect(Direction::Outbound, &message, &context, AuditId::make(), &known).verdict;
+            let verdict = policy
+                .inspect(
+                    Direction::Outbound,
+                    &message,
+                    &context,
+                    AuditId::make(),
+                    &known,
+                )
+                .verdict;
             !matches!(verdict, Verdict::Block(_))
         }
     }
 
     #[test]
     fn an_argument_of_which_only_queries_are_wanted_takes_nothing_else() {
-        let passes = passes(&PolicyConfig { sql_read_only: vec!["query.sql".into()], ..PolicyConfig::default() });
+        let passes = passes(&PolicyConfig {
+            sql_read_only: vec!["query.sql".into()],
+            ..PolicyConfig::default()
+        });
         for (tool, arguments, fine) in [
             ("query", r#"{"sql":"SELECT 1"}"#, true),
-            ("query", r#"{"sql":["SELECT a FROM t","SHOW TABLES"],"limit":5}"#, true),
-            ("query", r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#, false),
+            (
+                "query",
+                r#"{"sql":["SELECT a FROM t","SHOW TABLES"],"limit":5}"#,
+                true,
+            ),
+            (
+                "query",
+                r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#,
+                false,
+            ),
             ("query", r#"{"sql":"SELECT 1; DROP TABLE t"}"#, false),
-            ("query", r#"{"other":"UPDATE t SET a = 1 WHERE b = 1"}"#, true),
+            (
+                "query",
+                r#"{"other":"UPDATE t SET a = 1 WHERE b = 1"}"#,
+                true,
+            ),
             ("admin", r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#, true),
         ] {
             assert_eq!(passes(tool, arguments), fine, "{tool} {arguments}");
@@ -124,12 +192,24 @@ mod tests {
         let passes = passes(&config(&[("db_admin", false), ("db_*", true)]));
         for (tool, arguments, fine) in [
             ("db_query", r#"{"sql":"SELECT a FROM t WHERE b = 1"}"#, true),
-            ("db_query", r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#, false),
-            ("db_query", r#"{"sql":"SELECT 1","database":"main","reason":"to see how many there are"}"#, true),
+            (
+                "db_query",
+                r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#,
+                false,
+            ),
+            (
+                "db_query",
+                r#"{"sql":"SELECT 1","database":"main","reason":"to see how many there are"}"#,
+                true,
+            ),
             ("db_query", r#"{"q":"insert into t values (1)"}"#, false),
             ("db_query", r#"{"q":"select 1; drop table t"}"#, false),
             ("db_tables", r#"{"database":"main","limit":10}"#, true),
-            ("db_admin", r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#, true),
+            (
+                "db_admin",
+                r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#,
+                true,
+            ),
             ("other", r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#, true),
         ] {
             assert_eq!(passes(tool, arguments), fine, "{tool} {arguments}");

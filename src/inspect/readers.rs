@@ -28,9 +28,16 @@ impl Readers {
     /// Those that stand with single tools first, then the lists; what nothing runs before what something does.
     pub(super) fn new(config: &PolicyConfig) -> Self {
         let of_tools = config.tools.iter().flat_map(|(tool, of_tool)| {
-            of_tool.arguments.iter().filter_map(move |(argument, of_argument)| {
-                Some(Reader { tool: tool.clone(), argument: argument.clone(), head: head(of_argument.read_as?) })
-            })
+            of_tool
+                .arguments
+                .iter()
+                .filter_map(move |(argument, of_argument)| {
+                    Some(Reader {
+                        tool: tool.clone(),
+                        argument: argument.clone(),
+                        head: head(of_argument.read_as?),
+                    })
+                })
         });
         let lists = [
             (&config.text, ReadsAs::Text),
@@ -40,20 +47,37 @@ impl Readers {
             (&config.sql, ReadsAs::Sql),
             (&config.sql_read_only, ReadsAs::Sql),
         ];
-        let listed = lists.into_iter().flat_map(|(list, reads)| list.iter().flat_map(move |written| split(written, head(reads))));
+        let listed = lists.into_iter().flat_map(|(list, reads)| {
+            list.iter()
+                .flat_map(move |written| split(written, head(reads)))
+        });
         Self(of_tools.chain(listed).collect())
     }
 
     /// Those of one tool.
-    pub(super) fn of<'p>(&'p self, tool: &str, definition: Option<&'p Definition>) -> ToolReaders<'p> {
-        ToolReaders { readers: self.0.iter().filter(|reader| glob_fits(&reader.tool, tool)).collect(), definition }
+    pub(super) fn of<'p>(
+        &'p self,
+        tool: &str,
+        definition: Option<&'p Definition>,
+    ) -> ToolReaders<'p> {
+        ToolReaders {
+            readers: self
+                .0
+                .iter()
+                .filter(|reader| glob_fits(&reader.tool, tool))
+                .collect(),
+            definition,
+        }
     }
 }
 
 impl ToolReaders<'_> {
     /// Who reads an argument, if the policy says so.
     pub(super) fn kind(&self, argument: &str) -> Option<Head> {
-        self.readers.iter().find(|reader| glob_fits(&reader.argument, argument)).map(|reader| reader.head)
+        self.readers
+            .iter()
+            .find(|reader| glob_fits(&reader.argument, argument))
+            .map(|reader| reader.head)
     }
 
     /// Who reads an argument, if the tool's definition says so.
@@ -65,8 +89,15 @@ impl ToolReaders<'_> {
 /// `tool.argument` at each point, for either name may hold one.
 fn split(written: &str, head: Head) -> impl Iterator<Item = Reader> + '_ {
     written.match_indices('.').filter_map(move |(at, _)| {
-        let (tool, argument) = (written.get(..at)?.to_owned(), written.get(at + 1..)?.to_owned());
-        Some(Reader { tool, argument, head })
+        let (tool, argument) = (
+            written.get(..at)?.to_owned(),
+            written.get(at + 1..)?.to_owned(),
+        );
+        Some(Reader {
+            tool,
+            argument,
+            head,
+        })
     })
 }
 
@@ -87,8 +118,14 @@ mod tests {
 
     #[test]
     fn the_nearest_pin_counts() {
-        let read_as = |reads| ArgumentConfig { read_as: Some(reads), ..ArgumentConfig::default() };
-        let tool = ToolConfig { arguments: [("q".to_owned(), read_as(ReadsAs::Path))].into(), ..ToolConfig::default() };
+        let read_as = |reads| ArgumentConfig {
+            read_as: Some(reads),
+            ..ArgumentConfig::default()
+        };
+        let tool = ToolConfig {
+            arguments: [("q".to_owned(), read_as(ReadsAs::Path))].into(),
+            ..ToolConfig::default()
+        };
         let config = PolicyConfig {
             shell: vec!["run.q".into(), "*.go".into(), "a.b.c".into()],
             text: vec!["run.note".into()],
@@ -107,7 +144,11 @@ mod tests {
             ("a", "c", None),
             ("fetch_it", "x", Some(Head::Url)),
         ] {
-            assert_eq!(readers.of(tool, None).kind(argument), kind, "{tool}.{argument}");
+            assert_eq!(
+                readers.of(tool, None).kind(argument),
+                kind,
+                "{tool}.{argument}"
+            );
         }
     }
 }

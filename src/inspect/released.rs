@@ -27,6 +27,9 @@ impl Policy {
                 here.came_in(&text);
             });
         }
-        Learnt { flow: session.learnt(), ..Learnt::default() }
+        Learnt {
+            flow: session.learnt(),
+            ..Learnt::default()
+        }
     }
 }

@@ -60,7 +60,10 @@ pub(super) fn carry_out(text: &str, mut cuts: Vec<Cut>) -> String {
 /// an order seldom comes in one sentence.
 pub(super) fn passage(text: &str, span: &Range<usize>) -> Range<usize> {
     // A text with many matches may be one line: no further than it matters.
-    let (low, high) = (span.start.saturating_sub(LINE_BYTES + 1), text.len().min(span.end + LINE_BYTES + 1));
+    let (low, high) = (
+        span.start.saturating_sub(LINE_BYTES + 1),
+        text.len().min(span.end + LINE_BYTES + 1),
+    );
     let before = text.as_bytes().get(low..span.start).unwrap_or_default();
     let after = text.as_bytes().get(span.end..high).unwrap_or_default();
     let line_start = memchr::memrchr(b'\n', before).map_or(low, |at| low + at + 1);
@@ -76,8 +79,14 @@ pub(super) fn passage(text: &str, span: &Range<usize>) -> Range<usize> {
             .map(|(at, c)| at + c.len_utf8())
             .next_back()
     };
-    let first = text.get(start..span.start).and_then(ends).map_or(start, |at| start + at);
-    let last = text.get(span.end..end).and_then(ends).map_or(end, |at| span.end + at);
+    let first = text
+        .get(start..span.start)
+        .and_then(ends)
+        .map_or(start, |at| start + at);
+    let last = text
+        .get(span.end..end)
+        .and_then(ends)
+        .map_or(end, |at| span.end + at);
     first..last
 }
 
@@ -102,14 +111,25 @@ pub(super) struct Withheld<'r> {
 impl Withheld<'_> {
     /// The line that tells of it, to stand in front of what is left.
     pub(super) fn notice(&self, surface: Surface, audit: AuditId) -> String {
-        let (passages, they) = if self.passages == 1 { ("passage", "it reads") } else { ("passages", "they read") };
+        let (passages, they) = if self.passages == 1 {
+            ("passage", "it reads")
+        } else {
+            ("passages", "they read")
+        };
         let what = format!("{} {passages} of {}", self.passages, of(surface));
-        format!("{NOTICE}{what} because {they} like instructions to the model: {}, quarantine {audit}]\n", self.named())
+        format!(
+            "{NOTICE}{what} because {they} like instructions to the model: {}, quarantine {audit}]\n",
+            self.named()
+        )
     }
 
     /// The line that stands for a block that is gone.
     pub(super) fn block_notice(&self, surface: Surface, audit: AuditId) -> String {
-        format!("{NOTICE}a block of {} as a whole: {}, quarantine {audit}]\n", of(surface), self.named())
+        format!(
+            "{NOTICE}a block of {} as a whole: {}, quarantine {audit}]\n",
+            of(surface),
+            self.named()
+        )
     }
 
     fn named(&self) -> String {
@@ -125,20 +145,35 @@ fn named(rules: &BTreeSet<&str>) -> String {
 
 /// The line above a page that was rendered.
 pub(super) fn rendered(rules: BTreeSet<&str>, bytes: usize, audit: AuditId) -> String {
-    format!("[lychgate rendered this HTML page of {bytes} bytes as text: {}, audit {audit}]\n", named(&rules))
+    format!(
+        "[lychgate rendered this HTML page of {bytes} bytes as text: {}, audit {audit}]\n",
+        named(&rules)
+    )
 }
 
 /// The line above a text from which characters were removed that nobody sees.
 pub(super) fn removed(rules: &BTreeSet<&str>, characters: usize, audit: AuditId) -> String {
-    let word = if characters == 1 { "character" } else { "characters" };
-    format!("[lychgate removed {characters} invisible {word}: {}, audit {audit}]\n", named(rules))
+    let word = if characters == 1 {
+        "character"
+    } else {
+        "characters"
+    };
+    format!(
+        "[lychgate removed {characters} invisible {word}: {}, audit {audit}]\n",
+        named(rules)
+    )
 }
 
 /// How the line above a text with redactions begins.
 const REDACTION_NOTICE: &str = "[lychgate redacted ";
 
 /// The line above a text, made of `base`, in which matches of these rules were redacted. `None` where no mark is left.
-pub(super) fn redacted(base: &str, text: &str, rules: &BTreeSet<&str>, audit: AuditId) -> Option<String> {
+pub(super) fn redacted(
+    base: &str,
+    text: &str,
+    rules: &BTreeSet<&str>,
+    audit: AuditId,
+) -> Option<String> {
     let marks = text.matches(REDACTED).count();
     if rules.is_empty() || marks == 0 {
         return None;
@@ -146,7 +181,10 @@ pub(super) fn redacted(base: &str, text: &str, rules: &BTreeSet<&str>, audit: Au
     // A text can contain marks of its own; a line without any redaction is never written, so there is one at least.
     let count = marks.saturating_sub(base.matches(REDACTED).count()).max(1);
     let word = if count == 1 { "passage" } else { "passages" };
-    Some(format!("{REDACTION_NOTICE}{count} {word}: {}, audit {audit}]\n", named(rules)))
+    Some(format!(
+        "{REDACTION_NOTICE}{count} {word}: {}, audit {audit}]\n",
+        named(rules)
+    ))
 }
 
 /// A text without the lines of notices above it.
@@ -163,11 +201,15 @@ pub(super) fn without_notices(text: &str) -> &str {
 /// names the rule. Programs read such a field, and a line in each of a thousand rows helps nobody.
 pub(super) fn field_value(text: String) -> String {
     let is_mark = |left: &str| {
-        let rule = left.strip_prefix(REDACTED).and_then(|rest| rest.strip_suffix(']'));
+        let rule = left
+            .strip_prefix(REDACTED)
+            .and_then(|rest| rest.strip_suffix(']'));
         rule.is_some_and(|rule| !rule.contains(['[', ']']))
     };
     match text.split_once('\n') {
-        Some((line, left)) if line.starts_with(REDACTION_NOTICE) && is_mark(left) => left.to_owned(),
+        Some((line, left)) if line.starts_with(REDACTION_NOTICE) && is_mark(left) => {
+            left.to_owned()
+        }
         _ => text,
     }
 }
@@ -179,8 +221,17 @@ mod tests {
 
     #[test]
     fn touching_cuts_are_one() {
-        let cut = |span, mark: &str| Cut { span, mark: mark.into() };
-        let cuts = vec![cut(6..8, "B"), cut(0..2, "A"), cut(1..4, "x"), cut(4..5, "y"), cut(6..7, "z")];
+        let cut = |span, mark: &str| Cut {
+            span,
+            mark: mark.into(),
+        };
+        let cuts = vec![
+            cut(6..8, "B"),
+            cut(0..2, "A"),
+            cut(1..4, "x"),
+            cut(4..5, "y"),
+            cut(6..7, "z"),
+        ];
         assert_eq!(carry_out("0123456789", cuts), "A5B89");
         assert_eq!(carry_out("abc", vec![]), "abc");
     }
@@ -190,10 +241,17 @@ mod tests {
         let text = "one line\nignore this now\nthree";
         let at = text.find("this").unwrap();
         assert_eq!(&text[passage(text, &(at..at + 4))], "ignore this now");
-        let long = format!("{} First. Do ignore this. {}", "lorem ipsum ".repeat(100), "dolor é sit ".repeat(100));
+        let long = format!(
+            "{} First. Do ignore this. {}",
+            "lorem ipsum ".repeat(100),
+            "dolor é sit ".repeat(100)
+        );
         let at = long.find("this").unwrap();
         let taken = &long[passage(&long, &(at..at + 4))];
-        assert!(taken.starts_with(" Do ignore this.") && taken.len() < 2 * SENTENCE_BYTES, "{taken}");
+        assert!(
+            taken.starts_with(" Do ignore this.") && taken.len() < 2 * SENTENCE_BYTES,
+            "{taken}"
+        );
     }
 
     #[test]
@@ -202,12 +260,22 @@ mod tests {
         let audit = AuditId::make();
         let line = |base: &str, text: &str| redacted(base, text, &rules, audit);
         let one = line("a b", "a [redacted: email-address]").unwrap();
-        assert_eq!(one, format!("[lychgate redacted 1 passage: rule `email-address`, audit {audit}]\n"));
+        assert_eq!(
+            one,
+            format!("[lychgate redacted 1 passage: rule `email-address`, audit {audit}]\n")
+        );
         let two = line("a b", "[redacted: email-address] [redacted: email-address]").unwrap();
         assert!(two.starts_with("[lychgate redacted 2 passages: "), "{two}");
         // A mark that the server wrote is not counted, and hides no redaction.
-        let forged = line("[redacted: x] a@b.example", "[redacted: x] [redacted: email-address]").unwrap();
-        assert!(forged.starts_with("[lychgate redacted 1 passage: "), "{forged}");
+        let forged = line(
+            "[redacted: x] a@b.example",
+            "[redacted: x] [redacted: email-address]",
+        )
+        .unwrap();
+        assert!(
+            forged.starts_with("[lychgate redacted 1 passage: "),
+            "{forged}"
+        );
         assert_eq!(line("a b", "[withheld]"), None);
         let mark = redaction_mark("email-address");
         assert_eq!(field_value(format!("{one}{mark}")), mark);

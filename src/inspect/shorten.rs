@@ -39,13 +39,27 @@ impl Inbound<'_> {
     ) {
         let cap = self.policy.caps.of(tool);
         let mut note = None;
-        for (counts, total) in [(Surface::Content, content_bytes), (Surface::Structured, structured_bytes)] {
+        for (counts, total) in [
+            (Surface::Content, content_bytes),
+            (Surface::Structured, structured_bytes),
+        ] {
             let before = delivery.cut_bytes;
             if total > cap.all.min(cap.block) {
-                self.cut(counts, Budget::new(cap, total, self.paging, self.audit), edits, first_edit, delivery);
+                self.cut(
+                    counts,
+                    Budget::new(cap, total, self.paging, self.audit),
+                    edits,
+                    first_edit,
+                    delivery,
+                );
             }
             if counts == Surface::Structured {
-                note = self.end_lists(cap.all + delivery.cut_bytes - before, edits, first_edit, delivery);
+                note = self.end_lists(
+                    cap.all + delivery.cut_bytes - before,
+                    edits,
+                    first_edit,
+                    delivery,
+                );
             }
         }
         self.tell_of_rests(note.as_deref(), edits, delivery);
@@ -53,29 +67,53 @@ impl Inbound<'_> {
 
     /// Ends the longest lists of `structuredContent` early, until it is no longer than `most` bytes or no list is left. Gives
     /// the line that says so.
-    fn end_lists(&self, most: usize, edits: &mut Vec<Edit>, first_edit: usize, delivery: &mut Delivery) -> Option<String> {
+    fn end_lists(
+        &self,
+        most: usize,
+        edits: &mut Vec<Edit>,
+        first_edit: usize,
+        delivery: &mut Delivery,
+    ) -> Option<String> {
         let body = self.message.body(self.envelope)?;
         // Without blocks there is nowhere to say it.
-        let structured = body.get("structuredContent").filter(|structured| structured.raw().len() > most)?;
-        body.get("content").filter(|content| content.kind() == ValueKind::Array)?;
+        let structured = body
+            .get("structuredContent")
+            .filter(|structured| structured.raw().len() > most)?;
+        body.get("content")
+            .filter(|content| content.kind() == ValueKind::Array)?;
         let cuts = cuts(structured, most);
         let (mut text, mut gone) = (String::new(), 0);
-        for Cut { list, at, span, stays } in &cuts {
+        for Cut {
+            list,
+            at,
+            span,
+            stays,
+        } in &cuts
+        {
             let within = |edit: &Edit| span.start <= edit.span.start && edit.span.end <= span.end;
             let own = edits.split_off(first_edit.min(edits.len()));
             let (inside, outside): (Vec<Edit>, Vec<Edit>) = own.into_iter().partition(within);
             edits.extend(outside);
-            let moved =
-                inside.into_iter().map(|edit| Edit { span: edit.span.start - span.start..edit.span.end - span.start, ..edit });
+            let moved = inside.into_iter().map(|edit| Edit {
+                span: edit.span.start - span.start..edit.span.end - span.start,
+                ..edit
+            });
             // What goes is kept as the agent would have got it.
             let raw = self.message.bytes().slice(span.clone());
             let moved: Vec<Edit> = moved.collect();
-            let left = if moved.is_empty() { raw } else { splice(&raw, moved).unwrap_or_default() };
+            let left = if moved.is_empty() {
+                raw
+            } else {
+                splice(&raw, moved).unwrap_or_default()
+            };
             let left = String::from_utf8_lossy(&left);
             let left = left.trim_start_matches([',', ' ', '\n', '\r', '\t']);
             let total = list.elements().count();
             let lines = if text.is_empty() { "" } else { "\n\n" };
-            let before = format!("{lines}{} from {stays} on, of {total}:\n[", self.pointer_to(at));
+            let before = format!(
+                "{lines}{} from {stays} on, of {total}:\n[",
+                self.pointer_to(at)
+            );
             // Written without a copy in between: a list can be as long as its message.
             text.reserve_exact(before.len() + left.len() + 1);
             text.push_str(&before);
@@ -94,26 +132,58 @@ impl Inbound<'_> {
         let at = kept.map(|paging| {
             let id = format!("{}-{}", paging.id(), delivery.rests.len() + 1);
             let at = address(&id, 2);
-            delivery.rests.push(Rest { id, text, page_bytes: most.max(1), before_bytes, wrapped: None });
+            delivery.rests.push(Rest {
+                id,
+                text,
+                page_bytes: most.max(1),
+                before_bytes,
+                wrapped: None,
+            });
             at
         });
         if self.paging.is_some() && at.is_none() {
             delivery.hit.push("kept_result_bytes");
         }
-        let lists: Vec<String> = cuts.iter().map(|cut| format!("`{}` after {}", self.pointer_to(&cut.at), cut.stays)).collect();
+        let lists: Vec<String> = cuts
+            .iter()
+            .map(|cut| format!("`{}` after {}", self.pointer_to(&cut.at), cut.stays))
+            .collect();
         let more = footer(before_bytes, total, at.as_deref());
-        Some(format!("[lychgate: lists in structuredContent end early: {}]{more}", lists.join(", ")))
+        Some(format!(
+            "[lychgate: lists in structuredContent end early: {}]{more}",
+            lists.join(", ")
+        ))
     }
 
     fn pointer_to(&self, at: &str) -> String {
-        if self.message.is_batch() { format!("/{}{at}", self.item) } else { at.to_owned() }
+        if self.message.is_batch() {
+            format!("/{}{at}", self.item)
+        } else {
+            at.to_owned()
+        }
     }
 
     /// Cuts the texts of one surface to a budget.
-    fn cut(&self, counts: Surface, mut budget: Budget<'_>, edits: &mut Vec<Edit>, first_edit: usize, delivery: &mut Delivery) {
+    fn cut(
+        &self,
+        counts: Surface,
+        mut budget: Budget<'_>,
+        edits: &mut Vec<Edit>,
+        first_edit: usize,
+        delivery: &mut Delivery,
+    ) {
         // In the order of the text, one after the other: see `blocks::settle`.
-        let gone: Vec<_> = edits.iter().skip(first_edit).filter(|edit| edit.is_json).map(|edit| edit.span.clone()).collect();
-        let known = edits.iter().enumerate().skip(first_edit).map(|(index, edit)| (edit.span.start, index));
+        let gone: Vec<_> = edits
+            .iter()
+            .skip(first_edit)
+            .filter(|edit| edit.is_json)
+            .map(|edit| edit.span.clone())
+            .collect();
+        let known = edits
+            .iter()
+            .enumerate()
+            .skip(first_edit)
+            .map(|(index, edit)| (edit.span.start, index));
         let known: HashMap<usize, usize> = known.collect();
         let (mut cut_bytes, mut number) = (0, delivery.rests.len());
         self.message.value(self.envelope).walk(|path, value, role| {
@@ -123,21 +193,30 @@ impl Inbound<'_> {
             }
             let span = value.span();
             let span = span.start + 1..span.end.saturating_sub(1);
-            if gone.get(gone.partition_point(|block| block.end <= span.start)).is_some_and(|block| block.start <= span.start) {
+            if gone
+                .get(gone.partition_point(|block| block.end <= span.start))
+                .is_some_and(|block| block.start <= span.start)
+            {
                 return;
             }
-            let edit = known.get(&span.start).and_then(|index| edits.get_mut(*index));
+            let edit = known
+                .get(&span.start)
+                .and_then(|index| edits.get_mut(*index));
             let text = edit.as_ref().map_or(&*string, |edit| &edit.with);
             if counts == Surface::Structured && text.len() < CUTTABLE_BYTES {
                 return;
             }
             let label = match counts {
-                Surface::Structured if budget.is_spent() => format!("\n\n{}:\n", self.pointer(path)),
+                Surface::Structured if budget.is_spent() => {
+                    format!("\n\n{}:\n", self.pointer(path))
+                }
                 _ => "\n\n".to_owned(),
             };
             if let Some((with, gone)) = budget.take(text, &mut number, &label) {
                 cut_bytes += gone;
-                delivery.quarter_tokens = delivery.quarter_tokens.saturating_sub(quarter_tokens(text)) + quarter_tokens(&with);
+                delivery.quarter_tokens =
+                    delivery.quarter_tokens.saturating_sub(quarter_tokens(text))
+                        + quarter_tokens(&with);
                 match edit {
                     Some(edit) => edit.with = with,
                     None => edits.push(Edit::text(span, with)),
@@ -145,7 +224,11 @@ impl Inbound<'_> {
             }
         });
         if cut_bytes > 0 {
-            delivery.hit.push(if budget.is_spent() { "result_text_bytes" } else { "result_block_bytes" });
+            delivery.hit.push(if budget.is_spent() {
+                "result_text_bytes"
+            } else {
+                "result_block_bytes"
+            });
         }
         if budget.unkept {
             delivery.hit.push("kept_result_bytes");
@@ -156,11 +239,22 @@ impl Inbound<'_> {
 
     /// Adds blocks that say what was left out, and links to what is kept for clients that know links.
     fn tell_of_rests(&self, note: Option<&str>, edits: &mut Vec<Edit>, delivery: &Delivery) {
-        let content = self.message.body(self.envelope).and_then(|body| body.get("content"));
-        let Some(content) = content.filter(|content| content.kind() == ValueKind::Array) else { return };
-        let mut blocks: Vec<String> =
-            note.into_iter().map(|note| format!(r#"{{"type":"text","text":{}}}"#, quote(note))).collect();
-        let rests = if self.paging.is_some_and(|paging| paging.links) { &delivery.rests[..] } else { &[] };
+        let content = self
+            .message
+            .body(self.envelope)
+            .and_then(|body| body.get("content"));
+        let Some(content) = content.filter(|content| content.kind() == ValueKind::Array) else {
+            return;
+        };
+        let mut blocks: Vec<String> = note
+            .into_iter()
+            .map(|note| format!(r#"{{"type":"text","text":{}}}"#, quote(note)))
+            .collect();
+        let rests = if self.paging.is_some_and(|paging| paging.links) {
+            &delivery.rests[..]
+        } else {
+            &[]
+        };
         blocks.extend(rests.iter().enumerate().map(|(n, rest)| {
             format!(
                 r#"{{"type":"resource_link","uri":"{}","name":"rest-{}","title":"The rest of this answer","mimeType":"text/plain","size":{}}}"#,
@@ -172,7 +266,11 @@ impl Inbound<'_> {
         if blocks.is_empty() {
             return;
         }
-        let comma = if content.elements().next().is_some() { "," } else { "" };
+        let comma = if content.elements().next().is_some() {
+            ","
+        } else {
+            ""
+        };
         let end = content.span().end.saturating_sub(1);
         edits.push(Edit::json(end..end, format!("{comma}{}", blocks.join(","))));
     }
@@ -187,9 +285,14 @@ fn cuts(structured: Value<'_>, most: usize) -> Vec<Cut<'_>> {
         }
     });
     lists.sort_by_key(|list| std::cmp::Reverse(list.raw().len()));
-    let (mut over, mut out) = (structured.raw().len().saturating_sub(most), Vec::<Cut<'_>>::new());
+    let (mut over, mut out) = (
+        structured.raw().len().saturating_sub(most),
+        Vec::<Cut<'_>>::new(),
+    );
     for list in lists {
-        let around = |cut: &Cut<'_>| cut.list.span().start <= list.span().start && list.span().end <= cut.list.span().end;
+        let around = |cut: &Cut<'_>| {
+            cut.list.span().start <= list.span().start && list.span().end <= cut.list.span().end
+        };
         if over == 0 || out.len() >= LISTS {
             break;
         }
@@ -208,13 +311,25 @@ fn cuts(structured: Value<'_>, most: usize) -> Vec<Cut<'_>> {
         }
         if start < end {
             over = over.saturating_sub(end - start);
-            out.push(Cut { list, at: String::new(), span: start..end, stays });
+            out.push(Cut {
+                list,
+                at: String::new(),
+                span: start..end,
+                stays,
+            });
         }
     }
-    let by_start: HashMap<usize, usize> = out.iter().enumerate().map(|(n, cut)| (cut.list.span().start, n)).collect();
+    let by_start: HashMap<usize, usize> = out
+        .iter()
+        .enumerate()
+        .map(|(n, cut)| (cut.list.span().start, n))
+        .collect();
     structured.walk(|path, value, _| {
         let is_list = value.kind() == ValueKind::Array;
-        let cut = by_start.get(&value.span().start).filter(|_| is_list).and_then(|n| out.get_mut(*n));
+        let cut = by_start
+            .get(&value.span().start)
+            .filter(|_| is_list)
+            .and_then(|n| out.get_mut(*n));
         if let Some(cut) = cut {
             cut.at = format!("/result/structuredContent{}", pointer(path));
         }

@@ -60,7 +60,12 @@ pub(super) struct Across<'r> {
 impl<'p> Judge<'p, '_> {
     /// Judges a string and says what becomes of it; findings are noted. A string that may not be edited is withheld with
     /// its block, or kept, and what would have changed it is noted as a refusal.
-    pub(super) fn string(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>) -> Outcome {
+    pub(super) fn string(
+        &mut self,
+        text: &Text<'_>,
+        place: &Place<'_>,
+        site: &Site<'_>,
+    ) -> Outcome {
         self.judge(text, place, site, true)
     }
 
@@ -73,7 +78,10 @@ impl<'p> Judge<'p, '_> {
         }
         if !matches.is_empty() {
             let whole = parts.concat();
-            let hits: Vec<Hit<'_>> = matches.drain(..).map(|found| self.hit(found, &whole, place, site)).collect();
+            let hits: Vec<Hit<'_>> = matches
+                .drain(..)
+                .map(|found| self.hit(found, &whole, place, site))
+                .collect();
             self.note(&hits, &whole, place, site, (site.opaque)());
         }
         self.matches = matches;
@@ -83,7 +91,10 @@ impl<'p> Judge<'p, '_> {
     pub(super) fn call(&mut self, tool: &str, place: &Place<'_>, site: &Site<'_>) {
         let mut matches = Vec::new();
         self.rules.scan_call(place, &mut matches);
-        let hits: Vec<Hit<'_>> = matches.into_iter().map(|found| self.hit(found, tool, place, site)).collect();
+        let hits: Vec<Hit<'_>> = matches
+            .into_iter()
+            .map(|found| self.hit(found, tool, place, site))
+            .collect();
         self.note(&hits, tool, place, site, (site.opaque)());
     }
 
@@ -98,22 +109,57 @@ impl<'p> Judge<'p, '_> {
     ) -> Option<Across<'p>> {
         let mut matches = Vec::new();
         self.rules.scan(&Text::new(text), place, &mut matches);
-        matches.retain(|found| !self.of_markup(found.rule) && found.span.as_ref().is_some_and(|span| !inside(span)));
-        let hits: Vec<Hit<'_>> = matches.into_iter().map(|found| self.hit(found, text, place, site)).collect();
-        let goes = |hit: &&Hit<'_>| matches!(self.action(hit), Action::Redact | Action::Quarantine | Action::Withhold);
-        let (gone, kept): (Vec<&Hit<'_>>, Vec<&Hit<'_>>) =
-            hits.iter().filter(|hit| goes(hit) || self.action(hit) == Action::Wrap).partition(goes);
+        matches.retain(|found| {
+            !self.of_markup(found.rule) && found.span.as_ref().is_some_and(|span| !inside(span))
+        });
+        let hits: Vec<Hit<'_>> = matches
+            .into_iter()
+            .map(|found| self.hit(found, text, place, site))
+            .collect();
+        let goes = |hit: &&Hit<'_>| {
+            matches!(
+                self.action(hit),
+                Action::Redact | Action::Quarantine | Action::Withhold
+            )
+        };
+        let (gone, kept): (Vec<&Hit<'_>>, Vec<&Hit<'_>>) = hits
+            .iter()
+            .filter(|hit| goes(hit) || self.action(hit) == Action::Wrap)
+            .partition(goes);
         let acting = if gone.is_empty() { kept } else { gone };
-        let wraps = acting.first().is_some_and(|hit| self.action(hit) == Action::Wrap);
-        let span = acting.iter().filter_map(|hit| hit.span.clone()).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
-        let mut withheld = Withheld { passages: 1, ..Withheld::default() };
-        withheld.rules.extend(acting.iter().filter_map(|hit| self.rule(hit)).map(|rule| rule.id.as_str()));
+        let wraps = acting
+            .first()
+            .is_some_and(|hit| self.action(hit) == Action::Wrap);
+        let span = acting
+            .iter()
+            .filter_map(|hit| hit.span.clone())
+            .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+        let mut withheld = Withheld {
+            passages: 1,
+            ..Withheld::default()
+        };
+        withheld.rules.extend(
+            acting
+                .iter()
+                .filter_map(|hit| self.rule(hit))
+                .map(|rule| rule.id.as_str()),
+        );
         self.note(&hits, text, place, site, false);
         self.taken(&hits, text, None, place);
-        Some(Across { span: span?, notice: withheld.notice(place.surface, self.audit), wraps: wraps.then_some(withheld.rules) })
+        Some(Across {
+            span: span?,
+            notice: withheld.notice(place.surface, self.audit),
+            wraps: wraps.then_some(withheld.rules),
+        })
     }
 
-    pub(super) fn judge(&mut self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, whole: bool) -> Outcome {
+    pub(super) fn judge(
+        &mut self,
+        text: &Text<'_>,
+        place: &Place<'_>,
+        site: &Site<'_>,
+        whole: bool,
+    ) -> Outcome {
         if self.rules.rules().is_empty() {
             return Outcome::Keep;
         }
@@ -135,7 +181,11 @@ impl<'p> Judge<'p, '_> {
         (whole, excused): (bool, bool),
         matches: &mut Vec<Match>,
     ) -> Outcome {
-        let page = if place.direction == Direction::Inbound { text.page() } else { None };
+        let page = if place.direction == Direction::Inbound {
+            text.page()
+        } else {
+            None
+        };
         let json = whole && is_json(text.raw());
         // Quotation marks of JSON quote nothing, and what stands in one string excuses nothing in another.
         let inside = json && (self.numbers || excused || text.raw().contains('\\'));
@@ -149,15 +199,23 @@ impl<'p> Judge<'p, '_> {
         {
             return outcome;
         }
-        let mut hits: Vec<Hit<'_>> = matches.drain(..).map(|found| self.hit(found, text.raw(), place, site)).collect();
+        let mut hits: Vec<Hit<'_>> = matches
+            .drain(..)
+            .map(|found| self.hit(found, text.raw(), place, site))
+            .collect();
         if let Some(bare) = text.bare() {
             self.scan_more(&Text::new(bare), place, site, "bare", &mut hits);
         }
         // Markup of a name or an address is no page, and strips to nothing useful.
         let page = page.filter(|_| !opaque);
-        let markup = hits.iter().filter(|hit| self.is_markup(hit)).map(|hit| self.action(hit)).max();
+        let markup = hits
+            .iter()
+            .filter(|hit| self.is_markup(hit))
+            .map(|hit| self.action(hit))
+            .max();
         // An operator may want more done about markup than to have it rendered.
-        let renders = page.is_some_and(|page| place.render.renders(page.whole) || markup > Some(Action::Strip));
+        let renders = page
+            .is_some_and(|page| place.render.renders(page.whole) || markup > Some(Action::Strip));
         let strips = renders && markup >= Some(Action::Strip);
         if strips || opaque {
             // What is left after stripping, and what went, are judged for themselves.
@@ -170,7 +228,11 @@ impl<'p> Judge<'p, '_> {
         if strips {
             // Markup is told by what it matched, not by what is left: a suppression is asked about the same.
             for hit in &mut hits {
-                let matched = hit.span.clone().and_then(|span| text.raw().get(span)).unwrap_or(text.raw());
+                let matched = hit
+                    .span
+                    .clone()
+                    .and_then(|span| text.raw().get(span))
+                    .unwrap_or(text.raw());
                 let told = self.rule(hit).map(|rule| evidence(rule, matched));
                 let rare = hit.rare.get_or_insert_default();
                 rare.evidence = rare.evidence.take().or(told);
@@ -181,10 +243,23 @@ impl<'p> Judge<'p, '_> {
         let mut folded = None;
         if let Some(page) = page {
             if !page.hidden.is_empty() {
-                let place = Place { hidden: true, ..*place };
-                self.scan_more(&Text::new(page.hidden.as_str()), &place, site, "hidden", &mut hits);
+                let place = Place {
+                    hidden: true,
+                    ..*place
+                };
+                self.scan_more(
+                    &Text::new(page.hidden.as_str()),
+                    &place,
+                    site,
+                    "hidden",
+                    &mut hits,
+                );
             }
-            if page.folded && hits.iter().any(|hit| hit.hidden && self.action(hit) >= Action::Redact) {
+            if page.folded
+                && hits
+                    .iter()
+                    .any(|hit| hit.hidden && self.action(hit) >= Action::Redact)
+            {
                 // What a person would have to unfold does not show then.
                 folded = text.folded_page();
             }
@@ -193,7 +268,9 @@ impl<'p> Judge<'p, '_> {
                 base = &shown;
                 let visible = Text::new(base);
                 self.rules.scan(&visible, place, matches);
-                let found = matches.drain(..).filter(|found| !self.of_markup(found.rule));
+                let found = matches
+                    .drain(..)
+                    .filter(|found| !self.of_markup(found.rule));
                 hits.extend(found.map(|found| self.hit(found, base, place, site)));
             }
         }
@@ -201,7 +278,10 @@ impl<'p> Judge<'p, '_> {
         self.note(&hits, base, place, site, opaque);
         self.taken(&hits, base, page, place);
         if opaque {
-            let acting: Vec<&Hit<'_>> = hits.iter().filter(|hit| self.action(hit).rewrites()).collect();
+            let acting: Vec<&Hit<'_>> = hits
+                .iter()
+                .filter(|hit| self.action(hit).rewrites())
+                .collect();
             return if site.in_block && !acting.is_empty() {
                 self.without_block(acting.into_iter(), place)
             } else {
@@ -209,20 +289,34 @@ impl<'p> Judge<'p, '_> {
             };
         }
         let notice = page.filter(|_| strips).map(|_| {
-            let rules = hits.iter().filter(|hit| self.is_markup(hit)).filter_map(|hit| self.rule(hit));
-            rendered(rules.map(|rule| rule.id.as_str()).collect(), text.raw().len(), self.audit)
+            let rules = hits
+                .iter()
+                .filter(|hit| self.is_markup(hit))
+                .filter_map(|hit| self.rule(hit));
+            rendered(
+                rules.map(|rule| rule.id.as_str()).collect(),
+                text.raw().len(),
+                self.audit,
+            )
         });
         match (self.rewrite(base, place, site, hits, false), notice) {
-            (Outcome::Keep, Some(notice)) => {
-                page.map_or(Outcome::Keep, |page| Outcome::Replace(format!("{notice}{}", page.shown())))
-            }
+            (Outcome::Keep, Some(notice)) => page.map_or(Outcome::Keep, |page| {
+                Outcome::Replace(format!("{notice}{}", page.shown()))
+            }),
             (Outcome::Replace(left), Some(notice)) => Outcome::Replace(format!("{notice}{left}")),
             (outcome, _) => outcome,
         }
     }
 
     /// Scans a further reading for rules that have not matched yet.
-    fn scan_more(&self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>, reading: &'static str, hits: &mut Vec<Hit<'p>>) {
+    fn scan_more(
+        &self,
+        text: &Text<'_>,
+        place: &Place<'_>,
+        site: &Site<'_>,
+        reading: &'static str,
+        hits: &mut Vec<Hit<'p>>,
+    ) {
         let mut matches = Vec::new();
         self.rules.scan(text, place, &mut matches);
         let acting = hits.iter().filter(|hit| hit.suppressed().is_none());
@@ -230,42 +324,107 @@ impl<'p> Judge<'p, '_> {
         let mut suppressed: BTreeSet<usize> = BTreeSet::new();
         for found in matches {
             if !self.of_markup(found.rule) && !known.contains(&found.rule) {
-                let reading = if work::ALL.contains(&found.reading) { found.reading } else { reading };
+                let reading = if work::ALL.contains(&found.reading) {
+                    found.reading
+                } else {
+                    reading
+                };
                 let hit = self.hit(Match { reading, ..found }, text.raw(), place, site);
                 // Once for each rule: others of its matches are looked at only because they may not be suppressed.
-                let told = if hit.suppressed().is_some() { &mut suppressed } else { &mut known };
+                let told = if hit.suppressed().is_some() {
+                    &mut suppressed
+                } else {
+                    &mut known
+                };
                 if !told.insert(hit.rule()) {
                     continue;
                 }
                 let hit = self.with_evidence(hit, text.raw(), place);
-                hits.push(Hit { span: None, hidden: place.hidden, ..hit });
+                hits.push(Hit {
+                    span: None,
+                    hidden: place.hidden,
+                    ..hit
+                });
             }
         }
     }
 
     /// A hit in another reading than the text at hand, with what that reading contains there.
     pub(super) fn with_evidence(&self, hit: Hit<'p>, text: &str, place: &Place<'_>) -> Hit<'p> {
-        let matched = hit.span.clone().and_then(|span| text.get(span)).unwrap_or(text);
+        let matched = hit
+            .span
+            .clone()
+            .and_then(|span| text.get(span))
+            .unwrap_or(text);
         let evidence = self.rule(&hit).map(|rule| evidence(rule, matched));
         let trace = self.traced(text, hit.span.clone(), place);
-        let rare = Some(Box::new(Rare { evidence, trace, suppressed: hit.suppressed() }));
+        let rare = Some(Box::new(Rare {
+            evidence,
+            trace,
+            suppressed: hit.suppressed(),
+        }));
         Hit { rare, ..hit }
     }
 
     /// A match in `text`.
-    pub(super) fn hit(&self, found: Match, text: &str, place: &Place<'_>, site: &Site<'_>) -> Hit<'p> {
-        let Match { rule, span, reading } = found;
-        let suppressed = self.rules.rules().get(rule).filter(|_| !self.suppressions.is_empty()).and_then(|rule| {
-            let evidence = || evidence(rule, span.clone().and_then(|span| text.get(span)).unwrap_or(text));
-            self.suppressions.of(rule, place, reading, self.audit, (site.at, &evidence))
+    pub(super) fn hit(
+        &self,
+        found: Match,
+        text: &str,
+        place: &Place<'_>,
+        site: &Site<'_>,
+    ) -> Hit<'p> {
+        let Match {
+            rule,
+            span,
+            reading,
+        } = found;
+        let suppressed = self
+            .rules
+            .rules()
+            .get(rule)
+            .filter(|_| !self.suppressions.is_empty())
+            .and_then(|rule| {
+                let evidence = || {
+                    evidence(
+                        rule,
+                        span.clone().and_then(|span| text.get(span)).unwrap_or(text),
+                    )
+                };
+                self.suppressions
+                    .of(rule, place, reading, self.audit, (site.at, &evidence))
+            });
+        let rare = suppressed.map(|suppressed| {
+            Box::new(Rare {
+                suppressed: Some(suppressed),
+                ..Rare::default()
+            })
         });
-        let rare = suppressed.map(|suppressed| Box::new(Rare { suppressed: Some(suppressed), ..Rare::default() }));
-        Hit::of(Match { rule, span, reading }, rare)
+        Hit::of(
+            Match {
+                rule,
+                span,
+                reading,
+            },
+            rare,
+        )
     }
 
-    fn traced(&self, text: &str, span: Option<Range<usize>>, place: &Place<'_>) -> Option<Box<Trace>> {
+    fn traced(
+        &self,
+        text: &str,
+        span: Option<Range<usize>>,
+        place: &Place<'_>,
+    ) -> Option<Box<Trace>> {
         let (read_as, hidden) = (place.read_as, place.hidden);
-        self.trace.then(|| Box::new(Trace { text: text.to_owned(), span, read_as, hidden }))
+        self.trace.then(|| {
+            Box::new(Trace {
+                text: text.to_owned(),
+                span,
+                read_as,
+                hidden,
+            })
+        })
     }
 
     pub(super) fn rule(&self, hit: &Hit<'_>) -> Option<&'p Rule> {
@@ -274,7 +433,11 @@ impl<'p> Judge<'p, '_> {
 
     /// What is done about it.
     pub(super) fn action(&self, hit: &Hit<'_>) -> Action {
-        if hit.suppressed().is_some() { Action::Log } else { self.rule(hit).map_or(Action::Block, |rule| rule.action) }
+        if hit.suppressed().is_some() {
+            Action::Log
+        } else {
+            self.rule(hit).map_or(Action::Block, |rule| rule.action)
+        }
     }
 
     pub(super) fn is_markup(&self, hit: &Hit<'_>) -> bool {
@@ -282,18 +445,34 @@ impl<'p> Judge<'p, '_> {
     }
 
     pub(super) fn of_markup(&self, rule: usize) -> bool {
-        self.rules.rules().get(rule).is_some_and(|rule| matches!(*rule.find, Find::Markup(_)))
+        self.rules
+            .rules()
+            .get(rule)
+            .is_some_and(|rule| matches!(*rule.find, Find::Markup(_)))
     }
 
-    pub(super) fn note(&mut self, hits: &[Hit<'_>], base: &str, place: &Place<'_>, site: &Site<'_>, opaque: bool) {
+    pub(super) fn note(
+        &mut self,
+        hits: &[Hit<'_>],
+        base: &str,
+        place: &Place<'_>,
+        site: &Site<'_>,
+        opaque: bool,
+    ) {
         for (n, hit) in hits.iter().enumerate() {
             let earlier = hits.get(..n).unwrap_or_default();
             let same = |other: &Hit<'_>| (other.rule(), other.hidden) == (hit.rule(), hit.hidden);
-            if earlier.iter().any(|other| same(other) && other.suppressed().is_some() == hit.suppressed().is_some()) {
+            if earlier.iter().any(|other| {
+                same(other) && other.suppressed().is_some() == hit.suppressed().is_some()
+            }) {
                 continue;
             }
             let Some(rule) = self.rule(hit) else { continue };
-            let instead = if site.in_block { Action::Withhold } else { Action::Block };
+            let instead = if site.in_block {
+                Action::Withhold
+            } else {
+                Action::Block
+            };
             let rare = hit.rare.as_deref();
             let action = match self.action(hit) {
                 // Cursors and ids are for programs, and look drawn at random: no model reads them.
@@ -307,46 +486,84 @@ impl<'p> Judge<'p, '_> {
                 continue;
             }
             // That a limit was hit is told even where the rule matched before.
-            let unread = matches!(&*rule.find, Find::Secret(spec) if spec.unread).then_some(work::SECRET);
-            let mut same = hits.iter().filter(|other| other.rule() == hit.rule()).map(|other| other.reading);
-            let matched = hit.span.clone().and_then(|span| base.get(span)).unwrap_or(base);
+            let unread =
+                matches!(&*rule.find, Find::Secret(spec) if spec.unread).then_some(work::SECRET);
+            let mut same = hits
+                .iter()
+                .filter(|other| other.rule() == hit.rule())
+                .map(|other| other.reading);
+            let matched = hit
+                .span
+                .clone()
+                .and_then(|span| base.get(span))
+                .unwrap_or(base);
             // Which rule refuses the command that a text orders.
             let orders = matches!(&*rule.find, Find::Signal(signal::Spec::Phrase(phrase)) if phrase.orders_command);
-            let by = place.ordered.filter(|_| orders).and_then(|ordered| ordered.refused_at_end(matched));
+            let by = place
+                .ordered
+                .filter(|_| orders)
+                .and_then(|ordered| ordered.refused_at_end(matched));
             self.findings.push(Finding {
                 rule: rule.id.clone(),
-                title: by.map_or_else(|| rule.title.clone(), |by| format!("{} (`{by}`)", rule.title)),
+                title: by.map_or_else(
+                    || rule.title.clone(),
+                    |by| format!("{} (`{by}`)", rule.title),
+                ),
                 severity: rule.severity,
                 action,
                 surface: place.surface,
                 at: (site.at)(),
                 item: self.item,
-                reading: same.find(|reading| work::ALL.contains(reading)).or(unread).unwrap_or(hit.reading),
-                evidence: rare.and_then(|rare| rare.evidence.clone()).unwrap_or_else(|| evidence(rule, matched)),
-                detail: place.flow.and_then(|here| here.session.source(hit.rule())).map(Detail::Source),
+                reading: same
+                    .find(|reading| work::ALL.contains(reading))
+                    .or(unread)
+                    .unwrap_or(hit.reading),
+                evidence: rare
+                    .and_then(|rare| rare.evidence.clone())
+                    .unwrap_or_else(|| evidence(rule, matched)),
+                detail: place
+                    .flow
+                    .and_then(|here| here.session.source(hit.rule()))
+                    .map(Detail::Source),
                 argument: place.argument.map(Into::into),
                 private: is_private(rule) || matches!(*rule.find, Find::Flow(_)),
-                trace: rare.and_then(|rare| rare.trace.clone()).or_else(|| self.traced(base, hit.span.clone(), place)),
-                suppressed: hit.suppressed().map(|by| Suppressed { by: by.clone(), action: rule.action }),
+                trace: rare
+                    .and_then(|rare| rare.trace.clone())
+                    .or_else(|| self.traced(base, hit.span.clone(), place)),
+                suppressed: hit.suppressed().map(|by| Suppressed {
+                    by: by.clone(),
+                    action: rule.action,
+                }),
             });
         }
     }
 
     /// Has it remembered what gives orders: what the agent does not get, or gets marked.
-    pub(super) fn taken(&self, hits: &[Hit<'_>], base: &str, page: Option<&Page>, place: &Place<'_>) {
-        let Some(here) = place.flow.filter(|_| place.direction == Direction::Inbound) else { return };
+    pub(super) fn taken(
+        &self,
+        hits: &[Hit<'_>],
+        base: &str,
+        page: Option<&Page>,
+        place: &Place<'_>,
+    ) {
+        let Some(here) = place.flow.filter(|_| place.direction == Direction::Inbound) else {
+            return;
+        };
         let mut done = BTreeSet::new();
         for hit in hits.iter().filter(|hit| !self.is_markup(hit)) {
             let span = match (self.action(hit), &hit.span) {
                 (Action::Log | Action::Strip | Action::Redact | Action::Ask, _) => continue,
-                (Action::Quarantine | Action::Wrap | Action::Block, Some(span)) if !hit.hidden => passage(base, span),
+                (Action::Quarantine | Action::Wrap | Action::Block, Some(span)) if !hit.hidden => {
+                    passage(base, span)
+                }
                 // What markup hides in a text that is not rendered.
                 (_, Some(span)) => span.clone(),
                 _ => 0..base.len(),
             };
             if done.insert((hit.hidden, span.start, span.end)) {
                 let hidden = page.filter(|_| hit.hidden).map(|page| page.hidden.as_str());
-                here.session.withheld(hidden.unwrap_or(base.get(span).unwrap_or(base)));
+                here.session
+                    .withheld(hidden.unwrap_or(base.get(span).unwrap_or(base)));
             }
         }
     }

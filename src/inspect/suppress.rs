@@ -47,7 +47,13 @@ impl Suppressions {
                     Ok(rule) => rules.push(rule),
                     Err((message, hint)) => {
                         let (file, line, column) = one.place.clone();
-                        faults.push(Fault { file: file.into(), line, column, message, hint: Some(hint) });
+                        faults.push(Fault {
+                            file: file.into(),
+                            line,
+                            column,
+                            message,
+                            hint: Some(hint),
+                        });
                     }
                 }
             }
@@ -56,18 +62,29 @@ impl Suppressions {
         if !faults.is_empty() {
             return Err(faults);
         }
-        Ok(Self { all: all.into(), here: HashMap::new() }.at(None))
+        Ok(Self {
+            all: all.into(),
+            here: HashMap::new(),
+        }
+        .at(None))
     }
 
     /// The same for messages to and from one upstream; `None` for an upstream that has no name.
     pub(super) fn at(&self, upstream: Option<&str>) -> Self {
         let mut here: HashMap<RuleId, Vec<Arc<Suppression>>> = HashMap::new();
-        for (rules, one) in self.all.iter().filter(|(_, one)| one.upstream.is_none() || one.upstream.as_deref() == upstream) {
+        for (rules, one) in self
+            .all
+            .iter()
+            .filter(|(_, one)| one.upstream.is_none() || one.upstream.as_deref() == upstream)
+        {
             for rule in rules {
                 here.entry(rule.clone()).or_default().push(one.clone());
             }
         }
-        Self { all: self.all.clone(), here }
+        Self {
+            all: self.all.clone(),
+            here,
+        }
     }
 
     /// The same with more.
@@ -75,7 +92,10 @@ impl Suppressions {
         let mut made = self.clone();
         for one in more.into_iter().map(Arc::new) {
             for rule in &one.rules {
-                made.here.entry(RuleId::new(rule)).or_default().push(one.clone());
+                made.here
+                    .entry(RuleId::new(rule))
+                    .or_default()
+                    .push(one.clone());
             }
         }
         made
@@ -109,13 +129,17 @@ impl Suppressions {
             return None;
         }
         let now = moment(audit)?;
-        let is = |wanted: &Option<Box<str>>, name: Option<&str>| wanted.is_none() || wanted.as_deref() == name;
+        let is = |wanted: &Option<Box<str>>, name: Option<&str>| {
+            wanted.is_none() || wanted.as_deref() == name
+        };
         these.iter().find(|one| {
             now < one.until.ends
                 && is(&one.tool, place.tool)
                 && is(&one.argument, place.argument)
                 && is_one_of(&one.at, at, |wanted, at: &String| leads_to(wanted, at))
-                && is_one_of(&one.sha256, evidence, |wanted, found: &Evidence| *wanted == *found.sha256)
+                && is_one_of(&one.sha256, evidence, |wanted, found: &Evidence| {
+                    *wanted == *found.sha256
+                })
         })
     }
 }
@@ -168,8 +192,12 @@ fn leads_to(wanted: &str, at: &str) -> bool {
             }
         }
     };
-    let in_batch = at.strip_prefix('/').and_then(|rest| rest.find('/').map(|end| rest.split_at(end)));
-    fits(at) || in_batch.is_some_and(|(first, rest)| first.bytes().all(|b| b.is_ascii_digit()) && fits(rest))
+    let in_batch = at
+        .strip_prefix('/')
+        .and_then(|rest| rest.find('/').map(|end| rest.split_at(end)));
+    fits(at)
+        || in_batch
+            .is_some_and(|(first, rest)| first.bytes().all(|b| b.is_ascii_digit()) && fits(rest))
 }
 
 /// Whether a rule only ever says that something could not be judged.
@@ -184,16 +212,34 @@ fn tells_limits(rule: &Rule) -> bool {
 fn resolve(name: &str, one: &Suppression, library: &Library) -> Result<RuleId, (String, String)> {
     let Some(rule) = library.find(name) else {
         let hint = library.nearest(name);
-        let hint = if hint.starts_with("did you mean") { hint } else { OWN.to_owned() };
+        let hint = if hint.starts_with("did you mean") {
+            hint
+        } else {
+            OWN.to_owned()
+        };
         return Err((format!("there is no rule `{name}` to suppress"), hint));
     };
     if tells_limits(rule) {
-        let message = format!("`{}` cannot be suppressed: it tells of what could not be judged", rule.id);
-        return Err((message, "what cannot be judged is not passed on: send less of it at once".to_owned()));
+        let message = format!(
+            "`{}` cannot be suppressed: it tells of what could not be judged",
+            rule.id
+        );
+        return Err((
+            message,
+            "what cannot be judged is not passed on: send less of it at once".to_owned(),
+        ));
     }
-    if !one.sha256.is_empty() && matches!(*rule.find, Find::Secret(_) | Find::Personal(_) | Find::Flow(_)) {
+    if !one.sha256.is_empty()
+        && matches!(
+            *rule.find,
+            Find::Secret(_) | Find::Personal(_) | Find::Flow(_)
+        )
+    {
         let message = format!("what `{}` finds has no digest that lasts", rule.id);
-        return Err((message, "leave `sha256` out, and name `tool` and `argument` (or `at`)".to_owned()));
+        return Err((
+            message,
+            "leave `sha256` out, and name `tool` and `argument` (or `at`)".to_owned(),
+        ));
     }
     Ok(rule.id.clone())
 }
@@ -203,7 +249,10 @@ pub fn more_suppressed(old: &Suppressions, new: &Suppressions, now: SystemTime) 
     let mut told: Vec<String> = new
         .iter()
         .filter(|one| now < one.until.ends)
-        .filter(|one| old.iter().all(|before| !before.is_for_the_same(one) || before.until.ends < one.until.ends))
+        .filter(|one| {
+            old.iter()
+                .all(|before| !before.is_for_the_same(one) || before.until.ends < one.until.ends)
+        })
         .map(|one| format!("suppressed until {}: {}", one.until.written, one.named()))
         .collect();
     told.sort();

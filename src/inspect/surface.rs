@@ -5,7 +5,11 @@ use crate::message::{Envelope, MessageKind, Path, Role, Step};
 use crate::protocol::OpenRequest;
 
 /// The surface of an inbound string. `path` starts at the message's object; `asked` is the request it answers.
-pub(super) fn inbound(envelope: &Envelope, asked: Option<&OpenRequest>, path: &Path<'_>) -> Surface {
+pub(super) fn inbound(
+    envelope: &Envelope,
+    asked: Option<&OpenRequest>,
+    path: &Path<'_>,
+) -> Surface {
     match &envelope.kind {
         MessageKind::Request { .. } => Surface::Question,
         MessageKind::Notification { .. } => Surface::Notification,
@@ -21,7 +25,11 @@ fn result(asked: Option<&OpenRequest>, path: &Path<'_>) -> Surface {
         Some(Step::Key(key)) => &**key,
         _ => "",
     };
-    let first = if name(1) == "result" { name(2) } else { name(1) };
+    let first = if name(1) == "result" {
+        name(2)
+    } else {
+        name(1)
+    };
     match first {
         "structuredContent" => Surface::Structured,
         "tools" | "prompts" | "resources" | "resourceTemplates" => Surface::Definition,
@@ -32,10 +40,14 @@ fn result(asked: Option<&OpenRequest>, path: &Path<'_>) -> Surface {
         "content" | "completion" => Surface::Content,
         "_meta" if name(2) == "io.modelcontextprotocol/serverInfo" => Surface::Instructions,
         _ => match asked.map(|asked| &*asked.method) {
-            Some("tools/call" | "tasks/result" | "tasks/get" | "completion/complete") => Surface::Content,
+            Some("tools/call" | "tasks/result" | "tasks/get" | "completion/complete") => {
+                Surface::Content
+            }
             Some("prompts/get") => Surface::Prompt,
             Some("resources/read") => Surface::Resource,
-            Some("tools/list" | "prompts/list" | "resources/list" | "resources/templates/list") => Surface::Definition,
+            Some("tools/list" | "prompts/list" | "resources/list" | "resources/templates/list") => {
+                Surface::Definition
+            }
             Some("initialize" | "server/discover") => Surface::Instructions,
             _ => Surface::Other,
         },
@@ -49,9 +61,14 @@ pub(super) fn is_fixed(path: &Path<'_>, role: Role, text: &str) -> bool {
         Some(Step::Key(key)) => &**key,
         _ => "",
     };
-    let block = || name(0) == "result" && name(1) == "content" && matches!(path.get(2), Some(Step::Index(_)));
+    let block = || {
+        name(0) == "result" && name(1) == "content" && matches!(path.get(2), Some(Step::Index(_)))
+    };
     match (path.len(), role) {
-        (1, Role::Key) => matches!(text, "jsonrpc" | "id" | "method" | "params" | "result" | "error"),
+        (1, Role::Key) => matches!(
+            text,
+            "jsonrpc" | "id" | "method" | "params" | "result" | "error"
+        ),
         (1, Role::Value) => name(0) == "jsonrpc" && text == "2.0",
         (2, Role::Key) => match name(0) {
             "params" => matches!(text, "name" | "arguments"),
@@ -83,7 +100,11 @@ pub(super) fn is_tool_result(asked: Option<&OpenRequest>) -> bool {
 /// The surface of an outbound string outside the arguments of a tool call.
 pub(super) fn outbound(envelope: &Envelope, path: &Path<'_>) -> Surface {
     let answers = matches!(path.get(1), Some(Step::Key(key)) if key == "inputResponses");
-    if envelope.is_answer() || answers { Surface::Answer } else { Surface::Params }
+    if envelope.is_answer() || answers {
+        Surface::Answer
+    } else {
+        Surface::Params
+    }
 }
 
 #[cfg(test)]
@@ -96,7 +117,8 @@ mod tests {
     #[test]
     fn fixed_strings_are_known_by_place_and_spelling() {
         let fixed = |text: &'static str| {
-            let json = Json::parse(Bytes::from_static(text.as_bytes()), &ReadLimits::default()).unwrap();
+            let json =
+                Json::parse(Bytes::from_static(text.as_bytes()), &ReadLimits::default()).unwrap();
             let mut left = Vec::new();
             json.root().strings(|path, found| {
                 if !is_fixed(path, found.role, &found.value) {
@@ -109,6 +131,9 @@ mod tests {
         assert_eq!(fixed(call), ["ping", "a", "name", "text", "type", "text"]);
         let result = r#"{"jsonrpc":"2.0","id":"b","result":{"content":[{"type":"text","text":"text"},{"type":"image"}],"x":{"type":"text"}}}"#;
         assert_eq!(fixed(result), ["b", "text", "image", "x", "type", "text"]);
-        assert_eq!(fixed(r#"{"jsonrpc":"2.1","result":{"name":"jsonrpc"},"Id":2}"#), ["2.1", "name", "jsonrpc", "Id"]);
+        assert_eq!(
+            fixed(r#"{"jsonrpc":"2.1","result":{"name":"jsonrpc"},"Id":2}"#),
+            ["2.1", "name", "jsonrpc", "Id"]
+        );
     }
 }

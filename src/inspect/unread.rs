@@ -73,14 +73,26 @@ impl Unread {
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+        Self::WORDS
+            .iter()
+            .find(|(_, value)| *value == self)
+            .map_or("", |(word, _)| word)
     }
 }
 
 /// The refusal of an item of which a part was not inspected for one of the `blocked` reasons. Parts before `from` belong to
 /// other items.
-pub(super) fn refuse(blocked: &[Unread], item: usize, from: usize, inspection: &mut Inspection) -> Option<Refusal> {
-    let parts = inspection.coverage.uninspected.get(from..).unwrap_or_default();
+pub(super) fn refuse(
+    blocked: &[Unread],
+    item: usize,
+    from: usize,
+    inspection: &mut Inspection,
+) -> Option<Refusal> {
+    let parts = inspection
+        .coverage
+        .uninspected
+        .get(from..)
+        .unwrap_or_default();
     let part = parts.iter().find(|part| blocked.contains(&part.reason))?;
     let own = Own {
         rule: "uninspected",
@@ -101,11 +113,24 @@ pub(super) fn refuse(blocked: &[Unread], item: usize, from: usize, inspection: &
 }
 
 /// Records that an item exceeded the budget of its message, unless the parts from `from` on say so already.
-pub(super) fn note_over_budget(message: &Message, item: usize, from: usize, coverage: &mut Coverage) {
+pub(super) fn note_over_budget(
+    message: &Message,
+    item: usize,
+    from: usize,
+    coverage: &mut Coverage,
+) {
     let parts = coverage.uninspected.get(from..).unwrap_or_default();
     if parts.iter().all(|part| part.reason != Unread::OverBudget) {
-        let at = if message.is_batch() { format!("/{item}") } else { String::new() };
-        coverage.uninspected.push(Uninspected { at, reason: Unread::OverBudget, bytes: 0 });
+        let at = if message.is_batch() {
+            format!("/{item}")
+        } else {
+            String::new()
+        };
+        coverage.uninspected.push(Uninspected {
+            at,
+            reason: Unread::OverBudget,
+            bytes: 0,
+        });
     }
 }
 

@@ -27,7 +27,8 @@ pub enum Mode {
 
 impl Mode {
     /// Words of the config file.
-    pub const WORDS: [(&'static str, Self); 2] = [("observe", Self::Observe), ("enforce", Self::Enforce)];
+    pub const WORDS: [(&'static str, Self); 2] =
+        [("observe", Self::Observe), ("enforce", Self::Enforce)];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
@@ -114,7 +115,11 @@ pub struct Coverage {
 impl Coverage {
     /// `full`, or `partial` where something was not looked at.
     pub fn name(&self) -> &'static str {
-        if self.uninspected.is_empty() { "full" } else { "partial" }
+        if self.uninspected.is_empty() {
+            "full"
+        } else {
+            "partial"
+        }
     }
 }
 
@@ -162,7 +167,8 @@ impl Question {
     /// The gravest of the rules that ask.
     pub fn rule(&self) -> &RuleId {
         // A question is made with one rule at the least.
-        static NONE: std::sync::LazyLock<RuleId> = std::sync::LazyLock::new(|| RuleId::new("unknown"));
+        static NONE: std::sync::LazyLock<RuleId> =
+            std::sync::LazyLock::new(|| RuleId::new("unknown"));
         self.rules.first().unwrap_or(&NONE)
     }
 }

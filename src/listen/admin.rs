@@ -37,14 +37,21 @@ pub async fn serve(
     console: Option<Console>,
 ) {
     let table = ConnectionTable::for_admin(front.gate.limits());
-    let desk = Arc::new(AdminService { front, config, counter, console: console.map(Arc::new) });
+    let desk = Arc::new(AdminService {
+        front,
+        config,
+        counter,
+        console: console.map(Arc::new),
+    });
     // A gate that drains still answers here.
     let (_until_dropped, draining) = watch::channel(false);
     loop {
         let (stream, from) = accept(&listener).await;
         match table.admit(from, true) {
             Ok(Admission { connection, limit }) => {
-                limit.into_iter().for_each(|name| desk.front.gate.record(Event::Limit { name }));
+                limit
+                    .into_iter()
+                    .for_each(|name| desk.front.gate.record(Event::Limit { name }));
                 let evicted = connection.evicted();
                 let (desk, draining) = (desk.clone(), draining.clone());
                 tokio::spawn(async move {
@@ -63,14 +70,22 @@ pub async fn serve(
 }
 
 impl AdminService {
-    async fn handle(self: &Arc<Self>, stream: TcpStream, connection: Connection, mut draining: watch::Receiver<bool>) {
+    async fn handle(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        connection: Connection,
+        mut draining: watch::Receiver<bool>,
+    ) {
         let (limits, connection) = (self.front.gate.limits(), Arc::new(connection));
         let server = Server::new(limits);
         let answer = |request| {
             let (desk, connection) = (self.clone(), connection.clone());
             async move { desk.answer(request, &connection).await }
         };
-        if let Err(name) = server.run(Version::Http1, stream, &connection, &mut draining, answer).await {
+        if let Err(name) = server
+            .run(Version::Http1, stream, &connection, &mut draining, answer)
+            .await
+        {
             self.front.gate.record(Event::Limit { name });
         }
     }
@@ -88,25 +103,50 @@ impl AdminService {
                 }
             };
         }
-        if let (Some(counter), Some(rest)) = (&self.counter, request.uri().path().strip_prefix("/approvals")) {
+        if let (Some(counter), Some(rest)) = (
+            &self.counter,
+            request.uri().path().strip_prefix("/approvals"),
+        ) {
             let id = rest.strip_prefix('/').unwrap_or(rest).to_owned();
             return counter.answer(&front.gate, request, &id, connection).await;
         }
         if let Err(turned) = AllowedOrigins::of_admin(&self.config).check(&request) {
-            front.gate.record(Event::Rejected { reason: turned.reason });
+            front.gate.record(Event::Rejected {
+                reason: turned.reason,
+            });
             return text(turned.status, "text/plain", format!("{}\n", turned.hint));
         }
         if request.method() != Method::GET {
-            return text(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET\n".into());
+            return text(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "text/plain",
+                "only GET\n".into(),
+            );
         }
         match request.uri().path() {
-            "/metrics" => text(StatusCode::OK, "text/plain; version=0.0.4", front.gate.recorder().metrics_text()),
+            "/metrics" => text(
+                StatusCode::OK,
+                "text/plain; version=0.0.4",
+                front.gate.recorder().metrics_text(),
+            ),
             "/healthz" => text(StatusCode::OK, "text/plain", "alive\n".into()),
             "/readyz" => {
                 let (ready, told) = readiness(front).await;
-                text(if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, "application/json", told)
+                text(
+                    if ready {
+                        StatusCode::OK
+                    } else {
+                        StatusCode::SERVICE_UNAVAILABLE
+                    },
+                    "application/json",
+                    told,
+                )
             }
-            _ => text(StatusCode::NOT_FOUND, "text/plain", "paths: /metrics, /healthz, /readyz, /approvals, /console\n".into()),
+            _ => text(
+                StatusCode::NOT_FOUND,
+                "text/plain",
+                "paths: /metrics, /healthz, /readyz, /approvals, /console\n".into(),
+            ),
         }
     }
 }
@@ -117,25 +157,45 @@ async fn readiness(front: &Frontend) -> (bool, String) {
     let why = if front.draining() {
         Some("shutting down; open calls are still answered")
     } else {
-        (!front.gate.recorder().can_record()).then_some("the audit log is required and cannot be written: see the gateway's log")
+        (!front.gate.recorder().can_record())
+            .then_some("the audit log is required and cannot be written: see the gateway's log")
     };
     let ready = why.is_none();
     let all = front.gate.upstreams();
     let asked = all.iter().map(|(name, upstream)| async move {
         let health = upstream.prompt_health().await;
-        let why = health.reason().map(|why| format!(",\"why\":{}", quote(why))).unwrap_or_default();
-        format!("{}:{{\"state\":\"{}\"{why}}}", quote(&name.0), health.name())
+        let why = health
+            .reason()
+            .map(|why| format!(",\"why\":{}", quote(why)))
+            .unwrap_or_default();
+        format!(
+            "{}:{{\"state\":\"{}\"{why}}}",
+            quote(&name.0),
+            health.name()
+        )
     });
     let mut upstreams = join_all(asked).await;
     upstreams.sort();
-    let why = why.map(|why| format!("\"why\":{},", quote(why))).unwrap_or_default();
-    (ready, format!("{{\"ready\":{ready},{why}\"upstreams\":{{{}}}}}\n", upstreams.join(",")))
+    let why = why
+        .map(|why| format!("\"why\":{},", quote(why)))
+        .unwrap_or_default();
+    (
+        ready,
+        format!(
+            "{{\"ready\":{ready},{why}\"upstreams\":{{{}}}}}\n",
+            upstreams.join(",")
+        ),
+    )
 }
 
 pub(super) fn text(status: StatusCode, kind: &'static str, text: String) -> Response<Body> {
     let mut response = Response::new(Body::Whole(text.into()));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+        .headers_mut()
+        .insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }

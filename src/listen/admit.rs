@@ -25,8 +25,18 @@ pub(super) struct Rejection {
     pub(super) scope: Option<String>,
 }
 
-pub(super) const fn turned(status: StatusCode, reason: &'static str, hint: &'static str) -> Rejection {
-    Rejection { status, reason, hint: Cow::Borrowed(hint), error: None, scope: None }
+pub(super) const fn turned(
+    status: StatusCode,
+    reason: &'static str,
+    hint: &'static str,
+) -> Rejection {
+    Rejection {
+        status,
+        reason,
+        hint: Cow::Borrowed(hint),
+        error: None,
+        scope: None,
+    }
 }
 
 /// The names by which a port is reached, and the pages that may ask there.
@@ -48,7 +58,11 @@ impl<'c> AllowedOrigins<'c> {
     pub(super) fn of_agents(listen: &'c Listen) -> Self {
         Self {
             loopback: listen.address.ip().is_loopback(),
-            scheme: if listen.tls.is_some() { "https" } else { "http" },
+            scheme: if listen.tls.is_some() {
+                "https"
+            } else {
+                "http"
+            },
             hosts: &listen.hosts,
             origins: &listen.origins,
             public_url: listen.public_url.as_deref(),
@@ -60,7 +74,9 @@ impl<'c> AllowedOrigins<'c> {
     /// The admin port, apart from the console, which has a site of its own.
     pub(super) fn of_admin(admin: &'c Admin) -> Self {
         Self {
-            loopback: admin.address.is_some_and(|address| address.ip().is_loopback()),
+            loopback: admin
+                .address
+                .is_some_and(|address| address.ip().is_loopback()),
             scheme: "http",
             hosts: &admin.hosts,
             origins: &[],
@@ -77,7 +93,11 @@ impl<'c> AllowedOrigins<'c> {
     /// 400 without a host, 403 for a foreign host or origin.
     pub(super) fn check<B>(&self, request: &Request<B>) -> Result<(), Rejection> {
         let headers = request.headers();
-        let host = host(request.uri(), headers).ok_or(turned(StatusCode::BAD_REQUEST, "host", "send one valid `Host` header"))?;
+        let host = host(request.uri(), headers).ok_or(turned(
+            StatusCode::BAD_REQUEST,
+            "host",
+            "send one valid `Host` header",
+        ))?;
         if !self.is_reached_by(&host) {
             return Err(turned(StatusCode::FORBIDDEN, "host", self.unknown_host));
         }
@@ -89,7 +109,9 @@ impl<'c> AllowedOrigins<'c> {
     }
 
     fn is_reached_by(&self, host: &Host<'_>) -> bool {
-        let listed = |allowed: &String| allowed.eq_ignore_ascii_case(host.name) || allowed.eq_ignore_ascii_case(host.text);
+        let listed = |allowed: &String| {
+            allowed.eq_ignore_ascii_case(host.name) || allowed.eq_ignore_ascii_case(host.text)
+        };
         if self.hosts.iter().any(listed) || self.public_scheme(host).is_some() {
             return true;
         }
@@ -103,14 +125,17 @@ impl<'c> AllowedOrigins<'c> {
     /// The scheme of the public URL, if a host is that URL's.
     fn public_scheme(&self, host: &Host<'_>) -> Option<&'c str> {
         let (scheme, site) = self.public_url?.split_once("://")?;
-        Host::parse(site)?.is_same_origin(host, scheme).then_some(scheme)
+        Host::parse(site)?
+            .is_same_origin(host, scheme)
+            .then_some(scheme)
     }
 
     fn admits_page(&self, origin: &str, host: &Host<'_>) -> bool {
         let own = self.public_scheme(host).unwrap_or(self.scheme);
         let is_own = origin.split_once("://").is_some_and(|(scheme, site)| {
             let same = |site: Host<'_>| {
-                site.is_same_origin(host, own) || site.is_loopback() && host.is_loopback() && site.has_port_of(host, own)
+                site.is_same_origin(host, own)
+                    || site.is_loopback() && host.is_loopback() && site.has_port_of(host, own)
             };
             scheme.eq_ignore_ascii_case(own) && Host::parse(site).is_some_and(same)
         });
@@ -141,12 +166,16 @@ impl<'h> Host<'h> {
         };
         let (name, port) = text.split_at_checked(end)?;
         let is_letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
-        if !name.starts_with('[') && (name.is_empty() || name.len() > NAME_BYTES || !name.bytes().all(is_letter)) {
+        if !name.starts_with('[')
+            && (name.is_empty() || name.len() > NAME_BYTES || !name.bytes().all(is_letter))
+        {
             return None;
         }
         let port = match port.strip_prefix(':') {
             None if port.is_empty() => None,
-            Some(digits) if digits.len() <= 5 && digits.bytes().all(|b| b.is_ascii_digit()) => Some(digits.parse().ok()?),
+            Some(digits) if digits.len() <= 5 && digits.bytes().all(|b| b.is_ascii_digit()) => {
+                Some(digits.parse().ok()?)
+            }
             _ => return None,
         };
         Some(Self { text, name, port })
@@ -154,7 +183,11 @@ impl<'h> Host<'h> {
 
     /// The address that it is, if it is no name.
     pub(super) fn address(&self) -> Option<IpAddr> {
-        self.name.trim_start_matches('[').trim_end_matches(']').parse().ok()
+        self.name
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse()
+            .ok()
     }
 
     /// Whether it is the same host and port, by a scheme.
@@ -163,18 +196,28 @@ impl<'h> Host<'h> {
     }
 
     fn has_port_of(&self, other: &Self, scheme: &str) -> bool {
-        let default = if scheme.eq_ignore_ascii_case("https") { 443 } else { 80 };
+        let default = if scheme.eq_ignore_ascii_case("https") {
+            443
+        } else {
+            80
+        };
         self.port.unwrap_or(default) == other.port.unwrap_or(default)
     }
 
     /// Whether it names this machine: `localhost` and loopback addresses are one place, and browsers use either.
     fn is_loopback(&self) -> bool {
-        self.address().map_or_else(|| self.name.eq_ignore_ascii_case("localhost"), |address| address.is_loopback())
+        self.address().map_or_else(
+            || self.name.eq_ignore_ascii_case("localhost"),
+            |address| address.is_loopback(),
+        )
     }
 }
 
 /// A header that may be there once: its text, or an error where it is there twice or is not text.
-pub(super) fn single_header<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, ()> {
+pub(super) fn single_header<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'h str>, ()> {
     let mut all = headers.get_all(name).iter();
     match (all.next(), all.next()) {
         (None, _) => Ok(None),
@@ -195,7 +238,9 @@ pub(super) fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<Host<'r>>
 
 /// Whether the config lists an origin, so that its pages may read answers.
 pub(super) fn is_listed(origin: &str, origins: &[String]) -> bool {
-    origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
+    origins
+        .iter()
+        .any(|allowed| allowed.eq_ignore_ascii_case(origin))
 }
 
 #[cfg(test)]
@@ -211,13 +256,18 @@ mod tests {
     }
 
     fn status(pairs: &[(&str, &str)], listen: &Listen) -> u16 {
-        AllowedOrigins::of_agents(listen).check(&request(pairs)).map_or_else(|turned| turned.status.as_u16(), |()| 200)
+        AllowedOrigins::of_agents(listen)
+            .check(&request(pairs))
+            .map_or_else(|turned| turned.status.as_u16(), |()| 200)
     }
 
     #[test]
     fn foreign_hosts_and_origins_are_turned_away() {
-        let listen =
-            Listen { origins: vec!["https://app.example".into()], hosts: vec!["gate.example".into()], ..Listen::default() };
+        let listen = Listen {
+            origins: vec!["https://app.example".into()],
+            hosts: vec!["gate.example".into()],
+            ..Listen::default()
+        };
         for (pairs, expected) in [
             (&[("host", "localhost:8800")][..], 200),
             (&[("host", "127.0.0.1:8800")], 200),
@@ -228,22 +278,106 @@ mod tests {
             (&[("host", "10.0.0.1")], 403),
             (&[], 400),
             (&[("host", "localhost"), ("host", "localhost")], 400),
-            (&[("host", "localhost:8800"), ("origin", "http://localhost:8800")], 200),
-            (&[("host", "localhost:8800"), ("origin", "http://localhost:3000")], 403),
-            (&[("host", "127.0.0.1:8800"), ("origin", "http://localhost:8800")], 200),
-            (&[("host", "localhost:8800"), ("origin", "http://127.0.0.1:8800")], 200),
-            (&[("host", "127.0.0.1:8800"), ("origin", "http://[::1]:8800")], 200),
-            (&[("host", "127.0.0.1:8800"), ("origin", "http://localhost:3000")], 403),
-            (&[("host", "127.0.0.1:8800"), ("origin", "https://localhost:8800")], 403),
-            (&[("host", "127.0.0.1:8800"), ("origin", "http://localhost.evil.example:8800")], 403),
-            (&[("host", "gate.example:8800"), ("origin", "http://localhost:8800")], 403),
-            (&[("host", "localhost:8800"), ("origin", "https://app.example")], 200),
+            (
+                &[
+                    ("host", "localhost:8800"),
+                    ("origin", "http://localhost:8800"),
+                ],
+                200,
+            ),
+            (
+                &[
+                    ("host", "localhost:8800"),
+                    ("origin", "http://localhost:3000"),
+                ],
+                403,
+            ),
+            (
+                &[
+                    ("host", "127.0.0.1:8800"),
+                    ("origin", "http://localhost:8800"),
+                ],
+                200,
+            ),
+            (
+                &[
+                    ("host", "localhost:8800"),
+                    ("origin", "http://127.0.0.1:8800"),
+                ],
+                200,
+            ),
+            (
+                &[("host", "127.0.0.1:8800"), ("origin", "http://[::1]:8800")],
+                200,
+            ),
+            (
+                &[
+                    ("host", "127.0.0.1:8800"),
+                    ("origin", "http://localhost:3000"),
+                ],
+                403,
+            ),
+            (
+                &[
+                    ("host", "127.0.0.1:8800"),
+                    ("origin", "https://localhost:8800"),
+                ],
+                403,
+            ),
+            (
+                &[
+                    ("host", "127.0.0.1:8800"),
+                    ("origin", "http://localhost.evil.example:8800"),
+                ],
+                403,
+            ),
+            (
+                &[
+                    ("host", "gate.example:8800"),
+                    ("origin", "http://localhost:8800"),
+                ],
+                403,
+            ),
+            (
+                &[
+                    ("host", "localhost:8800"),
+                    ("origin", "https://app.example"),
+                ],
+                200,
+            ),
             (&[("host", "localhost:8800"), ("origin", "null")], 403),
-            (&[("host", "localhost"), ("origin", "http://localhost:80")], 200),
-            (&[("host", "localhost:8800"), ("origin", "https://localhost:8800")], 403),
-            (&[("host", "localhost:8800"), ("origin", "ftp://localhost:8800")], 403),
-            (&[("host", "localhost:8800"), ("origin", "http://localhost:8800@evil.example")], 403),
-            (&[("host", "localhost:8800"), ("origin", "http://localhost:8800/")], 403),
+            (
+                &[("host", "localhost"), ("origin", "http://localhost:80")],
+                200,
+            ),
+            (
+                &[
+                    ("host", "localhost:8800"),
+                    ("origin", "https://localhost:8800"),
+                ],
+                403,
+            ),
+            (
+                &[
+                    ("host", "localhost:8800"),
+                    ("origin", "ftp://localhost:8800"),
+                ],
+                403,
+            ),
+            (
+                &[
+                    ("host", "localhost:8800"),
+                    ("origin", "http://localhost:8800@evil.example"),
+                ],
+                403,
+            ),
+            (
+                &[
+                    ("host", "localhost:8800"),
+                    ("origin", "http://localhost:8800/"),
+                ],
+                403,
+            ),
             (&[("host", "127.0.0.1:1@evil")], 400),
             (&[("host", "127.0.0.1@evil.example")], 400),
             (&[("host", "127.0.0.1:80:90")], 400),
@@ -261,24 +395,39 @@ mod tests {
             (&[("host", "127.0.0.1.")], 403),
             (&[("host", "0x7f.1")], 403),
             (&[("host", "[::ffff:127.0.0.1]")], 403),
-            (&[("host", "evil.example"), ("origin", "http://evil.example")], 403),
+            (
+                &[("host", "evil.example"), ("origin", "http://evil.example")],
+                403,
+            ),
         ] {
             assert_eq!(status(pairs, &listen), expected, "{pairs:?}");
         }
         let authority = |uri: &str| {
             let request = Request::builder().uri(uri).body(()).unwrap();
-            AllowedOrigins::of_agents(&listen).check(&request).map_err(|turned| turned.status.as_u16())
+            AllowedOrigins::of_agents(&listen)
+                .check(&request)
+                .map_err(|turned| turned.status.as_u16())
         };
         assert_eq!(authority("http://127.0.0.1:8800/mcp/x"), Ok(()));
         assert_eq!(authority("http://127.0.0.1:1@evil/mcp/x"), Err(400));
-        let open = Listen { address: ([0, 0, 0, 0], 80).into(), ..Listen::default() };
-        assert_eq!(status(&[("host", "10.0.0.1")], &open), 200, "off loopback by its number");
+        let open = Listen {
+            address: ([0, 0, 0, 0], 80).into(),
+            ..Listen::default()
+        };
+        assert_eq!(
+            status(&[("host", "10.0.0.1")], &open),
+            200,
+            "off loopback by its number"
+        );
         assert_eq!(status(&[("host", "evil.example")], &open), 403);
     }
 
     #[test]
     fn behind_a_proxy_the_scheme_of_the_public_url_is_the_own_one() {
-        let listen = Listen { public_url: Some("https://gate.example".into()), ..Listen::default() };
+        let listen = Listen {
+            public_url: Some("https://gate.example".into()),
+            ..Listen::default()
+        };
         for (host, origin, expected) in [
             ("gate.example", "https://gate.example", 200),
             ("gate.example:443", "https://gate.example", 200),
@@ -286,7 +435,11 @@ mod tests {
             ("localhost:8800", "http://localhost:8800", 200),
             ("localhost:8800", "https://localhost:8800", 403),
         ] {
-            assert_eq!(status(&[("host", host), ("origin", origin)], &listen), expected, "{host} {origin}");
+            assert_eq!(
+                status(&[("host", host), ("origin", origin)], &listen),
+                expected,
+                "{host} {origin}"
+            );
         }
     }
 }

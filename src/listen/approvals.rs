@@ -40,7 +40,10 @@ impl ApprovalEndpoint {
     /// The file cannot be written.
     pub fn open(gate: &Gate, file: &Path) -> io::Result<Self> {
         let token = Arc::new(Token::create(file, gate.limits().wrong_tokens_per_minute)?);
-        Ok(Self { desk: gate.desk(), token })
+        Ok(Self {
+            desk: gate.desk(),
+            token,
+        })
     }
 
     /// The SHA-256 of the token, for whatever else its holder may do.
@@ -58,11 +61,23 @@ impl ApprovalEndpoint {
     ) -> Response<Body> {
         if !same_origin(request.headers()) {
             gate.record(Event::Rejected { reason: "origin" });
-            return refuse(StatusCode::FORBIDDEN, "requests from other origins are not allowed");
+            return refuse(
+                StatusCode::FORBIDDEN,
+                "requests from other origins are not allowed",
+            );
         }
-        if let Err(denied) = self.token.check_bearer(connection.from, request.headers(), Instant::now()) {
-            let mut response = denied_for(gate, &denied, "send the token of the token file, as `lychgate approve` does");
-            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        if let Err(denied) =
+            self.token
+                .check_bearer(connection.from, request.headers(), Instant::now())
+        {
+            let mut response = denied_for(
+                gate,
+                &denied,
+                "send the token of the token file, as `lychgate approve` does",
+            );
+            response
+                .headers_mut()
+                .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return response;
         }
         connection.authenticated();
@@ -75,7 +90,10 @@ impl ApprovalEndpoint {
                     Err(error) => refuse(StatusCode::BAD_REQUEST, &error.to_string()),
                 }
             }
-            _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "GET `/approvals`, or POST to `/approvals/ID`"),
+            _ => refuse(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "GET `/approvals`, or POST to `/approvals/ID`",
+            ),
         }
     }
 
@@ -90,7 +108,10 @@ impl ApprovalEndpoint {
     }
 
     fn decided(&self, id: &str, bytes: bytes::Bytes) -> Response<Body> {
-        let limits = ReadLimits { message_bytes: ANSWER_BYTES, ..ReadLimits::default() };
+        let limits = ReadLimits {
+            message_bytes: ANSWER_BYTES,
+            ..ReadLimits::default()
+        };
         match Json::parse(bytes, &limits) {
             Ok(json) => self.decide(id, &json),
             Err(_) => refuse(StatusCode::BAD_REQUEST, "the body is not JSON"),
@@ -111,12 +132,23 @@ impl ApprovalEndpoint {
         };
         match self.desk.decide(id, yes, word("by").as_deref()) {
             Ok(()) => text(StatusCode::OK, JSON, "{\"decided\":true}".into()),
-            Err(DecisionError::Unknown) => refuse(StatusCode::NOT_FOUND, "no such request, or it has expired"),
+            Err(DecisionError::Unknown) => {
+                refuse(StatusCode::NOT_FOUND, "no such request, or it has expired")
+            }
             Err(DecisionError::Already) => refuse(StatusCode::CONFLICT, "it was already answered"),
-            Err(DecisionError::Untold) => refuse(StatusCode::SERVICE_UNAVAILABLE, "cannot write the audit log"),
+            Err(DecisionError::Untold) => refuse(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "cannot write the audit log",
+            ),
             Err(DecisionError::Scope(scopes)) => {
-                let words: Vec<String> = scopes.iter().map(|scope| format!("`{}`", scope.name())).collect();
-                refuse(StatusCode::FORBIDDEN, &format!("the policy allows approval for {} only", words.join(", ")))
+                let words: Vec<String> = scopes
+                    .iter()
+                    .map(|scope| format!("`{}`", scope.name()))
+                    .collect();
+                refuse(
+                    StatusCode::FORBIDDEN,
+                    &format!("the policy allows approval for {} only", words.join(", ")),
+                )
             }
         }
     }
@@ -124,9 +156,15 @@ impl ApprovalEndpoint {
 
 /// Programs send no origin; pages do, and only the gate's own may ask.
 fn same_origin(headers: &HeaderMap) -> bool {
-    let Some(origin) = headers.get(ORIGIN) else { return true };
+    let Some(origin) = headers.get(ORIGIN) else {
+        return true;
+    };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://")).is_some_and(|origin| Some(origin) == host)
+    origin
+        .to_str()
+        .ok()
+        .and_then(|origin| origin.strip_prefix("http://"))
+        .is_some_and(|origin| Some(origin) == host)
 }
 
 fn refuse(status: StatusCode, why: &str) -> Response<Body> {

@@ -44,7 +44,10 @@ struct KnownAgent {
 
 impl KnownAgent {
     fn identity(&self, by: CredentialKind) -> Identity {
-        Identity { by, ..self.who.clone() }
+        Identity {
+            by,
+            ..self.who.clone()
+        }
     }
 }
 
@@ -54,23 +57,59 @@ impl Authenticator {
     ///
     /// # Errors
     /// No connection to issuers can be made up.
-    pub(super) fn new(config: &Config, before: Option<&Self>, evicted: &IntCounter) -> Result<Self, String> {
+    pub(super) fn new(
+        config: &Config,
+        before: Option<&Self>,
+        evicted: &IntCounter,
+    ) -> Result<Self, String> {
         let access = &config.access;
-        let known = |config: &IssuerConfig| before?.issuers.iter().find(|issuer| issuer.config() == config).cloned();
+        let known = |config: &IssuerConfig| {
+            before?
+                .issuers
+                .iter()
+                .find(|issuer| issuer.config() == config)
+                .cloned()
+        };
         let issuer = |of: &IssuerConfig| match known(of) {
             Some(issuer) => {
                 issuer.forget_verified();
                 Ok(issuer)
             }
-            None => Issuer::new(of.clone(), &config.oauth, config.limits.verified_tokens, evicted.clone()).map(Arc::new),
+            None => Issuer::new(
+                of.clone(),
+                &config.oauth,
+                config.limits.verified_tokens,
+                evicted.clone(),
+            )
+            .map(Arc::new),
         };
-        let issuers = config.issuers.iter().map(issuer).collect::<Result<_, _>>()?;
+        let issuers = config
+            .issuers
+            .iter()
+            .map(issuer)
+            .collect::<Result<_, _>>()?;
         let who = |name: &str, config: Option<&Agent>| {
-            Identity::new(AgentName(name.into()), config, None, Vec::new(), access, CredentialKind::Nothing)
+            Identity::new(
+                AgentName(name.into()),
+                config,
+                None,
+                Vec::new(),
+                access,
+                CredentialKind::Nothing,
+            )
         };
-        let agent = |agent: &Agent| KnownAgent { config: agent.clone(), who: who(&agent.name, Some(agent)) };
+        let agent = |agent: &Agent| KnownAgent {
+            config: agent.clone(),
+            who: who(&agent.name, Some(agent)),
+        };
         let agents = config.agents.iter().map(agent).collect();
-        Ok(Self { open: config.is_open(), agents, local: who("local", None), issuers, access: access.clone() })
+        Ok(Self {
+            open: config.is_open(),
+            agents,
+            local: who("local", None),
+            issuers,
+            access: access.clone(),
+        })
     }
 
     /// Whether nobody has to say who it is.
@@ -80,8 +119,16 @@ impl Authenticator {
 
     /// Who a canary is sent by: the holder of the gate's own token, who may use what is built in and nothing else.
     pub(super) fn prover(canary: Option<&Canary>) -> Identity {
-        let caller = Caller { user: canary.map(|canary| canary.id.into()), ..Caller::default() };
-        Identity { agent: AgentName(canary::AGENT.into()), caller, upstreams: None, by: CredentialKind::Nothing }
+        let caller = Caller {
+            user: canary.map(|canary| canary.id.into()),
+            ..Caller::default()
+        };
+        Identity {
+            agent: AgentName(canary::AGENT.into()),
+            caller,
+            upstreams: None,
+            by: CredentialKind::Nothing,
+        }
     }
 
     /// Whether somebody would come in again as by `before`, with the same to use.
@@ -90,16 +137,25 @@ impl Authenticator {
         let known = match &who.by {
             CredentialKind::Nothing => self.open,
             CredentialKind::Token(hash) => own.is_some_and(|agent| agent.tokens.contains(hash)),
-            CredentialKind::Certificate(name) => own.is_some_and(|agent| agent.certificate.as_ref() == Some(name)),
-            CredentialKind::Issuer(issuer, until) => self.issuers().any(|config| config.issuer == *issuer) && unix_now() < *until,
+            CredentialKind::Certificate(name) => {
+                own.is_some_and(|agent| agent.certificate.as_ref() == Some(name))
+            }
+            CredentialKind::Issuer(issuer, until) => {
+                self.issuers().any(|config| config.issuer == *issuer) && unix_now() < *until
+            }
         };
-        let of = |agent: Option<&Agent>| agent.map(|agent| (agent.groups.clone(), agent.upstreams.clone()));
+        let of = |agent: Option<&Agent>| {
+            agent.map(|agent| (agent.groups.clone(), agent.upstreams.clone()))
+        };
         known && of(own) == of(before.agent(&who.agent.0)) && self.access == before.access
     }
 
     /// The agent of this name in the config.
     fn agent(&self, name: &str) -> Option<&Agent> {
-        self.agents.iter().map(|agent| &agent.config).find(|config| config.name == name)
+        self.agents
+            .iter()
+            .map(|agent| &agent.config)
+            .find(|config| config.name == name)
     }
 
     /// Whether callers see the same by it as by another one.
@@ -123,11 +179,19 @@ impl Authenticator {
         if self.open {
             return Ok(self.local.clone());
         }
-        let shows = |agent: &&KnownAgent| agent.config.certificate.as_ref().is_some_and(|name| names.have(name));
+        let shows = |agent: &&KnownAgent| {
+            agent
+                .config
+                .certificate
+                .as_ref()
+                .is_some_and(|name| names.have(name))
+        };
         let by_certificate = self.agents.iter().find(shows);
         let Some(token) = credential(headers)? else {
             let agent = by_certificate.ok_or_else(|| self.unknown(None))?;
-            return Ok(agent.identity(CredentialKind::Certificate(agent.config.certificate.clone().unwrap_or_default())));
+            return Ok(agent.identity(CredentialKind::Certificate(
+                agent.config.certificate.clone().unwrap_or_default(),
+            )));
         };
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let (from, now) = (connection.from, Instant::now());
@@ -139,7 +203,9 @@ impl Authenticator {
             }
             // Signed tokens cannot be guessed: many users behind one address may show expired ones.
             None => match self.issuer_of(token, &hash) {
-                Some(issuer) => Box::pin(self.by_issuer(token, &hash, issuer, &audiences())).await?,
+                Some(issuer) => {
+                    Box::pin(self.by_issuer(token, &hash, issuer, &audiences())).await?
+                }
                 None if locked || guesses.note_failure(from, &hash, now) => return Err(guessed()),
                 None => return Err(self.unknown(Some("invalid_token"))),
             },
@@ -151,12 +217,14 @@ impl Authenticator {
     /// The agent whose token it is. Every one is compared, in the same time, wherever the match is.
     fn by_token(&self, shown: &[u8; 32]) -> Option<&KnownAgent> {
         let numbered = (1u64..).zip(self.agents.iter().map(|agent| &agent.config));
-        let all = numbered.flat_map(|(number, agent)| agent.tokens.iter().map(move |token| (number, token)));
+        let all = numbered
+            .flat_map(|(number, agent)| agent.tokens.iter().map(move |token| (number, token)));
         let found = all.fold(0u64, |found, (number, token)| {
             let same: Choice = token.ct_eq(shown);
             u64::conditional_select(&found, &number, same)
         });
-        self.agents.get(usize::try_from(found).ok()?.checked_sub(1)?)
+        self.agents
+            .get(usize::try_from(found).ok()?.checked_sub(1)?)
     }
 
     /// The issuer that has verified a token before, or that the token names.
@@ -164,10 +232,15 @@ impl Authenticator {
         if self.issuers.is_empty() {
             return None;
         }
-        let known = self.issuers.iter().find(|issuer| issuer.has_verified(digest));
+        let known = self
+            .issuers
+            .iter()
+            .find(|issuer| issuer.has_verified(digest));
         let found = known.or_else(|| {
             let named = issuer_of(token).ok()?;
-            self.issuers.iter().find(|issuer| issuer.config().issuer == named)
+            self.issuers
+                .iter()
+                .find(|issuer| issuer.config().issuer == named)
         });
         found.map(Arc::as_ref)
     }
@@ -180,25 +253,38 @@ impl Authenticator {
         audiences: &[String],
     ) -> Result<Identity, Rejection> {
         let invalid = || self.unknown(Some("invalid_token"));
-        let claims = issuer.check(token, digest, audiences).await.map_err(|refused| match refused {
-            TokenRefused::Invalid(error) => {
-                tracing::info!(issuer = issuer.config().issuer, %error, "token rejected");
-                invalid()
+        let claims =
+            issuer
+                .check(token, digest, audiences)
+                .await
+                .map_err(|refused| {
+                    match refused {
+                TokenRefused::Invalid(error) => {
+                    tracing::info!(issuer = issuer.config().issuer, %error, "token rejected");
+                    invalid()
+                }
+                TokenRefused::Unreachable => Rejection {
+                    status: StatusCode::SERVICE_UNAVAILABLE,
+                    reason: "issuer",
+                    hint:
+                        "the token cannot be verified: fetching its issuer's keys failed; try again"
+                            .into(),
+                    error: None,
+                    scope: None,
+                },
             }
-            TokenRefused::Unreachable => Rejection {
-                status: StatusCode::SERVICE_UNAVAILABLE,
-                reason: "issuer",
-                hint: "the token cannot be verified: fetching its issuer's keys failed; try again".into(),
-                error: None,
-                scope: None,
-            },
-        })?;
+                })?;
         let config = issuer.config();
-        if !config.scopes.iter().all(|scope| claims.scopes().0.contains(scope)) {
+        if !config
+            .scopes
+            .iter()
+            .all(|scope| claims.scopes().0.contains(scope))
+        {
             return Err(Rejection {
                 status: StatusCode::FORBIDDEN,
                 reason: "scope",
-                hint: "the token lacks a scope; get one with all that `WWW-Authenticate` names".into(),
+                hint: "the token lacks a scope; get one with all that `WWW-Authenticate` names"
+                    .into(),
                 error: Some("insufficient_scope"),
                 scope: Some(config.scopes.join(" ")),
             });
@@ -208,33 +294,63 @@ impl Authenticator {
 
     /// Who a token's claims say it is; `None` where they do not say it.
     fn claimed(&self, config: &IssuerConfig, claims: &Claims) -> Option<Identity> {
-        let client = config.agent_claim.as_ref().and_then(|claim| claims.text(claim));
+        let client = config
+            .agent_claim
+            .as_ref()
+            .and_then(|claim| claims.text(claim));
         let agent = client.filter(|client| self.agent(client).is_some());
-        let user = claims.text(&config.user_claim).filter(|user| is_plain(user))?;
+        let user = claims
+            .text(&config.user_claim)
+            .filter(|user| is_plain(user))?;
         // What is asked of a caller by name is asked of a user of this issuer: another one's is somebody else.
         let user = format!("{}#{user}", config.issuer);
-        let groups = claims.texts(&config.groups_claim).into_iter().filter(|group| is_plain(group)).take(GROUPS);
+        let groups = claims
+            .texts(&config.groups_claim)
+            .into_iter()
+            .filter(|group| is_plain(group))
+            .take(GROUPS);
         let agent = AgentName(agent.unwrap_or_else(|| config.agent.clone()).into());
-        let until = claims.expires_unix().saturating_add(config.leeway.as_secs());
+        let until = claims
+            .expires_unix()
+            .saturating_add(config.leeway.as_secs());
         let by = CredentialKind::Issuer(config.issuer.clone(), until);
         let known = self.agent(&agent.0);
-        Some(Identity::new(agent, known, Some(user.into()), groups.map(Into::into).collect(), &self.access, by))
+        Some(Identity::new(
+            agent,
+            known,
+            Some(user.into()),
+            groups.map(Into::into).collect(),
+            &self.access,
+            by,
+        ))
     }
 
     /// Where both a token and a certificate are there, they must be of the same agent.
-    fn agrees(&self, who: &Identity, names: &CertificateNames, by_certificate: Option<&Agent>) -> Result<(), Rejection> {
-        let wanted = self.agent(&who.agent.0).and_then(|agent| agent.certificate.as_ref());
+    fn agrees(
+        &self,
+        who: &Identity,
+        names: &CertificateNames,
+        by_certificate: Option<&Agent>,
+    ) -> Result<(), Rejection> {
+        let wanted = self
+            .agent(&who.agent.0)
+            .and_then(|agent| agent.certificate.as_ref());
         let another = by_certificate.is_some_and(|agent| *agent.name != *who.agent.0);
         if another || names.shown && wanted.is_some_and(|name| !names.have(name)) {
             let hint = "the token and the certificate belong to different agents".into();
-            return Err(Rejection { reason: "certificate", hint, ..self.unknown(Some("invalid_token")) });
+            return Err(Rejection {
+                reason: "certificate",
+                hint,
+                ..self.unknown(Some("invalid_token"))
+            });
         }
         Ok(())
     }
 
     /// Nobody that is known: without a token, or with one that is not valid here.
     fn unknown(&self, error: Option<&'static str>) -> Rejection {
-        let missing = "no token was sent; send `Authorization: Bearer TOKEN` with the agent's token";
+        let missing =
+            "no token was sent; send `Authorization: Bearer TOKEN` with the agent's token";
         let wrong = "the token is not valid here: it belongs to no agent of this gate, has expired, or is for another server; \
                      send the current one (on the gate, `lychgate agent list` shows the agents)";
         Rejection {
@@ -254,10 +370,17 @@ impl Authenticator {
     /// The scopes that a token needs, whichever issuer it is from.
     pub(super) fn scopes(&self) -> Vec<&str> {
         let mut all = self.issuers();
-        let Some(first) = all.next() else { return Vec::new() };
+        let Some(first) = all.next() else {
+            return Vec::new();
+        };
         let rest: Vec<&IssuerConfig> = all.collect();
         let needed = |scope: &&String| rest.iter().all(|config| config.scopes.contains(scope));
-        first.scopes.iter().filter(needed).map(String::as_str).collect()
+        first
+            .scopes
+            .iter()
+            .filter(needed)
+            .map(String::as_str)
+            .collect()
     }
 
     fn scope(&self) -> Option<String> {
@@ -267,7 +390,11 @@ impl Authenticator {
 
 /// The refusal of an address that has shown too many wrong tokens.
 pub(super) fn guessed() -> Rejection {
-    turned(StatusCode::TOO_MANY_REQUESTS, "token", "too many invalid tokens from this address; try again in a minute")
+    turned(
+        StatusCode::TOO_MANY_REQUESTS,
+        "token",
+        "too many invalid tokens from this address; try again in a minute",
+    )
 }
 
 /// What a request shows: `None` where there is no bearer token.
@@ -282,7 +409,9 @@ fn credential(headers: &HeaderMap) -> Result<Option<&str>, Rejection> {
         error: Some("invalid_request"),
         scope: None,
     };
-    let Some(value) = single_header(headers, &AUTHORIZATION).map_err(|()| malformed())? else { return Ok(None) };
+    let Some(value) = single_header(headers, &AUTHORIZATION).map_err(|()| malformed())? else {
+        return Ok(None);
+    };
     let (scheme, token) = value.trim().split_once(' ').ok_or_else(malformed)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Ok(None);
@@ -314,11 +443,17 @@ mod tests {
     fn config() -> Config {
         let agent = |name: &str, certificate: Option<&str>| Agent {
             name: name.into(),
-            tokens: vec![Sha256::digest(format!("token-{name}")).into(), Sha256::digest(format!("second-{name}")).into()],
+            tokens: vec![
+                Sha256::digest(format!("token-{name}")).into(),
+                Sha256::digest(format!("second-{name}")).into(),
+            ],
             certificate: certificate.map(Into::into),
             ..Agent::default()
         };
-        Config { agents: vec![agent("one", None), agent("two", Some("uri:spiffe://e/two"))], ..Config::default() }
+        Config {
+            agents: vec![agent("one", None), agent("two", Some("uri:spiffe://e/two"))],
+            ..Config::default()
+        }
     }
 
     async fn asked(
@@ -328,8 +463,16 @@ mod tests {
     ) -> Result<String, (u16, &'static str, Option<&'static str>)> {
         let entry = Authenticator::new(config, None, &IntCounter::new("n", "n").unwrap()).unwrap();
         let connection = Connection::testing(names.clone());
-        let who = entry.authenticate(&headers(values), &connection, Vec::new, &FailedLogins::new(30)).await;
-        who.map(|who| who.agent.to_string()).map_err(|turned| (turned.status.as_u16(), turned.reason, turned.error))
+        let who = entry
+            .authenticate(
+                &headers(values),
+                &connection,
+                Vec::new,
+                &FailedLogins::new(30),
+            )
+            .await;
+        who.map(|who| who.agent.to_string())
+            .map_err(|turned| (turned.status.as_u16(), turned.reason, turned.error))
     }
 
     #[tokio::test]
@@ -344,20 +487,44 @@ mod tests {
             assert_eq!(asked(&config, &[shown], &nobody).await.unwrap(), agent);
         }
         for (shown, answer) in [
-            (&["Bearer token-three"][..], (401, "token", Some("invalid_token"))),
+            (
+                &["Bearer token-three"][..],
+                (401, "token", Some("invalid_token")),
+            ),
             (&["Basic token-one"], (401, "token", None)),
             (&[], (401, "token", None)),
             (&["token-one"], (400, "credential", Some("invalid_request"))),
             (&["Bearer "], (400, "credential", Some("invalid_request"))),
-            (&["Bearer token-one x"], (400, "credential", Some("invalid_request"))),
-            (&["Bearer token-one", "Bearer token-one"], (400, "credential", Some("invalid_request"))),
+            (
+                &["Bearer token-one x"],
+                (400, "credential", Some("invalid_request")),
+            ),
+            (
+                &["Bearer token-one", "Bearer token-one"],
+                (400, "credential", Some("invalid_request")),
+            ),
         ] {
-            assert_eq!(asked(&config, shown, &nobody).await.unwrap_err(), answer, "{shown:?}");
+            assert_eq!(
+                asked(&config, shown, &nobody).await.unwrap_err(),
+                answer,
+                "{shown:?}"
+            );
         }
-        assert_eq!(asked(&Config::default(), &[], &nobody).await.unwrap(), "local");
-        let with_file =
-            Config { agents_file: crate::config::AgentsFile { file: Some("agents.toml".into()) }, ..Config::default() };
-        assert_eq!(asked(&with_file, &[], &nobody).await.unwrap_err().0, 401, "an empty file lets nobody in");
+        assert_eq!(
+            asked(&Config::default(), &[], &nobody).await.unwrap(),
+            "local"
+        );
+        let with_file = Config {
+            agents_file: crate::config::AgentsFile {
+                file: Some("agents.toml".into()),
+            },
+            ..Config::default()
+        };
+        assert_eq!(
+            asked(&with_file, &[], &nobody).await.unwrap_err().0,
+            401,
+            "an empty file lets nobody in"
+        );
     }
 
     #[tokio::test]
@@ -366,8 +533,15 @@ mod tests {
         let two = CertificateNames::testing(&["uri:spiffe://e/two"]);
         let other = CertificateNames::testing(&["uri:spiffe://e/other"]);
         assert_eq!(asked(&config, &[], &two).await.unwrap(), "two");
-        assert_eq!(asked(&config, &["Bearer token-two"], &two).await.unwrap(), "two");
-        assert_eq!(asked(&config, &["Bearer token-one"], &other).await.unwrap(), "one", "its name is nobody's");
+        assert_eq!(
+            asked(&config, &["Bearer token-two"], &two).await.unwrap(),
+            "two"
+        );
+        assert_eq!(
+            asked(&config, &["Bearer token-one"], &other).await.unwrap(),
+            "one",
+            "its name is nobody's"
+        );
         assert_eq!(asked(&config, &[], &other).await.unwrap_err().0, 401);
         for (shown, names) in [("Bearer token-one", &two), ("Bearer token-two", &other)] {
             let (status, reason, _) = asked(&config, &[shown], names).await.unwrap_err();

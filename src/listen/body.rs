@@ -28,7 +28,10 @@ impl HttpBody for Body {
     type Data = Bytes;
     type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match &mut *self {
             Self::Empty => Poll::Ready(None),
             Self::Whole(bytes) => {
@@ -36,7 +39,10 @@ impl HttpBody for Body {
                 *self = Self::Empty;
                 Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
             }
-            Self::Stream(stream) => stream.as_mut().poll_next(context).map(|next| next.map(|bytes| bytes.map(Frame::data))),
+            Self::Stream(stream) => stream
+                .as_mut()
+                .poll_next(context)
+                .map(|next| next.map(|bytes| bytes.map(Frame::data))),
         }
     }
 
@@ -57,9 +63,24 @@ impl HttpBody for Body {
 ///
 /// # Errors
 /// As [`read`].
-pub(super) async fn read_at_most(body: Incoming, limits: &Limits, bytes: usize) -> Result<Bytes, CallError> {
-    let limits = Limits { read: ReadLimits { message_bytes: bytes, ..ReadLimits::default() }, ..limits.clone() };
-    read(body, &limits, InFlight::unlimited().reservation(&AgentName("".into()))).await
+pub(super) async fn read_at_most(
+    body: Incoming,
+    limits: &Limits,
+    bytes: usize,
+) -> Result<Bytes, CallError> {
+    let limits = Limits {
+        read: ReadLimits {
+            message_bytes: bytes,
+            ..ReadLimits::default()
+        },
+        ..limits.clone()
+    };
+    read(
+        body,
+        &limits,
+        InFlight::unlimited().reservation(&AgentName("".into())),
+    )
+    .await
 }
 
 /// Reads a request's body within the limits of size and time. Its bytes are reserved before they are read: all that the
@@ -67,7 +88,11 @@ pub(super) async fn read_at_most(body: Incoming, limits: &Limits, bytes: usize) 
 ///
 /// # Errors
 /// `Limit` where it is too slow or too many bytes are in flight, `BadMessage` where it is too long.
-pub(super) async fn read(body: Incoming, limits: &Limits, mut reservation: Reservation) -> Result<Bytes, CallError> {
+pub(super) async fn read(
+    body: Incoming,
+    limits: &Limits,
+    mut reservation: Reservation,
+) -> Result<Bytes, CallError> {
     let most = limits.read.message_bytes;
     let too_large = || CallError::BadMessage(ParseError::TooLarge { limit: most });
     if body.size_hint().lower() > most as u64 {
@@ -80,8 +105,14 @@ pub(super) async fn read(body: Incoming, limits: &Limits, mut reservation: Reser
         let mut more = BytesMut::new();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| CallError::BrokenOff(io::Error::other(error)))?;
-            let Ok(data) = frame.into_data() else { continue };
-            let held = if more.is_empty() { first.as_ref().map_or(0, Bytes::len) } else { more.len() };
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            let held = if more.is_empty() {
+                first.as_ref().map_or(0, Bytes::len)
+            } else {
+                more.len()
+            };
             if held + data.len() > most {
                 return Err(too_large());
             }
@@ -97,7 +128,13 @@ pub(super) async fn read(body: Incoming, limits: &Limits, mut reservation: Reser
                 }
             }
         }
-        Ok(reservation.attach(if more.is_empty() { first.unwrap_or_default() } else { more.freeze() }))
+        Ok(reservation.attach(if more.is_empty() {
+            first.unwrap_or_default()
+        } else {
+            more.freeze()
+        }))
     };
-    tokio::time::timeout(limits.request_read, gather).await.map_err(|_| CallError::Limit("request_read_seconds"))?
+    tokio::time::timeout(limits.request_read, gather)
+        .await
+        .map_err(|_| CallError::Limit("request_read_seconds"))?
 }

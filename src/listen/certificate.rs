@@ -22,10 +22,21 @@ pub(super) struct CertificateNames {
 impl CertificateNames {
     /// Those of a chain's first certificate.
     pub(super) fn of(chain: Option<&[CertificateDer<'_>]>) -> Self {
-        let Some(first) = chain.and_then(<[_]>::first) else { return Self::default() };
-        let Ok(certificate) = EndEntityCert::try_from(first) else { return Self { shown: true, names: vec![] } };
-        let dns = certificate.valid_dns_names().map(|name| format!("dns:{}", name.to_ascii_lowercase()));
-        let uri = certificate.valid_uri_names().map(|name| format!("uri:{name}"));
+        let Some(first) = chain.and_then(<[_]>::first) else {
+            return Self::default();
+        };
+        let Ok(certificate) = EndEntityCert::try_from(first) else {
+            return Self {
+                shown: true,
+                names: vec![],
+            };
+        };
+        let dns = certificate
+            .valid_dns_names()
+            .map(|name| format!("dns:{}", name.to_ascii_lowercase()));
+        let uri = certificate
+            .valid_uri_names()
+            .map(|name| format!("uri:{name}"));
         let mut names: Vec<String> = dns.chain(uri).take(NAMES).collect();
         if names.is_empty() {
             names.extend(common_name(certificate.subject()).map(|name| format!("cn:{name}")));
@@ -36,7 +47,10 @@ impl CertificateNames {
     /// A certificate with these.
     #[cfg(test)]
     pub(super) fn testing(names: &[&str]) -> Self {
-        Self { shown: true, names: names.iter().map(|name| (*name).to_owned()).collect() }
+        Self {
+            shown: true,
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        }
     }
 
     pub(super) fn have(&self, name: &str) -> bool {
@@ -57,8 +71,12 @@ fn common_name(subject: &[u8]) -> Option<&str> {
                 && kind == COMMON_NAME
             {
                 // UTF8String and PrintableString; in others, bytes are not what they look like.
-                let (0x0C | 0x13, text, _) = element(value)? else { return None };
-                let name = std::str::from_utf8(text).ok().filter(|name| !name.is_empty())?;
+                let (0x0C | 0x13, text, _) = element(value)? else {
+                    return None;
+                };
+                let name = std::str::from_utf8(text)
+                    .ok()
+                    .filter(|name| !name.is_empty())?;
                 if found.replace(name).is_some() {
                     return None;
                 }
@@ -80,7 +98,12 @@ fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
         }
         0x82 => {
             let (bytes, rest) = rest.split_at_checked(2)?;
-            (bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
+            (
+                bytes
+                    .iter()
+                    .fold(0, |length, byte| length << 8 | usize::from(*byte)),
+                rest,
+            )
         }
         _ => return None,
     };
@@ -98,8 +121,12 @@ mod tests {
         let mut params = CertificateParams::default();
         params.subject_alt_names = sans.to_vec();
         params.distinguished_name = DistinguishedName::new();
-        params.distinguished_name.push(DnType::OrganizationName, "An organisation");
-        common.iter().for_each(|name| params.distinguished_name.push(DnType::CommonName, *name));
+        params
+            .distinguished_name
+            .push(DnType::OrganizationName, "An organisation");
+        common
+            .iter()
+            .for_each(|name| params.distinguished_name.push(DnType::CommonName, *name));
         let made = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
         let names = CertificateNames::of(Some(&[made.der().clone()]));
         assert!(names.shown);
@@ -110,27 +137,50 @@ mod tests {
     fn names_have_their_kind_and_the_common_name_is_the_last_resort() {
         let dns = SanType::DnsName("CI.Example.org".try_into().unwrap());
         let uri = SanType::URI("spiffe://example.org/ci".try_into().unwrap());
-        assert_eq!(names(&[dns.clone(), uri], &["root"]), ["dns:ci.example.org", "uri:spiffe://example.org/ci"]);
+        assert_eq!(
+            names(&[dns.clone(), uri], &["root"]),
+            ["dns:ci.example.org", "uri:spiffe://example.org/ci"]
+        );
         assert_eq!(names(&[], &["ann"]), ["cn:ann"]);
         assert_eq!(names(&[], &[]), [""; 0]);
         assert_eq!(CertificateNames::of(None), CertificateNames::default());
         assert!(!CertificateNames::of(None).have("cn:ann"));
         let broken = CertificateDer::from(vec![1, 2, 3]);
-        assert_eq!(CertificateNames::of(Some(&[broken])), CertificateNames { shown: true, names: vec![] });
+        assert_eq!(
+            CertificateNames::of(Some(&[broken])),
+            CertificateNames {
+                shown: true,
+                names: vec![]
+            }
+        );
     }
 
     #[test]
     fn broken_subjects_name_nobody() {
         let part = |kind: &[u8], text: &[u8]| {
-            let inside = [&[OBJECT, kind.len() as u8], kind, &[0x0C, text.len() as u8], text].concat();
+            let inside = [
+                &[OBJECT, kind.len() as u8],
+                kind,
+                &[0x0C, text.len() as u8],
+                text,
+            ]
+            .concat();
             let part = [&[SEQUENCE, inside.len() as u8], &inside[..]].concat();
             [&[SET, part.len() as u8], &part[..]].concat()
         };
         let one = part(&COMMON_NAME, b"ann");
         assert_eq!(common_name(&one), Some("ann"));
-        assert_eq!(common_name(&[one.clone(), part(&COMMON_NAME, b"bob")].concat()), None, "two");
+        assert_eq!(
+            common_name(&[one.clone(), part(&COMMON_NAME, b"bob")].concat()),
+            None,
+            "two"
+        );
         assert_eq!(common_name(&one[..one.len() - 1]), None, "cut off");
         assert_eq!(common_name(&part(&COMMON_NAME, &[0xFF])), None, "no text");
-        assert_eq!(common_name(&part(&[0x55, 0x04, 0x0A], b"ann")), None, "an organisation");
+        assert_eq!(
+            common_name(&part(&[0x55, 0x04, 0x0A], b"ann")),
+            None,
+            "an organisation"
+        );
     }
 }

@@ -58,33 +58,60 @@ pub(super) struct Admission {
 impl ConnectionTable {
     /// The table of the agents' listener.
     pub(super) fn for_agents(limits: &Limits) -> Arc<Self> {
-        Self::new(limits.clone(), (limits.connections, "connections"), limits.unauthenticated_connections)
+        Self::new(
+            limits.clone(),
+            (limits.connections, "connections"),
+            limits.unauthenticated_connections,
+        )
     }
 
     /// The table of the admin port.
     pub(super) fn for_admin(limits: &Limits) -> Arc<Self> {
         let total = limits.admin_connections;
-        let limits = Limits { connections_per_address: Some(usize::MAX), ..limits.clone() };
+        let limits = Limits {
+            connections_per_address: Some(usize::MAX),
+            ..limits.clone()
+        };
         Self::new(limits, (total, "admin_connections"), total)
     }
 
-    fn new(limits: Limits, (total, total_name): (usize, &'static str), unauthenticated: usize) -> Arc<Self> {
-        Arc::new(Self { limits, total, total_name, unauthenticated, open: Mutex::default() })
+    fn new(
+        limits: Limits,
+        (total, total_name): (usize, &'static str),
+        unauthenticated: usize,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            limits,
+            total,
+            total_name,
+            unauthenticated,
+            open: Mutex::default(),
+        })
     }
 
     /// Admits a connection from an address. Where callers need no credential, it counts as authenticated at once.
     ///
     /// # Errors
     /// The name of the limit that leaves no room for it.
-    pub(super) fn admit(self: &Arc<Self>, from: IpAddr, needs_credential: bool) -> Result<Admission, &'static str> {
+    pub(super) fn admit(
+        self: &Arc<Self>,
+        from: IpAddr,
+        needs_credential: bool,
+    ) -> Result<Admission, &'static str> {
         let key = key(from);
         let mut open = self.open.lock();
-        if open.addresses.get(&key).is_some_and(|address| address.connections >= self.limits.per_address(key)) {
+        if open
+            .addresses
+            .get(&key)
+            .is_some_and(|address| address.connections >= self.limits.per_address(key))
+        {
             return Err("connections_per_address");
         }
         let limit = match () {
             () if open.total >= self.total => Some(self.total_name),
-            () if needs_credential && open.unauthenticated >= self.unauthenticated => Some("unauthenticated_connections"),
+            () if needs_credential && open.unauthenticated >= self.unauthenticated => {
+                Some("unauthenticated_connections")
+            }
             () => None,
         };
         if let Some(limit) = limit
@@ -102,7 +129,13 @@ impl ConnectionTable {
             address.unauthenticated.insert(id, activity.clone());
             open.unauthenticated += 1;
         }
-        let connection = Connection { names: CertificateNames::default(), from: key, id, activity, table: self.clone() };
+        let connection = Connection {
+            names: CertificateNames::default(),
+            from: key,
+            id,
+            activity,
+            table: self.clone(),
+        };
         Ok(Admission { connection, limit })
     }
 }
@@ -110,10 +143,21 @@ impl ConnectionTable {
 impl OpenConnection {
     /// Closes one unauthenticated connection, if there is any.
     fn evict(&mut self) -> bool {
-        let busiest = self.addresses.iter().max_by_key(|(_, address)| address.unauthenticated.len());
-        let Some((from, address)) = busiest else { return false };
-        let idle = address.unauthenticated.iter().find(|(_, activity)| activity.is_idle());
-        let Some((id, activity)) = idle.or_else(|| address.unauthenticated.first_key_value()) else { return false };
+        let busiest = self
+            .addresses
+            .iter()
+            .max_by_key(|(_, address)| address.unauthenticated.len());
+        let Some((from, address)) = busiest else {
+            return false;
+        };
+        let idle = address
+            .unauthenticated
+            .iter()
+            .find(|(_, activity)| activity.is_idle());
+        let Some((id, activity)) = idle.or_else(|| address.unauthenticated.first_key_value())
+        else {
+            return false;
+        };
         activity.evicted.notify_one();
         let (from, id) = (*from, *id);
         self.promote(from, id);
@@ -134,7 +178,11 @@ impl OpenConnection {
 
     /// Takes a connection out of the unauthenticated ones.
     fn promote(&mut self, from: IpAddr, id: u64) -> bool {
-        let found = self.addresses.get_mut(&from).and_then(|address| address.unauthenticated.remove(&id)).is_some();
+        let found = self
+            .addresses
+            .get_mut(&from)
+            .and_then(|address| address.unauthenticated.remove(&id))
+            .is_some();
         self.unauthenticated -= usize::from(found);
         found
     }
@@ -144,7 +192,9 @@ impl OpenConnection {
 /// itself.
 pub(super) fn key(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        IpAddr::V6(v6) if !v6.is_loopback() => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64))),
+        IpAddr::V6(v6) if !v6.is_loopback() => {
+            IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64)))
+        }
         other => other,
     }
 }
@@ -218,7 +268,9 @@ impl Connection {
     /// Counts it as authenticated from now on.
     pub(super) fn authenticated(&self) {
         let activity = &self.activity;
-        if !activity.authenticated.load(Ordering::Relaxed) && self.table.open.lock().promote(self.from, self.id) {
+        if !activity.authenticated.load(Ordering::Relaxed)
+            && self.table.open.lock().promote(self.from, self.id)
+        {
             activity.authenticated.store(true, Ordering::Relaxed);
         }
     }

@@ -35,13 +35,18 @@ struct Address {
 impl FailedLogins {
     /// At most `limit` different wrong credentials of each address are checked within a minute.
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit, addresses: Mutex::default() }
+        Self {
+            limit,
+            addresses: Mutex::default(),
+        }
     }
 
     /// Whether no more credentials from an address are checked now, apart from those that were right there.
     pub(super) fn locked(&self, from: IpAddr, shown: &Digest, now: Instant) -> bool {
         let mut addresses = self.addresses.lock();
-        let Some(address) = addresses.get_mut(&from) else { return false };
+        let Some(address) = addresses.get_mut(&from) else {
+            return false;
+        };
         address.expire(now);
         address.wrong.len() >= self.limit && !address.right.contains(shown)
     }
@@ -77,7 +82,13 @@ impl FailedLogins {
     ///
     /// # Errors
     /// It is wrong, or one of too many from this address.
-    pub(super) fn judge(&self, from: IpAddr, shown: &Digest, right: bool, now: Instant) -> Result<(), SecretError> {
+    pub(super) fn judge(
+        &self,
+        from: IpAddr,
+        shown: &Digest,
+        right: bool,
+        now: Instant,
+    ) -> Result<(), SecretError> {
         match right {
             true => Ok(()),
             false if self.note_failure(from, shown, now) => Err(SecretError::TooMany),
@@ -96,18 +107,28 @@ pub(super) enum SecretError {
 
 fn make_room(addresses: &mut HashMap<IpAddr, Address>, from: IpAddr, now: Instant) -> &mut Address {
     if addresses.len() >= ADDRESSES && !addresses.contains_key(&from) {
-        let oldest = addresses.iter().min_by_key(|(_, address)| (!address.right.is_empty(), address.last));
+        let oldest = addresses
+            .iter()
+            .min_by_key(|(_, address)| (!address.right.is_empty(), address.last));
         let oldest = oldest.map(|(from, _)| *from);
         oldest.map(|oldest| addresses.remove(&oldest));
     }
-    let address = addresses.entry(from).or_insert_with(|| Address { wrong: VecDeque::new(), right: HashSet::new(), last: now });
+    let address = addresses.entry(from).or_insert_with(|| Address {
+        wrong: VecDeque::new(),
+        right: HashSet::new(),
+        last: now,
+    });
     address.last = now;
     address
 }
 
 impl Address {
     fn expire(&mut self, now: Instant) {
-        while self.wrong.front().is_some_and(|(_, since)| now.duration_since(*since) >= WINDOW) {
+        while self
+            .wrong
+            .front()
+            .is_some_and(|(_, since)| now.duration_since(*since) >= WINDOW)
+        {
             self.wrong.pop_front();
         }
     }
@@ -129,7 +150,10 @@ mod tests {
             assert!(!guesses.note_failure(ONE, &[wrong; 32], now));
         }
         assert!(guesses.locked(ONE, &[7; 32], now) && guesses.note_failure(ONE, &[7; 32], now));
-        assert!(!guesses.locked(ONE, &[9; 32], now), "what was right there before");
+        assert!(
+            !guesses.locked(ONE, &[9; 32], now),
+            "what was right there before"
+        );
         assert!(!guesses.locked(TWO, &[7; 32], now), "another address");
         assert!(!guesses.locked(ONE, &[7; 32], now + WINDOW));
     }
@@ -137,9 +161,18 @@ mod tests {
     #[test]
     fn a_secret_of_the_gates_own_is_accepted_from_a_locked_address() {
         let (guesses, now) = (FailedLogins::new(1), Instant::now());
-        assert_eq!(guesses.judge(ONE, &[1; 32], false, now), Err(SecretError::Wrong));
-        assert_eq!(guesses.judge(ONE, &[2; 32], false, now), Err(SecretError::TooMany));
-        assert_eq!(guesses.judge(TWO, &[2; 32], false, now), Err(SecretError::Wrong));
+        assert_eq!(
+            guesses.judge(ONE, &[1; 32], false, now),
+            Err(SecretError::Wrong)
+        );
+        assert_eq!(
+            guesses.judge(ONE, &[2; 32], false, now),
+            Err(SecretError::TooMany)
+        );
+        assert_eq!(
+            guesses.judge(TWO, &[2; 32], false, now),
+            Err(SecretError::Wrong)
+        );
         assert_eq!(guesses.judge(ONE, &[3; 32], true, now), Ok(()));
     }
 
@@ -155,7 +188,11 @@ mod tests {
         let (guesses, now) = (FailedLogins::new(1), Instant::now());
         guesses.right(ONE, &[9; 32], now);
         for address in 0..=u32::try_from(ADDRESSES).unwrap() {
-            guesses.note_failure(IpAddr::from(address.to_be_bytes()), &[1; 32], now + Duration::from_millis(u64::from(address)));
+            guesses.note_failure(
+                IpAddr::from(address.to_be_bytes()),
+                &[1; 32],
+                now + Duration::from_millis(u64::from(address)),
+            );
         }
         let known = guesses.addresses.lock();
         assert!(known.len() == ADDRESSES && known.contains_key(&ONE));

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, ORIGIN, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+    ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, ORIGIN, RETRY_AFTER,
+    VARY, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -18,8 +19,8 @@ use super::identity::Identity;
 use super::{Body, Frontend, body, failed_logins, keep_alive, mcp_page, prove, resource};
 use crate::message::Message;
 use crate::protocol::{
-    AgentTransport, AgentWire, Call, CallError, CallKind, Context, Era, Frames, Framing, Payload, Reply, SessionId, UpstreamName,
-    answer, header, headers, sse,
+    AgentTransport, AgentWire, Call, CallError, CallKind, Context, Era, Frames, Framing, Payload,
+    Reply, SessionId, UpstreamName, answer, header, headers, sse,
 };
 use crate::record::Event;
 
@@ -28,7 +29,11 @@ const NAMES_SHOWN: usize = 32;
 
 /// Answers one request.
 #[inline]
-pub(super) async fn answer(front: Arc<Frontend>, request: Request<Incoming>, connection: Arc<Connection>) -> Response<Body> {
+pub(super) async fn answer(
+    front: Arc<Frontend>,
+    request: Request<Incoming>,
+    connection: Arc<Connection>,
+) -> Response<Body> {
     let origin = request.headers().get(ORIGIN).cloned();
     let uri = request.uri().clone();
     let path = uri.path();
@@ -36,23 +41,39 @@ pub(super) async fn answer(front: Arc<Frontend>, request: Request<Incoming>, con
     let entry = front.entry.load_full();
     // With an external issuer, tokens have the gate's URL as their audience. Otherwise only pages for people show the URL.
     let is_named = browses || entry.issuers().len() > 0;
-    let site = is_named.then(|| resource::site(request.uri(), request.headers(), &front.listen, front.bound)).flatten();
+    let site = is_named
+        .then(|| resource::site(request.uri(), request.headers(), &front.listen, front.bound))
+        .flatten();
     let answered = try_answer(&front, request, &connection, &entry, path, site.as_deref()).await;
     let mut response = answered.unwrap_or_else(|turned| {
-        front.gate.record(Event::Rejected { reason: turned.reason });
+        front.gate.record(Event::Rejected {
+            reason: turned.reason,
+        });
         if turned.status == StatusCode::TOO_MANY_REQUESTS {
-            front.gate.record(Event::Limit { name: "wrong_tokens_per_minute" });
+            front.gate.record(Event::Limit {
+                name: "wrong_tokens_per_minute",
+            });
         }
         let challenge = resource::challenge(&turned, path, site.as_deref(), &entry);
         turn_away(&turned, challenge, browses)
     });
     // Pages of listed origins may read answers; no wildcard, no credentials.
-    if let Some(origin) = origin.filter(|origin| origin.to_str().is_ok_and(|origin| is_listed(origin, &front.listen.origins))) {
+    if let Some(origin) = origin.filter(|origin| {
+        origin
+            .to_str()
+            .is_ok_and(|origin| is_listed(origin, &front.listen.origins))
+    }) {
         let headers = response.headers_mut();
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(VARY, HeaderValue::from_static("origin"));
-        headers.insert("access-control-expose-headers", HeaderValue::from_static("mcp-session-id, www-authenticate"));
-        headers.insert("access-control-allow-methods", HeaderValue::from_static("GET, POST, DELETE"));
+        headers.insert(
+            "access-control-expose-headers",
+            HeaderValue::from_static("mcp-session-id, www-authenticate"),
+        );
+        headers.insert(
+            "access-control-allow-methods",
+            HeaderValue::from_static("GET, POST, DELETE"),
+        );
         headers.insert(
             "access-control-allow-headers",
             HeaderValue::from_static(
@@ -68,14 +89,24 @@ fn turn_away(turned: &Rejection, challenge: Option<HeaderValue>, browses: bool) 
     let mut response = if browses && turned.status == StatusCode::UNAUTHORIZED {
         mcp_page::unauthorized(&turned.hint)
     } else {
-        let text = answer::error(None, answer::REFUSED, &format!("Refused: {}.", turned.hint), None);
+        let text = answer::error(
+            None,
+            answer::REFUSED,
+            &format!("Refused: {}.", turned.hint),
+            None,
+        );
         let mut response = Response::new(Body::Whole(text.into()));
         *response.status_mut() = turned.status;
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response
     };
     if turned.status == StatusCode::TOO_MANY_REQUESTS {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(failed_logins::WINDOW.as_secs()));
+        response.headers_mut().insert(
+            RETRY_AFTER,
+            HeaderValue::from(failed_logins::WINDOW.as_secs()),
+        );
     }
     if let Some(challenge) = challenge {
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
@@ -108,11 +139,17 @@ async fn try_answer(
         return Ok(metadata);
     }
     let audiences = || resource::audiences(site, path);
-    let who = entry.authenticate(request.headers(), connection, audiences, &front.guesses).await?;
+    let who = entry
+        .authenticate(request.headers(), connection, audiences, &front.guesses)
+        .await?;
     connection.authenticated();
     let unknown = || unknown_path(front, &who);
     let own = resource::alias_of(path).map(|name| format!("/mcp/{name}"));
-    let mut parts = own.as_deref().unwrap_or(path).trim_start_matches('/').split('/');
+    let mut parts = own
+        .as_deref()
+        .unwrap_or(path)
+        .trim_start_matches('/')
+        .split('/');
     let (kind, name, rest) = (parts.next(), parts.next().unwrap_or(""), parts.next());
     if parts.next().is_some() {
         return Err(unknown());
@@ -127,7 +164,9 @@ async fn try_answer(
         }
         (Some("mcp"), None | Some("")) => Ok(endpoint(front, request, who, upstream).await),
         (Some("sse"), None | Some("")) => Ok(super::sse::open(front, &request, who, upstream)),
-        (Some("sse"), Some(id)) => Ok(Box::pin(super::sse::post(front, request, who, &upstream, id)).await),
+        (Some("sse"), Some(id)) => {
+            Ok(Box::pin(super::sse::post(front, request, who, &upstream, id)).await)
+        }
         _ => Err(unknown()),
     }
 }
@@ -135,20 +174,43 @@ async fn try_answer(
 /// The refusal of a path that leads nowhere. It names the upstreams that this caller may use and no others: a hidden one
 /// reads as one that does not exist.
 fn unknown_path(front: &Frontend, who: &Identity) -> Rejection {
-    let may_use =
-        |name: &UpstreamName| who.reaches(name) && who.caller.access.as_ref().is_none_or(|access| access.upstream(name).is_ok());
+    let may_use = |name: &UpstreamName| {
+        who.reaches(name)
+            && who
+                .caller
+                .access
+                .as_ref()
+                .is_none_or(|access| access.upstream(name).is_ok())
+    };
     let upstreams = front.gate.upstreams();
-    let mut names: Vec<&str> =
-        upstreams.iter().map(|(name, _)| name).filter(|&name| may_use(name)).map(|name| &*name.0).collect();
+    let mut names: Vec<&str> = upstreams
+        .iter()
+        .map(|(name, _)| name)
+        .filter(|&name| may_use(name))
+        .map(|name| &*name.0)
+        .collect();
     names.sort_unstable();
-    let shown: Vec<String> = names.iter().take(NAMES_SHOWN).map(|name| format!("`/mcp/{name}`")).collect();
+    let shown: Vec<String> = names
+        .iter()
+        .take(NAMES_SHOWN)
+        .map(|name| format!("`/mcp/{name}`"))
+        .collect();
     let more = names.len().saturating_sub(NAMES_SHOWN);
     let hint = match (shown.is_empty(), more) {
         (true, _) => "no such path, and this agent has access to no upstream".to_owned(),
-        (false, 0) => format!("no such path; available: {} (`/sse/` instead of `/mcp/` for HTTP+SSE)", shown.join(", ")),
-        (false, more) => format!("no such path; available: {} and {more} more", shown.join(", ")),
+        (false, 0) => format!(
+            "no such path; available: {} (`/sse/` instead of `/mcp/` for HTTP+SSE)",
+            shown.join(", ")
+        ),
+        (false, more) => format!(
+            "no such path; available: {} and {more} more",
+            shown.join(", ")
+        ),
     };
-    Rejection { hint: hint.into(), ..turned(StatusCode::NOT_FOUND, "path", "") }
+    Rejection {
+        hint: hint.into(),
+        ..turned(StatusCode::NOT_FOUND, "path", "")
+    }
 }
 
 /// One request to an upstream's transparent path.
@@ -159,24 +221,43 @@ pub(super) async fn endpoint(
     upstream: UpstreamName,
 ) -> Response<Body> {
     let (agent, caller) = (who.agent.clone(), who.caller.clone());
-    let mut context =
-        Context { caller, wire: AgentWire::new(AgentTransport::Http, None), ..Context::new(agent, upstream, Era::Legacy) };
+    let mut context = Context {
+        caller,
+        wire: AgentWire::new(AgentTransport::Http, None),
+        ..Context::new(agent, upstream, Era::Legacy)
+    };
     let (call, message) = match read(front, request, &mut context).await {
         Ok((ask, headers)) => {
             let (headers, message) = match &ask {
                 CallKind::Send(message) => (headers::travelling(headers), Some(message.clone())),
                 // A stream may be open for hours.
-                CallKind::Listen | CallKind::Close => (headers::copied(headers::travelling(headers)), None),
+                CallKind::Listen | CallKind::Close => {
+                    (headers::copied(headers::travelling(headers)), None)
+                }
             };
             // Boxed: each future that it is handed to would make room for it.
-            (Box::new(Call { ask, headers, context }), message)
+            (
+                Box::new(Call {
+                    ask,
+                    headers,
+                    context,
+                }),
+                message,
+            )
         }
         Err((error, message)) => {
             front.gate.tell_failed(&context, &error);
-            return respond(front, answer::failed(&error, Some(&context), message.as_ref()), None).await;
+            return respond(
+                front,
+                answer::failed(&error, Some(&context), message.as_ref()),
+                None,
+            )
+            .await;
         }
     };
-    let listens = message.as_ref().is_none_or(|m| m.single().and_then(|e| e.method()) == Some("subscriptions/listen"));
+    let listens = message
+        .as_ref()
+        .is_none_or(|m| m.single().and_then(|e| e.method()) == Some("subscriptions/listen"));
     let reply = keep_alive::carry(front, call).await;
     respond(front, reply, listens.then_some(who)).await
 }
@@ -199,15 +280,27 @@ async fn read(
         Method::POST => {
             content(&headers).map_err(alone)?;
             let reservation = front.gate.in_flight().reservation(&context.agent);
-            let bytes = body::read(body, front.gate.limits(), reservation).await.map_err(alone)?;
-            CallKind::Send(Message::parse(bytes, &front.gate.limits().read).map_err(|error| alone(CallError::BadMessage(error)))?)
+            let bytes = body::read(body, front.gate.limits(), reservation)
+                .await
+                .map_err(alone)?;
+            CallKind::Send(
+                Message::parse(bytes, &front.gate.limits().read)
+                    .map_err(|error| alone(CallError::BadMessage(error)))?,
+            )
         }
         Method::GET => CallKind::Listen,
         Method::DELETE => CallKind::Close,
         _ => return Err(alone(CallError::NotOffered)),
     };
-    let message = if let CallKind::Send(message) = &ask { Some(message) } else { None };
-    context.wire = AgentWire::new(AgentTransport::Http, headers::version(&headers, message).as_deref());
+    let message = if let CallKind::Send(message) = &ask {
+        Some(message)
+    } else {
+        None
+    };
+    context.wire = AgentWire::new(
+        AgentTransport::Http,
+        headers::version(&headers, message).as_deref(),
+    );
     context.era = headers::era(&headers, message).map_err(|error| (error, message.cloned()))?;
     match (context.era, &ask) {
         // Modern peers have neither sessions nor a stream of their own (2026-07-28, changelog, 1 and 4).
@@ -222,22 +315,34 @@ async fn read(
 
 /// A body must be JSON in the clear: what is compressed cannot be judged as it stands.
 fn content(headers: &HeaderMap) -> Result<(), CallError> {
-    if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-        return Err(CallError::MediaType("`Content-Encoding` must be `identity`"));
+    if headers
+        .get(CONTENT_ENCODING)
+        .is_some_and(|encoding| encoding != "identity")
+    {
+        return Err(CallError::MediaType(
+            "`Content-Encoding` must be `identity`",
+        ));
     }
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or("");
     let essence = kind.split(';').next().unwrap_or("").trim();
     if essence.eq_ignore_ascii_case("application/json") {
         Ok(())
     } else {
-        Err(CallError::MediaType("`Content-Type` must be `application/json`"))
+        Err(CallError::MediaType(
+            "`Content-Type` must be `application/json`",
+        ))
     }
 }
 
 /// The reply whose stream, should it fail on the way for a reason that its client cannot see, says so at its end.
 pub(super) fn closed_off(reply: Reply, context: Context, message: Option<Message>) -> Reply {
     // A stream that was not opened by a message has nothing to answer.
-    let Some(message) = message.filter(|_| reply.framing == Framing::Events) else { return reply };
+    let Some(message) = message.filter(|_| reply.framing == Framing::Events) else {
+        return reply;
+    };
     let frames = reply.frames.then(move |frame| {
         let failed = match &frame {
             // A connection that breaks breaks off here too: clients know what to do then.
@@ -245,30 +350,50 @@ pub(super) fn closed_off(reply: Reply, context: Context, message: Option<Message
             Err(error) => Some(answer::failed(error, Some(&context), Some(&message))),
         };
         async move {
-            let Some(mut reply) = failed else { return frame };
+            let Some(mut reply) = failed else {
+                return frame;
+            };
             match reply.frames.next().await {
                 Some(Ok(error)) => Ok(error),
                 _ => frame,
             }
         }
     });
-    Reply { frames: Frames::stream(frames), ..reply }
+    Reply {
+        frames: Frames::stream(frames),
+        ..reply
+    }
 }
 
 /// Writes a reply as HTTP. Streams on which somebody only `listens` end when the gate drains, or when that one may no more;
 /// others may finish.
-pub(super) async fn respond(front: &Arc<Frontend>, reply: Reply, listens: Option<Identity>) -> Response<Body> {
-    let Reply { status, mut headers, framing, mut frames } = reply;
+pub(super) async fn respond(
+    front: &Arc<Frontend>,
+    reply: Reply,
+    listens: Option<Identity>,
+) -> Response<Body> {
+    let Reply {
+        status,
+        mut headers,
+        framing,
+        mut frames,
+    } = reply;
     let mut content_type = None;
     let body = match framing {
         Framing::Empty => Body::Empty,
         Framing::Body => match frames.next().await {
             Some(Ok(frame)) => {
                 let text = matches!(frame.payload, Payload::Text(_));
-                content_type = Some(if text { "text/plain; charset=utf-8" } else { "application/json" });
+                content_type = Some(if text {
+                    "text/plain; charset=utf-8"
+                } else {
+                    "application/json"
+                });
                 frame.text().cloned().map_or(Body::Empty, Body::Whole)
             }
-            Some(Err(error)) => return Box::pin(respond(front, answer::failed(&error, None, None), None)).await,
+            Some(Err(error)) => {
+                return Box::pin(respond(front, answer::failed(&error, None, None), None)).await;
+            }
             None => Body::Empty,
         },
         Framing::Events => {

@@ -74,7 +74,11 @@ impl Version {
 
     /// The version that was agreed on with TLS (RFC 7301).
     pub(super) fn of_protocol(agreed: Option<&[u8]>) -> Self {
-        if agreed == Some(b"h2") { Self::Http2 } else { Self::Http1 }
+        if agreed == Some(b"h2") {
+            Self::Http2
+        } else {
+            Self::Http1
+        }
     }
 }
 
@@ -89,7 +93,10 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn new(limits: &Limits) -> Self {
         let mut http1 = http1::Builder::new();
-        http1.timer(TokioTimer::new()).header_read_timeout(limits.request_read).max_buf_size(limits.header_bytes.max(8192));
+        http1
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.request_read)
+            .max_buf_size(limits.header_bytes.max(8192));
         let mut http2 = http2::Builder::new(TokioExecutor::new());
         http2
             .timer(TokioTimer::new())
@@ -99,7 +106,11 @@ impl Server {
             .max_local_error_reset_streams(ERROR_RESETS)
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT);
-        Self { http1, http2, time: limits.request_read }
+        Self {
+            http1,
+            http2,
+            time: limits.request_read,
+        }
     }
 
     /// Serves requests on a stream. A connection without an open request ends after `request_read`; one without a valid
@@ -123,7 +134,10 @@ impl Server {
         let service = service_fn(|request| {
             let open = Some(connection.request());
             // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
-            ResponseFuture { response: Box::pin(answer(request)), open }
+            ResponseFuture {
+                response: Box::pin(answer(request)),
+                open,
+            }
         });
         match version {
             Version::Http1 => {
@@ -159,7 +173,12 @@ impl Server {
                     () = &mut end => break,
                     () = connection.without_buffered_bytes(self.time) => {}
                 }
-                let http1::Parts { io, read_buf, service, .. } = Pin::into_inner(http).into_parts();
+                let http1::Parts {
+                    io,
+                    read_buf,
+                    service,
+                    ..
+                } = Pin::into_inner(http).into_parts();
                 let mut stream = io.with_unread(&read_buf);
                 drop(read_buf);
                 let ends = tokio::select! {
@@ -243,7 +262,11 @@ impl<F: Future<Output = Response<Body>>> Future for ResponseFuture<F> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let response = ready!(self.response.as_mut().poll(context));
         let open = self.open.take();
-        Poll::Ready(Ok(response.map(|body| TrackedBody { body, rest: Bytes::new(), _open: open })))
+        Poll::Ready(Ok(response.map(|body| TrackedBody {
+            body,
+            rest: Bytes::new(),
+            _open: open,
+        })))
     }
 }
 
@@ -259,7 +282,10 @@ impl HttpBody for TrackedBody {
     type Data = Bytes;
     type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         if self.rest.is_empty() {
             match Pin::new(&mut self.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
@@ -297,7 +323,9 @@ mod tests {
 
     /// Whether a connection has had no open request for a moment.
     async fn is_idle(connection: &Connection) -> bool {
-        tokio::time::timeout(Duration::from_millis(50), connection.idle(Duration::ZERO)).await.is_ok()
+        tokio::time::timeout(Duration::from_millis(50), connection.idle(Duration::ZERO))
+            .await
+            .is_ok()
     }
 
     #[tokio::test]
@@ -327,7 +355,10 @@ mod tests {
             server.read_to_string(&mut unread).await.unwrap();
             assert_eq!(unread, pieces.concat());
         }
-        let silent = (TcpStream::connect(address).await.unwrap(), listener.accept().await.unwrap().0);
+        let silent = (
+            TcpStream::connect(address).await.unwrap(),
+            listener.accept().await.unwrap().0,
+        );
         let waits = tokio::time::timeout(Duration::from_millis(20), Version::of(&silent.1));
         assert!(waits.await.is_err(), "nothing says the version yet");
     }
@@ -335,17 +366,35 @@ mod tests {
     #[tokio::test]
     async fn a_request_is_open_until_the_last_piece_of_its_response_is_handed_over() {
         let connection = Connection::testing(CertificateNames::default());
-        let bytes: Vec<u8> = (0..PIECE_BYTES * 2 + 10).map(|number| number as u8).collect();
-        let stream = futures_util::stream::iter([Ok(Bytes::from(bytes.clone())), Ok(Bytes::from_static(b"end"))]);
-        for (body, end) in [(Body::Whole(bytes.clone().into()), &b""[..]), (Body::Stream(Box::pin(stream)), b"end")] {
-            let mut tracked = TrackedBody { body, rest: Bytes::new(), _open: Some(connection.request()) };
+        let bytes: Vec<u8> = (0..PIECE_BYTES * 2 + 10)
+            .map(|number| number as u8)
+            .collect();
+        let stream = futures_util::stream::iter([
+            Ok(Bytes::from(bytes.clone())),
+            Ok(Bytes::from_static(b"end")),
+        ]);
+        for (body, end) in [
+            (Body::Whole(bytes.clone().into()), &b""[..]),
+            (Body::Stream(Box::pin(stream)), b"end"),
+        ] {
+            let mut tracked = TrackedBody {
+                body,
+                rest: Bytes::new(),
+                _open: Some(connection.request()),
+            };
             let mut read = Vec::new();
             while let Some(frame) = tracked.frame().await {
                 let piece = frame.unwrap().into_data().unwrap();
                 assert!(piece.len() <= PIECE_BYTES && !is_idle(&connection).await);
                 read.extend_from_slice(&piece);
                 let left = (bytes.len() + end.len() - read.len()) as u64;
-                assert!(tracked.size_hint().exact().is_none_or(|exact| exact == left), "what is left is announced");
+                assert!(
+                    tracked
+                        .size_hint()
+                        .exact()
+                        .is_none_or(|exact| exact == left),
+                    "what is left is announced"
+                );
             }
             assert!(read == [&bytes, end].concat() && tracked.is_end_stream() | !end.is_empty());
             drop(tracked);

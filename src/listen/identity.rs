@@ -40,15 +40,29 @@ impl Identity {
         access: &[Arc<AccessConfig>],
         by: CredentialKind,
     ) -> Self {
-        groups.extend(config.into_iter().flat_map(|config| &config.groups).map(|group| group.as_str().into()));
+        groups.extend(
+            config
+                .into_iter()
+                .flat_map(|config| &config.groups)
+                .map(|group| group.as_str().into()),
+        );
         let caller = Caller::new(&agent, user, &groups, access);
-        let upstreams = config.and_then(|config| config.upstreams.as_deref()).map(Into::into);
-        Self { agent, caller, upstreams, by }
+        let upstreams = config
+            .and_then(|config| config.upstreams.as_deref())
+            .map(Into::into);
+        Self {
+            agent,
+            caller,
+            upstreams,
+            by,
+        }
     }
 
     /// How long it may stay, if its credential says so.
     pub(super) fn stays(&self) -> Option<Duration> {
-        let CredentialKind::Issuer(_, until) = &self.by else { return None };
+        let CredentialKind::Issuer(_, until) = &self.by else {
+            return None;
+        };
         Some(Duration::from_secs(until.saturating_sub(unix_now())))
     }
 
@@ -59,6 +73,8 @@ impl Identity {
 
     /// Whether its own table lets it reach an upstream.
     pub(super) fn reaches(&self, upstream: &UpstreamName) -> bool {
-        self.upstreams.as_ref().is_none_or(|names| names.iter().any(|name| **name == *upstream.0))
+        self.upstreams
+            .as_ref()
+            .is_none_or(|names| names.iter().any(|name| **name == *upstream.0))
     }
 }

@@ -53,20 +53,35 @@ async fn carry_on_stream(front: Arc<Frontend>, call: Box<Call>, silence: Duratio
     if let Ok(reply) = tokio::time::timeout(silence, &mut carried).await {
         return reply;
     }
-    let comment = stream::iter([Ok(Frame { payload: Payload::Empty, fields: Fields::default() })]);
+    let comment = stream::iter([Ok(Frame {
+        payload: Payload::Empty,
+        fields: Fields::default(),
+    })]);
     let answer = stream::once(carried).flat_map(|reply| {
         let is_body = reply.framing == Framing::Body;
         reply.frames.map(move |frame| match frame {
-            Ok(frame) if is_body => Ok(Frame { fields: Fields::message(), ..frame }),
+            Ok(frame) if is_body => Ok(Frame {
+                fields: Fields::message(),
+                ..frame
+            }),
             frame => frame,
         })
     });
     let frames = Frames::stream(comment.chain(answer));
-    Reply { status: StatusCode::OK, headers: HeaderMap::new(), framing: Framing::Events, frames }
+    Reply {
+        status: StatusCode::OK,
+        headers: HeaderMap::new(),
+        framing: Framing::Events,
+        frames,
+    }
 }
 
 async fn carried(front: &Frontend, call: Box<Call>) -> Reply {
-    let message = if let CallKind::Send(message) = &call.ask { Some(message.clone()) } else { None };
+    let message = if let CallKind::Send(message) = &call.ask {
+        Some(message.clone())
+    } else {
+        None
+    };
     let context = call.context.clone();
     match front.gate.carry(call).await {
         Ok(reply) => endpoint::closed_off(reply, context, message),
@@ -77,9 +92,17 @@ async fn carried(front: &Frontend, call: Box<Call>) -> Reply {
 /// Whether the answer may come on a stream with status 200: not that to `initialize`, whose headers name the session, and not in
 /// the modern era, where errors have statuses of their own (2026-07-28, Streamable HTTP, Error Handling).
 fn may_open(call: &Call) -> bool {
-    let CallKind::Send(message) = &call.ask else { return false };
-    let asks = message.single().is_some_and(|envelope| envelope.is_request() && envelope.method() != Some("initialize"));
-    let accepts = |value: &http::HeaderValue| value.to_str().is_ok_and(|value| value.contains("text/event-stream"));
+    let CallKind::Send(message) = &call.ask else {
+        return false;
+    };
+    let asks = message
+        .single()
+        .is_some_and(|envelope| envelope.is_request() && envelope.method() != Some("initialize"));
+    let accepts = |value: &http::HeaderValue| {
+        value
+            .to_str()
+            .is_ok_and(|value| value.contains("text/event-stream"))
+    };
     asks && call.context.era == Era::Legacy && call.headers.get_all(ACCEPT).iter().any(accepts)
 }
 
@@ -91,7 +114,9 @@ mod tests {
     #[tokio::test]
     async fn silence_is_filled_with_comments_that_no_reader_takes_for_an_event() {
         let (send, receive) = tokio::sync::mpsc::unbounded_channel();
-        let events = stream::unfold(receive, |mut from| async { from.recv().await.map(|event| (Ok(event), from)) });
+        let events = stream::unfold(receive, |mut from| async {
+            from.recv().await.map(|event| (Ok(event), from))
+        });
         let mut commented = commented(events.boxed(), Duration::from_millis(20));
         let event = || Bytes::from_static(b"data: 1\n\n");
         let mut seen = Vec::new();
@@ -103,16 +128,32 @@ mod tests {
         }
         drop(send);
         assert!(commented.next().await.is_none(), "it ends with the stream");
-        assert_eq!(seen, [event(), ":\n\n".into(), ":\n\n".into(), event(), ":\n\n".into(), ":\n\n".into()]);
+        assert_eq!(
+            seen,
+            [
+                event(),
+                ":\n\n".into(),
+                ":\n\n".into(),
+                event(),
+                ":\n\n".into(),
+                ":\n\n".into()
+            ]
+        );
         let mut decoder = Decoder::default();
         decoder.push(&seen.concat());
-        let data: Vec<_> = std::iter::from_fn(|| decoder.next_event()).filter_map(|event| event.data).collect();
+        let data: Vec<_> = std::iter::from_fn(|| decoder.next_event())
+            .filter_map(|event| event.data)
+            .collect();
         assert_eq!(data, ["1", "1"]);
     }
 
     #[tokio::test]
     async fn zero_is_none() {
         let pending = commented(stream::pending().boxed(), Duration::ZERO).into_future();
-        assert!(tokio::time::timeout(Duration::from_millis(50), pending).await.is_err());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(50), pending)
+                .await
+                .is_err()
+        );
     }
 }

@@ -23,7 +23,10 @@ pub(super) enum Line {
 impl<R: AsyncRead + Unpin> Lines<R> {
     /// Reads lines of up to `longest` bytes, line feed aside.
     pub(super) fn new(from: R, longest: usize) -> Self {
-        Self { from: BufReader::with_capacity(64 << 10, from), longest }
+        Self {
+            from: BufReader::with_capacity(64 << 10, from),
+            longest,
+        }
     }
 
     /// The next line; `None` at the end.
@@ -57,14 +60,26 @@ mod tests {
 
     #[tokio::test]
     async fn lines_keep_their_ends_and_long_ones_go() {
-        let text = format!("ab\r\n\n{}\n{}\n{}\nrest", "x".repeat(10), "y".repeat(11), "z".repeat(200_000));
+        let text = format!(
+            "ab\r\n\n{}\n{}\n{}\nrest",
+            "x".repeat(10),
+            "y".repeat(11),
+            "z".repeat(200_000)
+        );
         let mut lines = Lines::new(text.as_bytes(), 10);
         let whole = |text: &str| Line::Whole(Bytes::copy_from_slice(text.as_bytes()));
         let mut seen = Vec::new();
         while let Some(line) = lines.next_line().await.unwrap() {
             seen.push(line);
         }
-        let expected = [whole("ab\r\n"), whole("\n"), whole("xxxxxxxxxx\n"), Line::TooLong, Line::TooLong, whole("rest")];
+        let expected = [
+            whole("ab\r\n"),
+            whole("\n"),
+            whole("xxxxxxxxxx\n"),
+            Line::TooLong,
+            Line::TooLong,
+            whole("rest"),
+        ];
         assert_eq!(seen, expected);
     }
 
@@ -73,7 +88,10 @@ mod tests {
         let text = format!("{}\nshort", "z".repeat((64 << 10) + 5));
         let mut lines = Lines::new(text.as_bytes(), 10);
         assert_eq!(lines.next_line().await.unwrap(), Some(Line::TooLong));
-        assert_eq!(lines.next_line().await.unwrap(), Some(Line::Whole("short".into())));
+        assert_eq!(
+            lines.next_line().await.unwrap(),
+            Some(Line::Whole("short".into()))
+        );
         assert_eq!(lines.next_line().await.unwrap(), None);
     }
 }

@@ -26,7 +26,11 @@ const COOKIES: &str = "lychgate-login-";
 const LOOKED_AT: usize = 64;
 
 /// Answers a request for `/oauth/PATH`.
-pub(super) async fn answer(front: &Arc<Frontend>, request: Request<Incoming>, path: &str) -> Response<Body> {
+pub(super) async fn answer(
+    front: &Arc<Frontend>,
+    request: Request<Incoming>,
+    path: &str,
+) -> Response<Body> {
     let parts: Vec<&str> = path.split('/').collect();
     match (request.method().clone(), parts.as_slice()) {
         (Method::GET, ["login", ticket]) => match front.logins.logins.page(ticket) {
@@ -36,21 +40,31 @@ pub(super) async fn answer(front: &Arc<Frontend>, request: Request<Incoming>, pa
         (Method::POST, ["login", ticket]) => posted(front, request, ticket).await,
         (Method::GET, ["callback"]) => called_back(front, &request).await,
         (Method::GET, ["client.json"]) => document(front),
-        (_, ["login", _] | ["callback"] | ["client.json"]) => {
-            html(StatusCode::METHOD_NOT_ALLOWED, page::failed("use GET for this page"))
-        }
+        (_, ["login", _] | ["callback"] | ["client.json"]) => html(
+            StatusCode::METHOD_NOT_ALLOWED,
+            page::failed("use GET for this page"),
+        ),
         _ => html(StatusCode::NOT_FOUND, page::expired()),
     }
 }
 
 /// Somebody goes on from the page of a ticket, or has pasted the address at which their browser ended.
 async fn posted(front: &Frontend, request: Request<Incoming>, ticket: &str) -> Response<Body> {
-    let Ok(form) = body::read_at_most(request.into_body(), front.gate.limits(), FORM_BYTES).await else {
+    let Ok(form) = body::read_at_most(request.into_body(), front.gate.limits(), FORM_BYTES).await
+    else {
         return html(StatusCode::BAD_REQUEST, page::failed("invalid form"));
     };
-    let pasted = form_urlencoded::parse(&form).find(|(name, _)| name == "address").map(|(_, address)| address.into_owned());
+    let pasted = form_urlencoded::parse(&form)
+        .find(|(name, _)| name == "address")
+        .map(|(_, address)| address.into_owned());
     match pasted {
-        Some(address) => outcome_page(front.logins.logins.end(&Answer::of_pasted(&address), CallbackRoute::Page(ticket)).await),
+        Some(address) => outcome_page(
+            front
+                .logins
+                .logins
+                .end(&Answer::of_pasted(&address), CallbackRoute::Page(ticket))
+                .await,
+        ),
         None => begin(front, ticket).await,
     }
 }
@@ -60,7 +74,16 @@ async fn begin(front: &Frontend, ticket: &str) -> Response<Body> {
         Ok(begun) => begun,
         Err(error) => return failed(&error),
     };
-    let secure = if front.logins.logins.redirect_uri().is_some_and(|uri| uri.starts_with("https:")) { "; Secure" } else { "" };
+    let secure = if front
+        .logins
+        .logins
+        .redirect_uri()
+        .is_some_and(|uri| uri.starts_with("https:"))
+    {
+        "; Secure"
+    } else {
+        ""
+    };
     let number = uuid::Uuid::new_v4().simple().to_string();
     let lasts = front.logins.config.login.as_secs();
     let cookie = format!(
@@ -68,8 +91,12 @@ async fn begin(front: &Frontend, ticket: &str) -> Response<Body> {
         number.get(..8).unwrap_or_default(),
         browser.expose()
     );
-    let (Ok(cookie), Ok(location)) = (HeaderValue::from_str(&cookie), HeaderValue::from_str(&url)) else {
-        return html(StatusCode::BAD_GATEWAY, page::failed("invalid authorization server URL"));
+    let (Ok(cookie), Ok(location)) = (HeaderValue::from_str(&cookie), HeaderValue::from_str(&url))
+    else {
+        return html(
+            StatusCode::BAD_GATEWAY,
+            page::failed("invalid authorization server URL"),
+        );
     };
     let mut response = html(StatusCode::SEE_OTHER, String::new());
     response.headers_mut().insert(SET_COOKIE, cookie);
@@ -80,14 +107,29 @@ async fn begin(front: &Frontend, ticket: &str) -> Response<Body> {
 async fn called_back(front: &Frontend, request: &Request<Incoming>) -> Response<Body> {
     let answer = Answer::of_query(request.uri().query().unwrap_or_default());
     let shown = cookies(request.headers());
-    outcome_page(front.logins.logins.end(&answer, CallbackRoute::Browser(&shown)).await)
+    outcome_page(
+        front
+            .logins
+            .logins
+            .end(&answer, CallbackRoute::Browser(&shown))
+            .await,
+    )
 }
 
 /// What a browser shows of the logins that it began.
 fn cookies(headers: &HeaderMap) -> Vec<&str> {
-    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.filter(|(name, _)| name.starts_with(COOKIES)).map(|(_, value)| value).take(LOOKED_AT).collect()
+    let lines = headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|line| line.to_str().ok());
+    let pairs = lines
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    pairs
+        .filter(|(name, _)| name.starts_with(COOKIES))
+        .map(|(_, value)| value)
+        .take(LOOKED_AT)
+        .collect()
 }
 
 fn outcome_page(outcome: Result<String, LoginError>) -> Response<Body> {
@@ -98,7 +140,11 @@ fn outcome_page(outcome: Result<String, LoginError>) -> Response<Body> {
 }
 
 fn failed(error: &LoginError) -> Response<Body> {
-    let status = if matches!(error, LoginError::Unreachable(_)) { StatusCode::BAD_GATEWAY } else { StatusCode::BAD_REQUEST };
+    let status = if matches!(error, LoginError::Unreachable(_)) {
+        StatusCode::BAD_GATEWAY
+    } else {
+        StatusCode::BAD_REQUEST
+    };
     html(status, page::failed(&error.to_string()))
 }
 
@@ -110,7 +156,9 @@ fn document(front: &Frontend) -> Response<Body> {
     };
     let text = identity::document(&id, &[redirect], &front.logins.config.client_name);
     let mut response = Response::new(Body::Whole(text.into()));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
@@ -130,7 +178,9 @@ pub(super) fn html(status: StatusCode, text: String) -> Response<Body> {
         (HeaderName::from_static("x-content-type-options"), "nosniff"),
         (HeaderName::from_static("x-frame-options"), "DENY"),
     ] {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
     }
     response
 }

@@ -13,8 +13,15 @@ pub(super) fn is_asked_for<B>(request: &Request<B>) -> bool {
 }
 
 fn accepts_html(headers: &HeaderMap) -> bool {
-    let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    let kinds: Vec<&str> = accepted.by_ref().map(|kind| kind.split(';').next().unwrap_or_default().trim()).collect();
+    let mut accepted = headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    let kinds: Vec<&str> = accepted
+        .by_ref()
+        .map(|kind| kind.split(';').next().unwrap_or_default().trim())
+        .collect();
     let has = |wanted: &str| kinds.iter().any(|kind| kind.eq_ignore_ascii_case(wanted));
     has("text/html") && !has("text/event-stream")
 }
@@ -23,8 +30,15 @@ fn accepts_html(headers: &HeaderMap) -> bool {
 /// with `/mcp/`, or with `/sse/` for HTTP+SSE.
 pub(super) fn endpoint(upstream: &UpstreamName, url: Option<&str>, path: &str) -> Response<Body> {
     let name = escape(&upstream.0);
-    let address = url.map_or_else(|| "URL-OF-THIS-PAGE".to_owned(), |url| escape(&format!("{url}{path}")));
-    let transport = if path.starts_with("/sse/") { "sse" } else { "http" };
+    let address = url.map_or_else(
+        || "URL-OF-THIS-PAGE".to_owned(),
+        |url| escape(&format!("{url}{path}")),
+    );
+    let transport = if path.starts_with("/sse/") {
+        "sse"
+    } else {
+        "http"
+    };
     let text = format!(
         "<p>This address is for MCP clients, not for browsers. Behind it, lychgate inspects what agents and the server \
          <code>{name}</code> send each other.</p><p>Add it to a client by its URL:</p><p><code>{address}</code></p>\
@@ -60,7 +74,11 @@ mod tests {
             (Method::GET, "*/*", false),
             (Method::POST, browser, false),
         ] {
-            let request = Request::builder().method(method).header(ACCEPT, accept).body(()).unwrap();
+            let request = Request::builder()
+                .method(method)
+                .header(ACCEPT, accept)
+                .body(())
+                .unwrap();
             assert_eq!(is_asked_for(&request), page, "{accept}");
         }
         assert!(!is_asked_for(&Request::new(())));
@@ -68,18 +86,36 @@ mod tests {
 
     #[test]
     fn the_transport_is_that_of_the_path() {
-        for (path, transport) in [("/mcp/up", "--transport http up"), ("/sse/up", "--transport sse up")] {
-            let Body::Whole(text) = endpoint(&UpstreamName("up".into()), None, path).into_body() else { panic!("whole") };
+        for (path, transport) in [
+            ("/mcp/up", "--transport http up"),
+            ("/sse/up", "--transport sse up"),
+        ] {
+            let Body::Whole(text) = endpoint(&UpstreamName("up".into()), None, path).into_body()
+            else {
+                panic!("whole")
+            };
             let text = String::from_utf8(text.to_vec()).unwrap();
-            assert!(text.contains(&format!("{transport} URL-OF-THIS-PAGE")), "{text}");
+            assert!(
+                text.contains(&format!("{transport} URL-OF-THIS-PAGE")),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn what_it_shows_is_no_markup() {
-        let shown = endpoint(&UpstreamName("<b>".into()), Some("http://a\"b"), "/mcp/<script>");
-        let Body::Whole(text) = shown.into_body() else { panic!("a page is whole") };
+        let shown = endpoint(
+            &UpstreamName("<b>".into()),
+            Some("http://a\"b"),
+            "/mcp/<script>",
+        );
+        let Body::Whole(text) = shown.into_body() else {
+            panic!("a page is whole")
+        };
         let text = String::from_utf8(text.to_vec()).unwrap();
-        assert!(!text.contains("<b>") && !text.contains("<script") && text.contains("&lt;b&gt;"), "{text}");
+        assert!(
+            !text.contains("<b>") && !text.contains("<script") && text.contains("&lt;b&gt;"),
+            "{text}"
+        );
     }
 }

@@ -79,11 +79,27 @@ impl Frontend {
         draining: watch::Receiver<bool>,
     ) -> Result<Self, Fault> {
         let evicted = gate.recorder().limit_hits("verified_tokens");
-        let entry = Authenticator::new(config, None, &evicted).map_err(|error| Fault::of_file("issuer", error, None))?;
-        let (listen, entry, channels) = (config.listen.clone(), ArcSwap::from_pointee(entry), sse::Channels::default());
+        let entry = Authenticator::new(config, None, &evicted)
+            .map_err(|error| Fault::of_file("issuer", error, None))?;
+        let (listen, entry, channels) = (
+            config.listen.clone(),
+            ArcSwap::from_pointee(entry),
+            sse::Channels::default(),
+        );
         let entered = watch::Sender::new(());
         let guesses = FailedLogins::new(gate.limits().wrong_tokens_per_minute);
-        Ok(Self { gate, listen, entry, entered, bound, logins, channels, guesses, draining, prover: OnceLock::new() })
+        Ok(Self {
+            gate,
+            listen,
+            entry,
+            entered,
+            bound,
+            logins,
+            channels,
+            guesses,
+            draining,
+            prover: OnceLock::new(),
+        })
     }
 
     /// From now on the holder of the token with this SHA-256 may try the gate with canaries.
@@ -93,7 +109,9 @@ impl Frontend {
     pub fn prove_by(&self, token_sha256: [u8; 32]) -> std::io::Result<()> {
         let recorder = Arc::new(self.gate.recorder().trial_recorder()?);
         // The first one stays.
-        let _first = self.prover.set(prove::ProveEndpoint::new(token_sha256, recorder));
+        let _first = self
+            .prover
+            .set(prove::ProveEndpoint::new(token_sha256, recorder));
         Ok(())
     }
 
@@ -103,7 +121,8 @@ impl Frontend {
     /// As [`Frontend::new`].
     pub fn entry(&self, config: &Config) -> Result<Authenticator, Fault> {
         let evicted = self.gate.recorder().limit_hits("verified_tokens");
-        Authenticator::new(config, Some(&self.entry.load()), &evicted).map_err(|error| Fault::of_file("issuer", error, None))
+        Authenticator::new(config, Some(&self.entry.load()), &evicted)
+            .map_err(|error| Fault::of_file("issuer", error, None))
     }
 
     /// Puts that in force.
@@ -158,7 +177,9 @@ pub async fn serve(front: Arc<Frontend>, listener: TcpListener, tls: Option<TlsA
         let needs_credential = !front.entry.load().is_open();
         let connection = match table.admit(from, needs_credential) {
             Ok(Admission { connection, limit }) => {
-                limit.into_iter().for_each(|name| front.gate.record(Event::Limit { name }));
+                limit
+                    .into_iter()
+                    .for_each(|name| front.gate.record(Event::Limit { name }));
                 connection
             }
             Err(name) => {
@@ -167,7 +188,8 @@ pub async fn serve(front: Arc<Frontend>, listener: TcpListener, tls: Option<TlsA
                 continue;
             }
         };
-        let (front, tls, limits, server) = (front.clone(), tls.clone(), limits.clone(), server.clone());
+        let (front, tls, limits, server) =
+            (front.clone(), tls.clone(), limits.clone(), server.clone());
         let is_open = open.subscribe();
         tokio::spawn(async move {
             let _is_open = is_open;
@@ -270,14 +292,22 @@ enum FirstBytes {
 }
 
 /// Answers requests on a connection until it ends.
-async fn handle<S>(front: &Arc<Frontend>, version: Version, stream: S, connection: Connection, server: &Server)
-where
+async fn handle<S>(
+    front: &Arc<Frontend>,
+    version: Version,
+    stream: S,
+    connection: Connection,
+    server: &Server,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let connection = Arc::new(connection);
     let answer = |request| http::answer(front.clone(), request, connection.clone());
     let mut draining = front.draining.clone();
-    if let Err(name) = server.run(version, stream, &connection, &mut draining, answer).await {
+    if let Err(name) = server
+        .run(version, stream, &connection, &mut draining, answer)
+        .await
+    {
         front.gate.record(Event::Limit { name });
     }
 }
@@ -285,7 +315,8 @@ where
 /// Tells a connection beyond the limit so, without reading from it.
 async fn turn_away(mut stream: TcpStream) {
     const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-    let write = tokio::time::timeout(std::time::Duration::from_secs(1), stream.write_all(FULL)).await;
+    let write =
+        tokio::time::timeout(std::time::Duration::from_secs(1), stream.write_all(FULL)).await;
     if !matches!(write, Ok(Ok(()))) {
         tracing::debug!("rejected connection closed early");
     }

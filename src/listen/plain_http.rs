@@ -10,8 +10,7 @@ use tokio::net::TcpStream;
 const READ_BYTES: usize = 64 << 10;
 const READ_TIME: Duration = Duration::from_secs(1);
 
-const TEXT: &str =
-    "This port speaks HTTPS and the request came over plain HTTP. Write `https://` in place of `http://` in the client's URL.\n";
+const TEXT: &str = "This port speaks HTTPS and the request came over plain HTTP. Write `https://` in place of `http://` in the client's URL.\n";
 
 /// Whether the first byte of a connection is that of an HTTP request: TLS begins with 22 (RFC 8446, section 5.1), methods of
 /// HTTP/1.1 and the preface of HTTP/2 with a letter.
@@ -34,5 +33,7 @@ pub(super) async fn refuse(mut stream: TcpStream) -> io::Result<()> {
     let mut left = stream.take(READ_BYTES as u64);
     let mut nowhere = tokio::io::sink();
     let read = tokio::io::copy(&mut left, &mut nowhere);
-    tokio::time::timeout(READ_TIME, read).await.map_or(Ok(()), |read| read.map(drop))
+    tokio::time::timeout(READ_TIME, read)
+        .await
+        .map_or(Ok(()), |read| read.map(drop))
 }

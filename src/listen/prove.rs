@@ -31,7 +31,11 @@ use crate::upstream::canary::{AGENT, CANARIES, CANARY, Canary};
 /// What follows `/prove`, if the path is there.
 pub(super) fn path(path: &str) -> Option<&str> {
     let rest = path.strip_prefix("/prove")?;
-    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+    if rest.is_empty() {
+        Some(rest)
+    } else {
+        rest.strip_prefix('/')
+    }
 }
 
 /// Lets the holder of a token try the gate.
@@ -44,7 +48,11 @@ pub(super) struct ProveEndpoint {
 
 impl ProveEndpoint {
     pub(super) fn new(token_sha256: [u8; 32], recorder: Arc<Recorder>) -> Self {
-        Self { token_sha256, recorder, run: ArcSwapOption::empty() }
+        Self {
+            token_sha256,
+            recorder,
+            run: ArcSwapOption::empty(),
+        }
     }
 
     /// Answers one request.
@@ -61,49 +69,98 @@ impl ProveEndpoint {
         self.check(front, request.headers(), connection)?;
         connection.authenticated();
         if name.is_empty() {
-            let run =
-                self.begin(front).ok_or(turned(StatusCode::SERVICE_UNAVAILABLE, "prove", "the gateway cannot be tested now"))?;
+            let run = self.begin(front).ok_or(turned(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "prove",
+                "the gateway cannot be tested now",
+            ))?;
             return Ok(json(targets(front, &run)));
         }
-        let unknown = || turned(StatusCode::NOT_FOUND, "path", "no such upstream; `/prove` lists them");
+        let unknown = || {
+            turned(
+                StatusCode::NOT_FOUND,
+                "path",
+                "no such upstream; `/prove` lists them",
+            )
+        };
         let upstream = front.gate.upstream_named(name).ok_or_else(unknown)?;
         let run = self.run.load_full().ok_or_else(unknown)?;
         // Judged by what is in force now, not by what was when the run began.
         run.gate.replace((*front.gate.policies()).clone());
         if request.method() == Method::GET {
-            let policy = run.gate.policies().get(&upstream).cloned().ok_or_else(unknown)?;
+            let policy = run
+                .gate
+                .policies()
+                .get(&upstream)
+                .cloned()
+                .ok_or_else(unknown)?;
             return Ok(json(verdicts(&policy, &upstream)));
         }
-        let canary = single_header(request.headers(), &HeaderName::from_static(CANARY)).ok().flatten().and_then(Canary::named);
+        let canary = single_header(request.headers(), &HeaderName::from_static(CANARY))
+            .ok()
+            .flatten()
+            .and_then(Canary::named);
         Ok(endpoints::endpoint(&run, request, Authenticator::prover(canary), upstream).await)
     }
 
     fn begin(&self, front: &Frontend) -> Option<Arc<Frontend>> {
         // Nothing on disk, no questions to people, no logins: what a canary leaves behind ends with its run.
-        let config = Config { listen: front.listen.clone(), limits: front.gate.limits().clone(), ..Config::default() };
+        let config = Config {
+            listen: front.listen.clone(),
+            limits: front.gate.limits().clone(),
+            ..Config::default()
+        };
         let upstreams = front.gate.upstreams().into_iter();
-        let upstreams = upstreams.map(|(name, _)| (name, Upstream::built_in(&config.limits))).collect();
-        let gate = Gate::new(upstreams, (*front.gate.policies()).clone(), self.recorder.clone(), &config);
-        let told =
-            |faults: Vec<crate::document::Fault>| tracing::error!(first = ?faults.first().map(ToString::to_string), "no proof");
+        let upstreams = upstreams
+            .map(|(name, _)| (name, Upstream::built_in(&config.limits)))
+            .collect();
+        let gate = Gate::new(
+            upstreams,
+            (*front.gate.policies()).clone(),
+            self.recorder.clone(),
+            &config,
+        );
+        let told = |faults: Vec<crate::document::Fault>| tracing::error!(first = ?faults.first().map(ToString::to_string), "no proof");
         let gate = gate.map_err(told).ok()?;
-        let made = Frontend::new(Arc::new(gate), &config, front.bound, front.logins.clone(), front.draining.clone());
+        let made = Frontend::new(
+            Arc::new(gate),
+            &config,
+            front.bound,
+            front.logins.clone(),
+            front.draining.clone(),
+        );
         let run = made.map(Arc::new).map_err(|fault| told(vec![fault])).ok()?;
         self.run.store(Some(run.clone()));
         Some(run)
     }
 
-    fn check(&self, front: &Frontend, headers: &HeaderMap, connection: &Connection) -> Result<(), Rejection> {
-        let wrong =
-            turned(StatusCode::UNAUTHORIZED, "token", "send the token of the gateway's token file, as `lychgate prove` does");
-        let shown = single_header(headers, &AUTHORIZATION).ok().flatten().and_then(|value| value.strip_prefix("Bearer "));
-        let Some(shown) = shown else { return Err(wrong) };
+    fn check(
+        &self,
+        front: &Frontend,
+        headers: &HeaderMap,
+        connection: &Connection,
+    ) -> Result<(), Rejection> {
+        let wrong = turned(
+            StatusCode::UNAUTHORIZED,
+            "token",
+            "send the token of the gateway's token file, as `lychgate prove` does",
+        );
+        let shown = single_header(headers, &AUTHORIZATION)
+            .ok()
+            .flatten()
+            .and_then(|value| value.strip_prefix("Bearer "));
+        let Some(shown) = shown else {
+            return Err(wrong);
+        };
         let shown: [u8; 32] = Sha256::digest(shown.trim().as_bytes()).into();
         let right = shown.ct_eq(&self.token_sha256).into();
-        front.guesses.judge(connection.from, &shown, right, Instant::now()).map_err(|denied| match denied {
-            SecretError::Wrong => wrong,
-            SecretError::TooMany => guessed(),
-        })
+        front
+            .guesses
+            .judge(connection.from, &shown, right, Instant::now())
+            .map_err(|denied| match denied {
+                SecretError::Wrong => wrong,
+                SecretError::TooMany => guessed(),
+            })
     }
 }
 
@@ -119,15 +176,23 @@ fn targets(front: &Frontend, run: &Frontend) -> String {
         .collect();
     upstreams.sort();
     let (version, open) = (env!("CARGO_PKG_VERSION"), front.entry.load().is_open());
-    format!(r#"{{"version":"{version}","open":{open},"upstreams":[{}]}}"#, upstreams.join(","))
+    format!(
+        r#"{{"version":"{version}","open":{open},"upstreams":[{}]}}"#,
+        upstreams.join(",")
+    )
 }
 
 /// What a policy makes of each canary, and which rules are in force in it, as JSON.
 pub fn verdicts(policy: &Policy, upstream: &UpstreamName) -> String {
-    let of: Vec<String> = CANARIES.iter().filter_map(|canary| judge(policy, upstream, canary)).collect();
+    let of: Vec<String> = CANARIES
+        .iter()
+        .filter_map(|canary| judge(policy, upstream, canary))
+        .collect();
     let rules = |direction| {
         let each = policy.rules(direction).rules().iter();
-        let all: Vec<String> = each.map(|rule| format!(r#"{}:"{}""#, quote(rule.id.as_str()), rule.action.name())).collect();
+        let all: Vec<String> = each
+            .map(|rule| format!(r#"{}:"{}""#, quote(rule.id.as_str()), rule.action.name()))
+            .collect();
         all.join(",")
     };
     format!(
@@ -149,23 +214,48 @@ fn judge(policy: &Policy, upstream: &UpstreamName, canary: &Canary) -> Option<St
     };
     let (direction, message) = match canary.goes_out() {
         true => (Direction::Outbound, request),
-        false => (Direction::Inbound, Message::parse(canary.answer().into(), &limits).ok()?),
+        false => (
+            Direction::Inbound,
+            Message::parse(canary.answer().into(), &limits).ok()?,
+        ),
     };
-    let inspection = policy.inspect(direction, &message, &context, AuditId::make(), &InspectContext::default());
+    let inspection = policy.inspect(
+        direction,
+        &message,
+        &context,
+        AuditId::make(),
+        &InspectContext::default(),
+    );
     let findings: Vec<String> = inspection
         .findings
         .iter()
         .map(|finding| {
-            let until = finding.suppressed.as_ref().map(|suppressed| quote(&suppressed.by.until.written));
-            let until = until.map(|until| format!(r#","suppressed_until":{until}"#)).unwrap_or_default();
-            format!(r#"{{"rule":{},"action":"{}"{until}}}"#, quote(finding.rule.as_str()), finding.action.name())
+            let until = finding
+                .suppressed
+                .as_ref()
+                .map(|suppressed| quote(&suppressed.by.until.written));
+            let until = until
+                .map(|until| format!(r#","suppressed_until":{until}"#))
+                .unwrap_or_default();
+            format!(
+                r#"{{"rule":{},"action":"{}"{until}}}"#,
+                quote(finding.rule.as_str()),
+                finding.action.name()
+            )
         })
         .collect();
-    Some(format!(r#"{{"id":"{}","verdict":"{}","findings":[{}]}}"#, canary.id, inspection.verdict.name(), findings.join(",")))
+    Some(format!(
+        r#"{{"id":"{}","verdict":"{}","findings":[{}]}}"#,
+        canary.id,
+        inspection.verdict.name(),
+        findings.join(",")
+    ))
 }
 
 fn json(text: String) -> Response<Body> {
     let mut response = Response::new(Body::Whole(text.into()));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

@@ -33,7 +33,12 @@ struct Wakeups {
 }
 
 impl Wakeups {
-    fn poll<F: Future>(&self, mut future: Pin<&mut F>, waker: &Waker, context: &mut Context<'_>) -> Poll<F::Output> {
+    fn poll<F: Future>(
+        &self,
+        mut future: Pin<&mut F>,
+        waker: &Waker,
+        context: &mut Context<'_>,
+    ) -> Poll<F::Output> {
         self.task.register(context.waker());
         for _ in 0..POLLS {
             // What woke it before is served by the poll that follows.
@@ -41,7 +46,11 @@ impl Wakeups {
             if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(waker)) {
                 return Poll::Ready(output);
             }
-            if self.state.compare_exchange(POLLED, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            if self
+                .state
+                .compare_exchange(POLLED, 0, Ordering::SeqCst, Ordering::SeqCst)
+                .is_ok()
+            {
                 return Poll::Pending;
             }
         }
@@ -112,8 +121,16 @@ mod tests {
             Poll::<()>::Pending
         }));
         let mut future = pin!(repoll(wakes_itself.as_mut()));
-        assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        assert_eq!((task.0.load(Ordering::SeqCst), polls.load(Ordering::SeqCst)), (1, POLLS));
+        assert!(
+            future
+                .as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        assert_eq!(
+            (task.0.load(Ordering::SeqCst), polls.load(Ordering::SeqCst)),
+            (1, POLLS)
+        );
     }
 
     #[test]

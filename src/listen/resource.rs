@@ -20,19 +20,29 @@ const OWN_FOLDERS: [&str; 4] = ["mcp", "sse", "oauth", "prove"];
 
 /// The URL of the listener, without a path: as the config says, or as it was asked for by a name that is surely its own.
 /// Another port of the same name may be somebody else's resource, and tokens for that must not count here.
-pub(super) fn site(uri: &Uri, headers: &HeaderMap, listen: &Listen, bound: SocketAddr) -> Option<String> {
+pub(super) fn site(
+    uri: &Uri,
+    headers: &HeaderMap,
+    listen: &Listen,
+    bound: SocketAddr,
+) -> Option<String> {
     if let Some(url) = &listen.public_url {
         return Some(url.clone());
     }
     let host = admit::host(uri, headers)?;
     let own_port = host.port == Some(bound.port());
-    let named = |own: &String| own.eq_ignore_ascii_case(host.name) || own.eq_ignore_ascii_case(host.text);
+    let named =
+        |own: &String| own.eq_ignore_ascii_case(host.name) || own.eq_ignore_ascii_case(host.text);
     let own = match host.address() {
         Some(address) => own_port && is_own(address, bound.ip()),
         None if listen.hosts.iter().any(named) => own_port || host.port.is_none(),
         None => own_port && bound.ip().is_loopback() && host.name.eq_ignore_ascii_case("localhost"),
     };
-    let scheme = if listen.tls.is_some() { "https" } else { "http" };
+    let scheme = if listen.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     own.then(|| format!("{scheme}://{}", host.text.to_ascii_lowercase()))
 }
 
@@ -49,9 +59,9 @@ pub(super) fn audiences(site: Option<&str>, path: &str) -> Vec<String> {
         // Both URLs of an upstream are the same resource.
         let other = match (alias_of(resource), resource.strip_prefix("/mcp/")) {
             (Some(name), _) => Some(format!("{site}/mcp/{name}")),
-            (None, Some(name)) => {
-                Some(format!("/{name}/mcp")).filter(|path| alias_of(path).is_some()).map(|path| site.to_owned() + &path)
-            }
+            (None, Some(name)) => Some(format!("/{name}/mcp"))
+                .filter(|path| alias_of(path).is_some())
+                .map(|path| site.to_owned() + &path),
             (None, None) => None,
         };
         all.extend(other);
@@ -71,7 +81,9 @@ fn resource_of(path: &str) -> Option<&str> {
     if alias_of(path).is_some() {
         return Some(path.strip_suffix('/').unwrap_or(path));
     }
-    let rest = path.strip_prefix("/mcp/").or_else(|| path.strip_prefix("/sse/"))?;
+    let rest = path
+        .strip_prefix("/mcp/")
+        .or_else(|| path.strip_prefix("/sse/"))?;
     let name = rest.split('/').next().filter(|name| is_name(name))?;
     path.get(..path.len() - rest.len() + name.len())
 }
@@ -87,40 +99,73 @@ pub(super) fn metadata(
     only: impl FnOnce() -> Option<UpstreamName>,
 ) -> Option<Response<Body>> {
     let asked = path.strip_prefix(WELL_KNOWN)?;
-    let site = site.filter(|_| entry.issuers().len() > 0 && matches!(*method, Method::GET | Method::HEAD))?;
+    let site = site
+        .filter(|_| entry.issuers().len() > 0 && matches!(*method, Method::GET | Method::HEAD))?;
     let resource = match matches!(asked, "" | "/").then(only).flatten() {
         Some(only) => format!("/mcp/{only}"),
-        None => resource_of(asked).filter(|resource| *resource == asked.trim_end_matches('/'))?.to_owned(),
+        None => resource_of(asked)
+            .filter(|resource| *resource == asked.trim_end_matches('/'))?
+            .to_owned(),
     };
     let list = |words: Vec<&str>| words.into_iter().map(quote).collect::<Vec<_>>().join(",");
-    let servers = list(entry.issuers().map(|issuer| issuer.issuer.as_str()).collect());
+    let servers = list(
+        entry
+            .issuers()
+            .map(|issuer| issuer.issuer.as_str())
+            .collect(),
+    );
     let scopes = list(entry.scopes());
-    let scopes = if scopes.is_empty() { scopes } else { format!(r#","scopes_supported":[{scopes}]"#) };
+    let scopes = if scopes.is_empty() {
+        scopes
+    } else {
+        format!(r#","scopes_supported":[{scopes}]"#)
+    };
     let text = format!(
         r#"{{"resource":{},"authorization_servers":[{servers}]{scopes},"bearer_methods_supported":["header"]}}"#,
         quote(&format!("{site}{resource}"))
     );
     let mut response = Response::new(Body::Whole(text.into()));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Some(response)
 }
 
 /// The challenge that goes with a refusal.
-pub(super) fn challenge(turned: &Rejection, path: &str, site: Option<&str>, entry: &Authenticator) -> Option<HeaderValue> {
-    if !matches!(turned.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) && turned.error.is_none() {
+pub(super) fn challenge(
+    turned: &Rejection,
+    path: &str,
+    site: Option<&str>,
+    entry: &Authenticator,
+) -> Option<HeaderValue> {
+    if !matches!(
+        turned.status,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
+    ) && turned.error.is_none()
+    {
         return None;
     }
     if turned.status == StatusCode::FORBIDDEN && turned.error.is_none() {
         return None;
     }
-    let metadata = site.filter(|_| entry.issuers().len() > 0).zip(resource_of(path));
+    let metadata = site
+        .filter(|_| entry.issuers().len() > 0)
+        .zip(resource_of(path));
     let parts = [
         turned.error.map(|error| format!(r#"error="{error}""#)),
-        metadata.map(|(site, resource)| format!(r#"resource_metadata="{site}{WELL_KNOWN}{resource}""#)),
-        turned.scope.as_ref().map(|scope| format!(r#"scope="{scope}""#)),
+        metadata
+            .map(|(site, resource)| format!(r#"resource_metadata="{site}{WELL_KNOWN}{resource}""#)),
+        turned
+            .scope
+            .as_ref()
+            .map(|scope| format!(r#"scope="{scope}""#)),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let text = if parts.is_empty() { "Bearer".to_owned() } else { format!("Bearer {}", parts.join(", ")) };
+    let text = if parts.is_empty() {
+        "Bearer".to_owned()
+    } else {
+        format!("Bearer {}", parts.join(", "))
+    };
     HeaderValue::from_str(&text).ok()
 }
 
@@ -133,34 +178,91 @@ mod tests {
         let site_of = |host: &str, listen: &Listen, bound: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("host", host.parse().unwrap());
-            site(&Uri::from_static("/mcp/x"), &headers, listen, bound.parse().unwrap())
+            site(
+                &Uri::from_static("/mcp/x"),
+                &headers,
+                listen,
+                bound.parse().unwrap(),
+            )
         };
         let (plain, local) = (Listen::default(), "127.0.0.1:8800");
-        assert_eq!(site_of("LocalHost:8800", &plain, local).unwrap(), "http://localhost:8800");
-        assert_eq!(site_of("127.0.0.1:8800", &plain, local).unwrap(), "http://127.0.0.1:8800");
-        for neighbour in ["localhost:9000", "127.0.0.1:9000", "127.0.0.1", "10.0.0.1:8800"] {
+        assert_eq!(
+            site_of("LocalHost:8800", &plain, local).unwrap(),
+            "http://localhost:8800"
+        );
+        assert_eq!(
+            site_of("127.0.0.1:8800", &plain, local).unwrap(),
+            "http://127.0.0.1:8800"
+        );
+        for neighbour in [
+            "localhost:9000",
+            "127.0.0.1:9000",
+            "127.0.0.1",
+            "10.0.0.1:8800",
+        ] {
             assert_eq!(site_of(neighbour, &plain, local), None, "{neighbour}");
         }
-        let named = Listen { hosts: vec!["gate.example".into()], ..Listen::default() };
+        let named = Listen {
+            hosts: vec!["gate.example".into()],
+            ..Listen::default()
+        };
         let open = "0.0.0.0:8800";
-        assert_eq!(site_of("gate.example", &named, open).unwrap(), "http://gate.example");
-        assert_eq!(site_of("gate.example:8800", &named, open).unwrap(), "http://gate.example:8800");
+        assert_eq!(
+            site_of("gate.example", &named, open).unwrap(),
+            "http://gate.example"
+        );
+        assert_eq!(
+            site_of("gate.example:8800", &named, open).unwrap(),
+            "http://gate.example:8800"
+        );
         for neighbour in ["gate.example:9000", "10.0.0.1:8800", "localhost:8800"] {
             assert_eq!(site_of(neighbour, &named, open), None, "{neighbour}");
         }
-        let public = Listen { public_url: Some("https://gate.example".into()), ..Listen::default() };
-        assert_eq!(site_of("localhost:9000", &public, local).unwrap(), "https://gate.example");
+        let public = Listen {
+            public_url: Some("https://gate.example".into()),
+            ..Listen::default()
+        };
+        assert_eq!(
+            site_of("localhost:9000", &public, local).unwrap(),
+            "https://gate.example"
+        );
     }
 
     #[test]
     fn tokens_are_for_a_path_or_for_the_whole() {
         let of = |path: &str| audiences(Some("https://g"), path);
-        assert_eq!(of("/mcp/a"), ["https://g", "https://g/", "https://g/mcp/a", "https://g/a/mcp"]);
-        assert_eq!(of("/a/mcp/"), ["https://g", "https://g/", "https://g/a/mcp", "https://g/mcp/a"]);
-        assert_eq!(of("/mcp/sse"), ["https://g", "https://g/", "https://g/mcp/sse"], "`/sse/mcp` is HTTP+SSE of `mcp`");
-        assert_eq!(of("/sse/mcp"), ["https://g", "https://g/", "https://g/sse/mcp"]);
+        assert_eq!(
+            of("/mcp/a"),
+            [
+                "https://g",
+                "https://g/",
+                "https://g/mcp/a",
+                "https://g/a/mcp"
+            ]
+        );
+        assert_eq!(
+            of("/a/mcp/"),
+            [
+                "https://g",
+                "https://g/",
+                "https://g/a/mcp",
+                "https://g/mcp/a"
+            ]
+        );
+        assert_eq!(
+            of("/mcp/sse"),
+            ["https://g", "https://g/", "https://g/mcp/sse"],
+            "`/sse/mcp` is HTTP+SSE of `mcp`"
+        );
+        assert_eq!(
+            of("/sse/mcp"),
+            ["https://g", "https://g/", "https://g/sse/mcp"]
+        );
         assert_eq!(of("/a%2Fb/mcp"), ["https://g", "https://g/"]);
-        assert_eq!(of("/sse/a/1234"), ["https://g", "https://g/", "https://g/sse/a"]);
+        assert_eq!(
+            of("/sse/a/1234"),
+            ["https://g", "https://g/", "https://g/sse/a"]
+        );
         assert_eq!(of("/mcp/a%2F..%2Fb"), ["https://g", "https://g/"]);
         assert_eq!(audiences(None, "/mcp/a"), [""; 0]);
     }

@@ -19,8 +19,8 @@ use super::{Body, Frontend, body, http as endpoint, keep_alive};
 use crate::message::Message;
 use crate::protocol::sse::{self, Data, Fields};
 use crate::protocol::{
-    AgentTransport, AgentWire, Call, CallError, CallKind, Context, Era, Framing, Payload, Reply, SessionId, UpstreamName, answer,
-    header, headers,
+    AgentTransport, AgentWire, Call, CallError, CallKind, Context, Era, Framing, Payload, Reply,
+    SessionId, UpstreamName, answer, header, headers,
 };
 use crate::record::Event;
 
@@ -47,10 +47,13 @@ struct ChannelGuard {
 
 impl Drop for ChannelGuard {
     fn drop(&mut self) {
-        let Some(channel) = self.front.channels.0.lock().remove(&self.id) else { return };
+        let Some(channel) = self.front.channels.0.lock().remove(&self.id) else {
+            return;
+        };
         let front = self.front.clone();
-        let Some(call) =
-            channel.call(CallKind::Close, HeaderMap::new(), &channel.who).filter(|call| call.context.session.is_some())
+        let Some(call) = channel
+            .call(CallKind::Close, HeaderMap::new(), &channel.who)
+            .filter(|call| call.context.session.is_some())
         else {
             return;
         };
@@ -68,22 +71,41 @@ impl Channel {
     fn call(&self, ask: CallKind, mut headers: HeaderMap, as_of: &Identity) -> Option<Box<Call>> {
         let session = self.session.lock().clone();
         if let Some(session) = &session {
-            headers.insert(header::SESSION, HeaderValue::from_str(session.expose()).ok()?);
+            headers.insert(
+                header::SESSION,
+                HeaderValue::from_str(session.expose()).ok()?,
+            );
         }
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let (agent, upstream, caller) = (as_of.agent.clone(), self.upstream.clone(), as_of.caller.clone());
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
+        let (agent, upstream, caller) = (
+            as_of.agent.clone(),
+            self.upstream.clone(),
+            as_of.caller.clone(),
+        );
         let context = Context {
             session,
             caller,
             wire: AgentWire::new(AgentTransport::Http, None),
             ..Context::new(agent, upstream, Era::Legacy)
         };
-        Some(Box::new(Call { ask, headers, context }))
+        Some(Box::new(Call {
+            ask,
+            headers,
+            context,
+        }))
     }
 }
 
 /// GET: opens a stream.
-pub(super) fn open(front: &Arc<Frontend>, request: &Request<Incoming>, who: Identity, upstream: UpstreamName) -> Response<Body> {
+pub(super) fn open(
+    front: &Arc<Frontend>,
+    request: &Request<Incoming>,
+    who: Identity,
+    upstream: UpstreamName,
+) -> Response<Body> {
     if request.method() != Method::GET {
         return status(StatusCode::METHOD_NOT_ALLOWED);
     }
@@ -97,18 +119,37 @@ pub(super) fn open(front: &Arc<Frontend>, request: &Request<Incoming>, who: Iden
             front.gate.record(Event::Limit { name: "sessions" });
             return status(StatusCode::SERVICE_UNAVAILABLE);
         }
-        channels.insert(id.clone(), Arc::new(Channel { who, upstream: upstream.clone(), session: Mutex::default(), out }));
+        channels.insert(
+            id.clone(),
+            Arc::new(Channel {
+                who,
+                upstream: upstream.clone(),
+                session: Mutex::default(),
+                out,
+            }),
+        );
     }
-    let first = Fields::named("endpoint").with(Some(Data::Text(format!("/sse/{upstream}/{id}").as_bytes())));
-    let guard = ChannelGuard { front: front.clone(), id };
+    let first = Fields::named("endpoint")
+        .with(Some(Data::Text(format!("/sse/{upstream}/{id}").as_bytes())));
+    let guard = ChannelGuard {
+        front: front.clone(),
+        id,
+    };
     let events = stream::unfold((inbox, guard), |(mut inbox, guard)| async move {
         inbox.recv().await.map(|event| (Ok(event), (inbox, guard)))
     });
-    let events = keep_alive::commented(stream::iter([Ok(first)]).chain(events).boxed(), limits.keep_alive);
+    let events = keep_alive::commented(
+        stream::iter([Ok(first)]).chain(events).boxed(),
+        limits.keep_alive,
+    );
     let body = Body::Stream(endpoint::until_over(front, listener, events));
     let mut response = Response::new(body);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(sse::MEDIA_TYPE));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(sse::MEDIA_TYPE));
+    response
+        .headers_mut()
+        .insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
 
@@ -124,14 +165,18 @@ pub(super) async fn post(
         return status(StatusCode::METHOD_NOT_ALLOWED);
     }
     let channel = front.channels.0.lock().get(id).cloned();
-    let Some(channel) = channel.filter(|channel| channel.who.is_same(&who) && channel.upstream == *upstream) else {
+    let Some(channel) =
+        channel.filter(|channel| channel.who.is_same(&who) && channel.upstream == *upstream)
+    else {
         return status(StatusCode::NOT_FOUND);
     };
     let (head, body) = request.into_parts();
     let sent = headers::travelling(head.headers);
     let reservation = front.gate.in_flight().reservation(&who.agent);
     let read = match body::read(body, front.gate.limits(), reservation).await {
-        Ok(bytes) => Message::parse(bytes, &front.gate.limits().read).map_err(CallError::BadMessage),
+        Ok(bytes) => {
+            Message::parse(bytes, &front.gate.limits().read).map_err(CallError::BadMessage)
+        }
         Err(error) => Err(error),
     };
     let message = match read {
@@ -143,7 +188,10 @@ pub(super) async fn post(
             return endpoint::respond(front, answer::failed(&error, None, None), None).await;
         }
     };
-    let asks = message.envelopes().iter().any(|envelope| envelope.is_request());
+    let asks = message
+        .envelopes()
+        .iter()
+        .any(|envelope| envelope.is_request());
     let carried = tokio::spawn(carry(front.clone(), channel, message, sent, who));
     // What waits for no answer has reached the server when this is answered, so that the agent's next message cannot
     // overtake it: a server may not know all of its tools before `notifications/initialized`.
@@ -154,8 +202,16 @@ pub(super) async fn post(
 }
 
 /// Carries one message and writes what comes back to the stream.
-async fn carry(front: Arc<Frontend>, channel: Arc<Channel>, message: Message, sent: HeaderMap, who: Identity) {
-    let Some(call) = channel.call(CallKind::Send(message.clone()), sent, &who) else { return };
+async fn carry(
+    front: Arc<Frontend>,
+    channel: Arc<Channel>,
+    message: Message,
+    sent: HeaderMap,
+    who: Identity,
+) {
+    let Some(call) = channel.call(CallKind::Send(message.clone()), sent, &who) else {
+        return;
+    };
     let context = call.context.clone();
     let reply = match front.gate.carry(call).await {
         Ok(reply) => reply,
@@ -164,7 +220,8 @@ async fn carry(front: Arc<Frontend>, channel: Arc<Channel>, message: Message, se
     if let Some(session) = answer::session(&reply) {
         *channel.session.lock() = Some(session);
     }
-    let initialized = message.single().and_then(|envelope| envelope.method()) == Some("notifications/initialized");
+    let initialized = message.single().and_then(|envelope| envelope.method())
+        == Some("notifications/initialized");
     deliver(&channel, reply, &context, Some(&message)).await;
     if initialized {
         tokio::spawn(listen(front, channel));
@@ -173,7 +230,9 @@ async fn carry(front: Arc<Frontend>, channel: Arc<Channel>, message: Message, se
 
 /// Hands on what the server says unasked, on a stream that this agent does not know of.
 async fn listen(front: Arc<Frontend>, channel: Arc<Channel>) {
-    let Some(call) = channel.call(CallKind::Listen, HeaderMap::new(), &channel.who).filter(|call| call.context.session.is_some())
+    let Some(call) = channel
+        .call(CallKind::Listen, HeaderMap::new(), &channel.who)
+        .filter(|call| call.context.session.is_some())
     else {
         return;
     };
@@ -198,13 +257,22 @@ async fn deliver(channel: &Channel, reply: Reply, context: &Context, message: Op
                 Payload::Text(text) if !text.is_empty() => {
                     failed(CallError::BadReply("it is not JSON-RPC"), context, message).await
                 }
-                _ if framing == Framing::Events || status.is_success() || message.is_some() => frame.text().cloned(),
+                _ if framing == Framing::Events || status.is_success() || message.is_some() => {
+                    frame.text().cloned()
+                }
                 _ => None,
             },
             Some(Err(error)) => failed(error, context, message).await,
         };
-        let Some(data) = data.filter(|data| !data.is_empty()) else { continue };
-        if channel.out.send(Fields::message().with(Some(Data::Json(&data)))).await.is_err() {
+        let Some(data) = data.filter(|data| !data.is_empty()) else {
+            continue;
+        };
+        if channel
+            .out
+            .send(Fields::message().with(Some(Data::Json(&data))))
+            .await
+            .is_err()
+        {
             return;
         }
     }
@@ -212,7 +280,12 @@ async fn deliver(channel: &Channel, reply: Reply, context: &Context, message: Op
 
 async fn failed(error: CallError, context: &Context, message: Option<&Message>) -> Option<Bytes> {
     let mut reply = answer::failed(&error, Some(context), Some(message?));
-    reply.frames.next().await?.ok().and_then(|frame| frame.text().cloned())
+    reply
+        .frames
+        .next()
+        .await?
+        .ok()
+        .and_then(|frame| frame.text().cloned())
 }
 
 fn status(status: StatusCode) -> Response<Body> {

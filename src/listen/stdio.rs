@@ -47,7 +47,10 @@ pub async fn serve(session: Arc<LineSession>, command: &[OsString]) -> io::Resul
     let mut child = start(command)?;
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     let taken = || io::Error::other("the child has no pipes");
-    session.input().open(child.stdin.take().ok_or_else(taken)?).await;
+    session
+        .input()
+        .open(child.stdin.take().ok_or_else(taken)?)
+        .await;
     let stdout = child.stdout.take().ok_or_else(taken)?;
     let agent = Arc::new(AgentOutput(Mutex::new(tokio::io::stdout())));
     let carried = Arc::new(AtomicU64::new(0));
@@ -61,7 +64,10 @@ pub async fn serve(session: Arc<LineSession>, command: &[OsString]) -> io::Resul
         tokio::spawn(async move { input.close().await });
     });
     let mut output = tokio::spawn(async move {
-        log_end("the server's side", from_server(server, stdout, agent, count).await);
+        log_end(
+            "the server's side",
+            from_server(server, stdout, agent, count).await,
+        );
     });
     let status = tokio::select! {
         status = attend(&mut child, &mut signals, group) => status,
@@ -85,17 +91,29 @@ pub async fn serve(session: Arc<LineSession>, command: &[OsString]) -> io::Resul
     Ok(code(status))
 }
 
-#[allow(clippy::disallowed_methods, reason = "this is the other place where a child is started: it stands in for one")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "this is the other place where a child is started: it stands in for one"
+)]
 fn start(command: &[OsString]) -> io::Result<Child> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = std::process::Command::new(program);
     // A group of its own: a signal to the whole group ends what the child has started as well.
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-    tokio::process::Command::from(command).kill_on_drop(true).spawn()
+    command
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .process_group(0);
+    tokio::process::Command::from(command)
+        .kill_on_drop(true)
+        .spawn()
 }
 
 fn code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal))
+        .unwrap_or(1);
     u8::try_from(code & 0xff).unwrap_or(1)
 }
 
@@ -134,7 +152,11 @@ impl Signals {
 }
 
 /// Waits for the child's end and forwards signals. A child that is asked to end is killed if it does not.
-async fn attend(child: &mut Child, signals: &mut Signals, group: Option<Pid>) -> io::Result<ExitStatus> {
+async fn attend(
+    child: &mut Child,
+    signals: &mut Signals,
+    group: Option<Pid>,
+) -> io::Result<ExitStatus> {
     loop {
         tokio::select! {
             status = child.wait() => return status,
@@ -149,7 +171,11 @@ async fn attend(child: &mut Child, signals: &mut Signals, group: Option<Pid>) ->
 }
 
 /// The agent is gone and the child's input closed: it ends by itself, or is asked to.
-async fn finish(child: &mut Child, signals: &mut Signals, group: Option<Pid>) -> io::Result<ExitStatus> {
+async fn finish(
+    child: &mut Child,
+    signals: &mut Signals,
+    group: Option<Pid>,
+) -> io::Result<ExitStatus> {
     tokio::select! {
         status = attend(child, signals, group) => return status,
         () = sleep(AFTER_CLOSE) => send(group, Signal::TERM),

@@ -27,7 +27,10 @@ impl Token {
     pub(super) fn create(file: &Path, guesses: usize) -> io::Result<Self> {
         let token = secret();
         private(file, format!("{token}\n").as_bytes())?;
-        Ok(Self { sha256: digest(&token), guesses: FailedLogins::new(guesses) })
+        Ok(Self {
+            sha256: digest(&token),
+            guesses: FailedLogins::new(guesses),
+        })
     }
 
     /// Its digest.
@@ -41,15 +44,23 @@ impl Token {
     /// As [`Guesses::judge`].
     pub(super) fn check(&self, from: IpAddr, shown: &str, now: Instant) -> Result<(), SecretError> {
         let shown = digest(shown.trim());
-        self.guesses.judge(from, &shown, shown.ct_eq(&self.sha256).into(), now)
+        self.guesses
+            .judge(from, &shown, shown.ct_eq(&self.sha256).into(), now)
     }
 
     /// Checks the bearer token of a request. A request without one is no guess.
     ///
     /// # Errors
     /// As [`Token::check`].
-    pub(super) fn check_bearer(&self, from: IpAddr, headers: &HeaderMap, now: Instant) -> Result<(), SecretError> {
-        let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    pub(super) fn check_bearer(
+        &self,
+        from: IpAddr,
+        headers: &HeaderMap,
+        now: Instant,
+    ) -> Result<(), SecretError> {
+        let shown = headers
+            .get(AUTHORIZATION)
+            .and_then(|value| value.to_str().ok());
         let shown = shown.and_then(|value| value.strip_prefix("Bearer "));
         self.check(from, shown.ok_or(SecretError::Wrong)?, now)
     }
@@ -57,7 +68,11 @@ impl Token {
 
 /// 244 random bits.
 pub(super) fn secret() -> String {
-    format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
+    format!(
+        "{}{}",
+        uuid::Uuid::new_v4().simple(),
+        uuid::Uuid::new_v4().simple()
+    )
 }
 
 /// What is kept of a secret.

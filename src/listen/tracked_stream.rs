@@ -26,13 +26,20 @@ pub(super) struct TrackedStream<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TrackedStream<S> {
     pub(super) fn new(stream: S, connection: Arc<Connection>) -> Self {
-        Self { io: TokioIo::new(stream), unread: Bytes::new(), connection }
+        Self {
+            io: TokioIo::new(stream),
+            unread: Bytes::new(),
+            connection,
+        }
     }
 
     /// The same stream, from which these bytes have been read.
     pub(super) fn with_unread(self, unread: &[u8]) -> Self {
         // Copied, even if there are none: they would keep hyper's buffer.
-        Self { unread: Bytes::copy_from_slice(unread), ..self }
+        Self {
+            unread: Bytes::copy_from_slice(unread),
+            ..self
+        }
     }
 
     /// Returns when there is something to read. The end of the stream and an error count too: hyper finds them again.
@@ -46,7 +53,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TrackedStream<S> {
 }
 
 impl<S: AsyncRead + Unpin> Read for TrackedStream<S> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, mut buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        mut buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
         if self.unread.is_empty() {
             ready!(Pin::new(&mut self.io).poll_read(context, buffer))?;
         } else {
@@ -59,7 +70,11 @@ impl<S: AsyncRead + Unpin> Read for TrackedStream<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Write for TrackedStream<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         self.connection.set_flushed(false);
         Pin::new(&mut self.io).poll_write(context, bytes)
     }
@@ -113,10 +128,19 @@ mod tests {
         let (drain, mut draining) = watch::channel(false);
         let server = Server::new(&Limits::default());
         let answer = |_| async { Response::new(Body::Whole("answer".into())) };
-        let idle = || tokio::time::timeout(Duration::from_secs(3), connection.without_buffered_bytes(Duration::from_secs(1)));
+        let idle = || {
+            tokio::time::timeout(
+                Duration::from_secs(3),
+                connection.without_buffered_bytes(Duration::from_secs(1)),
+            )
+        };
         let agent = async {
             // Whole requests, two at once, and one that is interrupted for longer than buffers are kept.
-            for (pieces, answers) in [(vec![REQUEST], 1), (vec![REQUEST, REQUEST], 2), (vec![&REQUEST[..9], &REQUEST[9..]], 1)] {
+            for (pieces, answers) in [
+                (vec![REQUEST], 1),
+                (vec![REQUEST, REQUEST], 2),
+                (vec![&REQUEST[..9], &REQUEST[9..]], 1),
+            ] {
                 for (number, piece) in pieces.iter().enumerate() {
                     if number > 0 && pieces[0].len() < REQUEST.len() {
                         assert!(idle().await.is_err(), "a part of a head was read");
@@ -134,9 +158,16 @@ mod tests {
                 sleep(Duration::from_millis(50)).await;
             }
             drain.send_replace(true);
-            assert_eq!(client.read(&mut [0]).await.unwrap(), 0, "it ends without buffers too");
+            assert_eq!(
+                client.read(&mut [0]).await.unwrap(),
+                0,
+                "it ends without buffers too"
+            );
         };
-        let (ended, ()) = tokio::join!(server.run(Version::Http1, stream, &connection, &mut draining, answer), agent);
+        let (ended, ()) = tokio::join!(
+            server.run(Version::Http1, stream, &connection, &mut draining, answer),
+            agent
+        );
         ended.unwrap();
     }
 }

@@ -84,11 +84,17 @@ impl Message {
         if root.elements().nth(limit).is_some() {
             return Err(ParseError::TooManyItems { limit });
         }
-        let envelopes = root.elements().map(envelope).collect::<Result<Vec<_>, _>>()?;
+        let envelopes = root
+            .elements()
+            .map(envelope)
+            .collect::<Result<Vec<_>, _>>()?;
         if envelopes.is_empty() {
             return Err(ParseError::NotRpc("an empty batch"));
         }
-        Ok(Self(Arc::new(Parsed { json, envelopes: Envelopes::Batch(envelopes) })))
+        Ok(Self(Arc::new(Parsed {
+            json,
+            envelopes: Envelopes::Batch(envelopes),
+        })))
     }
 
     /// The bytes as they came.
@@ -162,7 +168,16 @@ pub fn id_text(id: &str) -> Cow<'_, str> {
 /// Names that mean something in an envelope or in `params`. Some servers match keys without
 /// regard to case, so a key that differs from one of these in case only is read in two ways.
 const ENVELOPE_KEYS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
-const PARAM_KEYS: [&str; 8] = ["name", "arguments", "uri", "_meta", "cursor", "inputResponses", "requestState", "task"];
+const PARAM_KEYS: [&str; 8] = [
+    "name",
+    "arguments",
+    "uri",
+    "_meta",
+    "cursor",
+    "inputResponses",
+    "requestState",
+    "task",
+];
 
 /// The case folding that lenient readers apply to keys: ASCII, and the two other characters that fold into it.
 fn folds_to(key: &str, name: &str) -> bool {
@@ -182,7 +197,8 @@ fn envelope(value: Value<'_>) -> Result<Envelope, ParseError> {
     if value.kind() != ValueKind::Object {
         return Err(ParseError::NotRpc("it is not an object"));
     }
-    let (mut version, mut id, mut method, mut params, mut result, mut error) = (None, None, None, None, None, None);
+    let (mut version, mut id, mut method, mut params, mut result, mut error) =
+        (None, None, None, None, None, None);
     for (key, member) in value.members() {
         let slot = match &*key {
             "jsonrpc" => &mut version,
@@ -192,7 +208,9 @@ fn envelope(value: Value<'_>) -> Result<Envelope, ParseError> {
             "result" => &mut result,
             "error" => &mut error,
             key if ENVELOPE_KEYS.iter().any(|name| folds_to(key, name)) => {
-                return Err(ParseError::NotRpc("a key differs from a JSON-RPC key in case only"));
+                return Err(ParseError::NotRpc(
+                    "a key differs from a JSON-RPC key in case only",
+                ));
             }
             _ => continue,
         };
@@ -207,25 +225,45 @@ fn envelope(value: Value<'_>) -> Result<Envelope, ParseError> {
         Some(id) if id.kind() == ValueKind::Number && !id.raw().contains(['.', 'e', 'E']) => true,
         Some(_) if null_id => false,
         None => false,
-        Some(_) => return Err(ParseError::NotRpc("`id` is neither a string nor an integer")),
+        Some(_) => {
+            return Err(ParseError::NotRpc(
+                "`id` is neither a string nor an integer",
+            ));
+        }
     };
     let at = |value: Value<'_>| value.handle();
     let (kind, body) = match (method, result, error) {
         (Some(method), None, None) => {
-            let Some(method) = method.str() else { return Err(ParseError::NotRpc("`method` is not a string")) };
+            let Some(method) = method.str() else {
+                return Err(ParseError::NotRpc("`method` is not a string"));
+            };
             if null_id {
                 return Err(ParseError::NotRpc("`id` is null"));
             }
             if let Some(params) = params {
                 if !matches!(params.kind(), ValueKind::Object | ValueKind::Array) {
-                    return Err(ParseError::NotRpc("`params` is neither an object nor an array"));
+                    return Err(ParseError::NotRpc(
+                        "`params` is neither an object nor an array",
+                    ));
                 }
-                if params.members().any(|(key, _)| PARAM_KEYS.iter().any(|name| folds_to(&key, name))) {
-                    return Err(ParseError::NotRpc("a key of `params` differs from an MCP key in case only"));
+                if params
+                    .members()
+                    .any(|(key, _)| PARAM_KEYS.iter().any(|name| folds_to(&key, name)))
+                {
+                    return Err(ParseError::NotRpc(
+                        "a key of `params` differs from an MCP key in case only",
+                    ));
                 }
             }
             let method = method.into();
-            (if has_id { MessageKind::Request { method } } else { MessageKind::Notification { method } }, params)
+            (
+                if has_id {
+                    MessageKind::Request { method }
+                } else {
+                    MessageKind::Notification { method }
+                },
+                params,
+            )
         }
         (None, Some(result), None) => {
             if !has_id {
@@ -239,10 +277,23 @@ fn envelope(value: Value<'_>) -> Result<Envelope, ParseError> {
             }
             (MessageKind::Error, Some(error))
         }
-        (None, None, None) => return Err(ParseError::NotRpc("neither `method` nor `result` nor `error`")),
-        _ => return Err(ParseError::NotRpc("more than one of `method`, `result` and `error`")),
+        (None, None, None) => {
+            return Err(ParseError::NotRpc(
+                "neither `method` nor `result` nor `error`",
+            ));
+        }
+        _ => {
+            return Err(ParseError::NotRpc(
+                "more than one of `method`, `result` and `error`",
+            ));
+        }
     };
-    Ok(Envelope { kind, node: at(value), id: if has_id { id.map(at) } else { None }, body: body.map(at) })
+    Ok(Envelope {
+        kind,
+        node: at(value),
+        id: if has_id { id.map(at) } else { None },
+        body: body.map(at),
+    })
 }
 
 #[cfg(test)]
@@ -250,22 +301,44 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Message, ParseError> {
-        Message::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default())
+        Message::parse(
+            Bytes::copy_from_slice(text.as_bytes()),
+            &ReadLimits::default(),
+        )
     }
 
     #[test]
     fn the_four_kinds() {
-        let message = parse(r#"{"jsonrpc":"2.0","id":"a\"","method":"tools/call","params":{"name":"x"}}"#).unwrap();
+        let message =
+            parse(r#"{"jsonrpc":"2.0","id":"a\"","method":"tools/call","params":{"name":"x"}}"#)
+                .unwrap();
         let envelope = message.single().unwrap();
-        assert_eq!(envelope.kind, MessageKind::Request { method: "tools/call".into() });
+        assert_eq!(
+            envelope.kind,
+            MessageKind::Request {
+                method: "tools/call".into()
+            }
+        );
         assert_eq!(message.id(envelope), Some(r#""a\"""#));
         assert_eq!(message.body(envelope).unwrap().raw(), r#"{"name":"x"}"#);
         assert_eq!(
-            parse(r#"{"jsonrpc":"2.0","method":"n"}"#).unwrap().single().unwrap().kind,
+            parse(r#"{"jsonrpc":"2.0","method":"n"}"#)
+                .unwrap()
+                .single()
+                .unwrap()
+                .kind,
             MessageKind::Notification { method: "n".into() }
         );
-        assert_eq!(parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).unwrap().single().unwrap().kind, MessageKind::Result);
-        let error = parse(r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}"#).unwrap();
+        assert_eq!(
+            parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#)
+                .unwrap()
+                .single()
+                .unwrap()
+                .kind,
+            MessageKind::Result
+        );
+        let error =
+            parse(r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}"#).unwrap();
         assert_eq!(error.single().unwrap().kind, MessageKind::Error);
         assert_eq!(error.id(error.single().unwrap()), None);
     }
@@ -282,18 +355,33 @@ mod tests {
         ] {
             assert!(same_id(a, b) && same_id(b, a), "{a} {b}");
         }
-        for (a, b) in [(r#"" 1""#, "1"), (r#""01""#, "1"), ("1", "2"), (r#""a""#, r#""A""#), (r#""\\u0061""#, r#""a""#)] {
+        for (a, b) in [
+            (r#"" 1""#, "1"),
+            (r#""01""#, "1"),
+            ("1", "2"),
+            (r#""a""#, r#""A""#),
+            (r#""\\u0061""#, r#""a""#),
+        ] {
             assert!(!same_id(a, b), "{a} {b}");
         }
     }
 
     #[test]
     fn a_batch_is_its_items() {
-        let message = parse(r#"[{"jsonrpc":"2.0","id":1,"method":"a"}, {"jsonrpc":"2.0","method":"b"}]"#).unwrap();
+        let message =
+            parse(r#"[{"jsonrpc":"2.0","id":1,"method":"a"}, {"jsonrpc":"2.0","method":"b"}]"#)
+                .unwrap();
         assert!(message.is_batch() && message.single().is_none());
-        let methods: Vec<_> = message.envelopes().iter().filter_map(Envelope::method).collect();
+        let methods: Vec<_> = message
+            .envelopes()
+            .iter()
+            .filter_map(Envelope::method)
+            .collect();
         assert_eq!(methods, ["a", "b"]);
-        assert_eq!(&message.bytes()[message.span(&message.envelopes()[1])], br#"{"jsonrpc":"2.0","method":"b"}"#);
+        assert_eq!(
+            &message.bytes()[message.span(&message.envelopes()[1])],
+            br#"{"jsonrpc":"2.0","method":"b"}"#
+        );
     }
 
     #[test]

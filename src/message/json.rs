@@ -49,11 +49,21 @@ impl Node {
     /// Maximum number of nodes of a text.
     pub(super) const MOST: usize = (1 << 28) - 1;
 
-    const KINDS: [ValueKind; 6] =
-        [ValueKind::Object, ValueKind::Array, ValueKind::String, ValueKind::Number, ValueKind::Bool, ValueKind::Null];
+    const KINDS: [ValueKind; 6] = [
+        ValueKind::Object,
+        ValueKind::Array,
+        ValueKind::String,
+        ValueKind::Number,
+        ValueKind::Bool,
+        ValueKind::Null,
+    ];
 
     pub(super) fn new(kind: ValueKind, escaped: bool, start: u32, end: u32, next: u32) -> Self {
-        Self { start, end, packed: next << 4 | u32::from(escaped) << 3 | kind as u32 }
+        Self {
+            start,
+            end,
+            packed: next << 4 | u32::from(escaped) << 3 | kind as u32,
+        }
     }
 
     /// Ends a container.
@@ -63,7 +73,10 @@ impl Node {
     }
 
     pub(super) fn kind(self) -> ValueKind {
-        Self::KINDS.get(self.packed as usize & 7).copied().unwrap_or(ValueKind::Null)
+        Self::KINDS
+            .get(self.packed as usize & 7)
+            .copied()
+            .unwrap_or(ValueKind::Null)
     }
 
     /// Whether a string has escapes.
@@ -94,10 +107,14 @@ impl Json {
     /// Any text that is not one JSON value in UTF-8, or that passes a limit.
     pub fn parse(bytes: Bytes, limits: &ReadLimits) -> Result<Self, ParseError> {
         if bytes.len() > limits.message_bytes.min(u32::MAX as usize) {
-            return Err(ParseError::TooLarge { limit: limits.message_bytes });
+            return Err(ParseError::TooLarge {
+                limit: limits.message_bytes,
+            });
         }
         // Checked here once: every string handed out later is a slice of this text.
-        let text = ByteString::try_from(bytes).map_err(|error| ParseError::NotUtf8 { at: error.valid_up_to() })?;
+        let text = ByteString::try_from(bytes).map_err(|error| ParseError::NotUtf8 {
+            at: error.valid_up_to(),
+        })?;
         let mut nodes = Scanner::new(&text, limits).scan()?;
         if nodes.capacity() > nodes.len() + nodes.len() / 4 + SPARE_NODES {
             nodes.shrink_to_fit();
@@ -129,7 +146,11 @@ impl Json {
 impl<'j> Value<'j> {
     pub(super) fn node(&self) -> Node {
         let missing = || Node::new(ValueKind::Null, false, 0, 0, self.at.saturating_add(1));
-        self.json.nodes.get(self.at as usize).copied().unwrap_or_else(missing)
+        self.json
+            .nodes
+            .get(self.at as usize)
+            .copied()
+            .unwrap_or_else(missing)
     }
 
     pub fn kind(&self) -> ValueKind {
@@ -151,8 +172,14 @@ impl<'j> Value<'j> {
     pub fn str(&self) -> Option<Cow<'j, str>> {
         let node = self.node();
         (node.kind() == ValueKind::String).then(|| {
-            let inner = self.json.slice(node.start as usize + 1..(node.end as usize).saturating_sub(1));
-            if node.escaped() { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) }
+            let inner = self
+                .json
+                .slice(node.start as usize + 1..(node.end as usize).saturating_sub(1));
+            if node.escaped() {
+                Cow::Owned(unescape(inner))
+            } else {
+                Cow::Borrowed(inner)
+            }
         })
     }
 
@@ -160,13 +187,20 @@ impl<'j> Value<'j> {
     pub fn members(&self) -> impl Iterator<Item = (Cow<'j, str>, Self)> + use<'j> {
         let json = self.json;
         let node = self.node();
-        let (mut at, end) = if node.kind() == ValueKind::Object { (self.at + 1, node.next()) } else { (0, 0) };
+        let (mut at, end) = if node.kind() == ValueKind::Object {
+            (self.at + 1, node.next())
+        } else {
+            (0, 0)
+        };
         std::iter::from_fn(move || {
             if at >= end {
                 return None;
             }
             let key = Value { json, at };
-            let value = Value { json, at: key.node().next() };
+            let value = Value {
+                json,
+                at: key.node().next(),
+            };
             at = value.node().next();
             Some((key.str().unwrap_or_default(), value))
         })
@@ -176,7 +210,11 @@ impl<'j> Value<'j> {
     pub fn elements(&self) -> impl Iterator<Item = Self> + use<'j> {
         let json = self.json;
         let node = self.node();
-        let (mut at, end) = if node.kind() == ValueKind::Array { (self.at + 1, node.next()) } else { (0, 0) };
+        let (mut at, end) = if node.kind() == ValueKind::Array {
+            (self.at + 1, node.next())
+        } else {
+            (0, 0)
+        };
         std::iter::from_fn(move || {
             if at >= end {
                 return None;
@@ -189,7 +227,9 @@ impl<'j> Value<'j> {
 
     /// The member of an object by its name.
     pub fn get(&self, key: &str) -> Option<Self> {
-        self.members().find(|(name, _)| name == key).map(|(_, value)| value)
+        self.members()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
     }
 
     /// The member reached by following `keys` one after the other.
@@ -199,7 +239,10 @@ impl<'j> Value<'j> {
 
     /// The value or key of the same text that this number names.
     pub(super) fn other(&self, at: u32) -> Self {
-        Self { json: self.json, at }
+        Self {
+            json: self.json,
+            at,
+        }
     }
 
     /// A number that names this value within its text.
@@ -214,20 +257,27 @@ mod tests {
     use crate::message::{Role, pointer};
 
     fn parse(text: &str) -> Result<Json, ParseError> {
-        Json::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default())
+        Json::parse(
+            Bytes::copy_from_slice(text.as_bytes()),
+            &ReadLimits::default(),
+        )
     }
 
     fn strings(text: &str) -> Vec<(String, String, Role)> {
         let json = parse(text).unwrap();
         let mut out = Vec::new();
-        json.root().strings(|path, found| out.push((pointer(path), found.value.into_owned(), found.role)));
+        json.root()
+            .strings(|path, found| out.push((pointer(path), found.value.into_owned(), found.role)));
         out
     }
 
     #[test]
     fn finds_every_string_with_its_place() {
         let found = strings(r#" {"a":["x",{"b\u0021":"y\n"},[],"z"],"c":{},"d":"w"} "#);
-        let found: Vec<_> = found.iter().map(|(p, v, r)| (p.as_str(), v.as_str(), *r)).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|(p, v, r)| (p.as_str(), v.as_str(), *r))
+            .collect();
         assert_eq!(
             found,
             [
@@ -254,30 +304,68 @@ mod tests {
 
     #[test]
     fn refuses_what_two_parsers_read_in_two_ways() {
-        assert!(matches!(parse(r#"{"a":1,"\u0061":2}"#), Err(ParseError::DoubledKey { .. })));
+        assert!(matches!(
+            parse(r#"{"a":1,"\u0061":2}"#),
+            Err(ParseError::DoubledKey { .. })
+        ));
         let many: String = (0..40).map(|n| format!("\"k{n}\":{n},")).collect();
         assert!(parse(&format!("{{{many}\"z\":0}}")).is_ok());
-        assert!(matches!(parse(&format!("{{{many}\"k3\":0}}")), Err(ParseError::DoubledKey { .. })));
-        assert!(matches!(parse(r#""\ud800""#), Err(ParseError::LoneSurrogate { .. })));
-        assert!(matches!(parse(r#""\ud800\u0041""#), Err(ParseError::LoneSurrogate { .. })));
-        assert!(matches!(parse(r#""\udc00""#), Err(ParseError::LoneSurrogate { .. })));
-        assert_eq!(parse(r#""\ud83d\ude00""#).unwrap().root().str().unwrap(), "😀");
-        assert!(matches!(parse(&"[".repeat(100)), Err(ParseError::TooDeep { .. })));
+        assert!(matches!(
+            parse(&format!("{{{many}\"k3\":0}}")),
+            Err(ParseError::DoubledKey { .. })
+        ));
+        assert!(matches!(
+            parse(r#""\ud800""#),
+            Err(ParseError::LoneSurrogate { .. })
+        ));
+        assert!(matches!(
+            parse(r#""\ud800\u0041""#),
+            Err(ParseError::LoneSurrogate { .. })
+        ));
+        assert!(matches!(
+            parse(r#""\udc00""#),
+            Err(ParseError::LoneSurrogate { .. })
+        ));
+        assert_eq!(
+            parse(r#""\ud83d\ude00""#).unwrap().root().str().unwrap(),
+            "😀"
+        );
+        assert!(matches!(
+            parse(&"[".repeat(100)),
+            Err(ParseError::TooDeep { .. })
+        ));
         assert!(parse("\u{feff}{}").is_err());
     }
 
     #[test]
     fn values_are_counted_and_take_little_room() {
         assert_eq!(size_of::<Node>(), 12);
-        let limits = ReadLimits { values_per_message: 5, ..ReadLimits::default() };
+        let limits = ReadLimits {
+            values_per_message: 5,
+            ..ReadLimits::default()
+        };
         let read = |text: &'static str| Json::parse(Bytes::from_static(text.as_bytes()), &limits);
         assert!(read(r#"[0,{"a":0}]"#).is_ok());
-        for text in ["[0,0,0,0,0]", "[[],[],[],[],{}]", r#"["","","","",""]"#, r#"{"a":null,"b":true,"c":0}"#] {
-            assert_eq!(read(text).err(), Some(ParseError::TooManyValues { limit: 5 }), "{text}");
+        for text in [
+            "[0,0,0,0,0]",
+            "[[],[],[],[],{}]",
+            r#"["","","","",""]"#,
+            r#"{"a":null,"b":true,"c":0}"#,
+        ] {
+            assert_eq!(
+                read(text).err(),
+                Some(ParseError::TooManyValues { limit: 5 }),
+                "{text}"
+            );
         }
         let list = format!("[{}0]", "0,".repeat(4 << 20));
-        let error = ParseError::TooManyValues { limit: ReadLimits::default().values_per_message };
-        let limits = ReadLimits { message_bytes: 16 << 20, ..ReadLimits::default() };
+        let error = ParseError::TooManyValues {
+            limit: ReadLimits::default().values_per_message,
+        };
+        let limits = ReadLimits {
+            message_bytes: 16 << 20,
+            ..ReadLimits::default()
+        };
         assert_eq!(Json::parse(list.into(), &limits).err(), Some(error));
     }
 

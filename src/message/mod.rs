@@ -49,7 +49,13 @@ pub struct ReadLimits {
 
 impl Default for ReadLimits {
     fn default() -> Self {
-        Self { message_bytes: 8 << 20, strings_per_message: 200_000, values_per_message: 1_000_000, depth: 64, batch_items: 200 }
+        Self {
+            message_bytes: 8 << 20,
+            strings_per_message: 200_000,
+            values_per_message: 1_000_000,
+            depth: 64,
+            batch_items: 200,
+        }
     }
 }
 

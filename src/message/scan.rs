@@ -18,8 +18,18 @@ impl<'b> Scanner<'b> {
     /// Stands before the first byte of a text that is UTF-8.
     pub(super) fn new(text: &'b str, limits: &'b ReadLimits) -> Self {
         // Envelopes have a value for about sixteen bytes; the content of large messages has fewer.
-        let nodes = Vec::with_capacity((text.len() / 16).clamp(24, 256).min(limits.values_per_message));
-        Self { bytes: text.as_bytes(), at: 0, nodes, strings: 0, limits }
+        let nodes = Vec::with_capacity(
+            (text.len() / 16)
+                .clamp(24, 256)
+                .min(limits.values_per_message),
+        );
+        Self {
+            bytes: text.as_bytes(),
+            at: 0,
+            nodes,
+            strings: 0,
+            limits,
+        }
     }
 }
 
@@ -45,14 +55,30 @@ impl Scanner<'_> {
             match self.peek() {
                 Some(b @ (b'{' | b'[')) => {
                     if open.len() >= self.limits.depth {
-                        return Err(ParseError::TooDeep { limit: self.limits.depth });
+                        return Err(ParseError::TooDeep {
+                            limit: self.limits.depth,
+                        });
                     }
                     let array = b == b'[';
-                    self.push(if array { ValueKind::Array } else { ValueKind::Object }, false, self.at, self.at)?;
+                    self.push(
+                        if array {
+                            ValueKind::Array
+                        } else {
+                            ValueKind::Object
+                        },
+                        false,
+                        self.at,
+                        self.at,
+                    )?;
                     self.at += 1;
                     self.space();
                     let closer = if array { b']' } else { b'}' };
-                    open.push(Open { node: at, array, members: 0, names: HashSet::new() });
+                    open.push(Open {
+                        node: at,
+                        array,
+                        members: 0,
+                        names: HashSet::new(),
+                    });
                     if self.peek() != Some(closer) {
                         if !array {
                             self.key(&mut open)?;
@@ -71,7 +97,11 @@ impl Scanner<'_> {
             loop {
                 self.space();
                 let Some(last) = open.last() else {
-                    return if self.at == self.bytes.len() { Ok(self.nodes) } else { Err(self.wrong("the end")) };
+                    return if self.at == self.bytes.len() {
+                        Ok(self.nodes)
+                    } else {
+                        Err(self.wrong("the end"))
+                    };
                 };
                 let closer = if last.array { b']' } else { b'}' };
                 match self.peek() {
@@ -93,7 +123,13 @@ impl Scanner<'_> {
                         }
                         open.pop();
                     }
-                    _ => return Err(self.wrong(if last.array { "`,` or `]`" } else { "`,` or `}`" })),
+                    _ => {
+                        return Err(self.wrong(if last.array {
+                            "`,` or `]`"
+                        } else {
+                            "`,` or `}`"
+                        }));
+                    }
                 }
             }
         }
@@ -110,20 +146,36 @@ impl Scanner<'_> {
     }
 
     fn wrong(&self, expected: &'static str) -> ParseError {
-        ParseError::NotJson { at: self.at, expected }
+        ParseError::NotJson {
+            at: self.at,
+            expected,
+        }
     }
 
-    fn push(&mut self, kind: ValueKind, escaped: bool, start: usize, end: usize) -> Result<(), ParseError> {
+    fn push(
+        &mut self,
+        kind: ValueKind,
+        escaped: bool,
+        start: usize,
+        end: usize,
+    ) -> Result<(), ParseError> {
         if self.nodes.len() >= self.limits.values_per_message.min(Node::MOST) {
-            return Err(ParseError::TooManyValues { limit: self.limits.values_per_message });
+            return Err(ParseError::TooManyValues {
+                limit: self.limits.values_per_message,
+            });
         }
         let next = self.nodes.len() as u32 + 1;
-        self.nodes.push(Node::new(kind, escaped, start as u32, end as u32, next));
+        self.nodes
+            .push(Node::new(kind, escaped, start as u32, end as u32, next));
         Ok(())
     }
 
     fn word(&mut self, word: &'static [u8], kind: ValueKind) -> Result<(), ParseError> {
-        if !self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
+        if !self
+            .bytes
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(word))
+        {
             return Err(self.wrong("a value"));
         }
         self.push(kind, false, self.at, self.at + word.len())?;
@@ -168,16 +220,25 @@ impl Scanner<'_> {
     fn string(&mut self) -> Result<(), ParseError> {
         self.strings += 1;
         if self.strings > self.limits.strings_per_message {
-            return Err(ParseError::TooManyStrings { limit: self.limits.strings_per_message });
+            return Err(ParseError::TooManyStrings {
+                limit: self.limits.strings_per_message,
+            });
         }
         let start = self.at;
         let mut escaped = false;
         self.at += 1;
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
-            let Some(run) = memchr::memchr2(b'"', b'\\', rest) else { return Err(self.wrong("the string's end")) };
+            let Some(run) = memchr::memchr2(b'"', b'\\', rest) else {
+                return Err(self.wrong("the string's end"));
+            };
             // Without a branch for each byte, so that the compiler makes vector code of it.
-            if rest.get(..run).unwrap_or_default().iter().fold(false, |found, byte| found | (*byte < 0x20)) {
+            if rest
+                .get(..run)
+                .unwrap_or_default()
+                .iter()
+                .fold(false, |found, byte| found | (*byte < 0x20))
+            {
                 return Err(self.wrong("no raw control character in a string"));
             }
             self.at += run;
@@ -203,7 +264,9 @@ impl Scanner<'_> {
                 let high = self.hex()?;
                 match high {
                     0xD800..=0xDBFF => {
-                        if self.bytes.get(self.at) != Some(&b'\\') || self.bytes.get(self.at + 1) != Some(&b'u') {
+                        if self.bytes.get(self.at) != Some(&b'\\')
+                            || self.bytes.get(self.at + 1) != Some(&b'u')
+                        {
                             return Err(ParseError::LoneSurrogate { at: start });
                         }
                         self.at += 1;
@@ -222,7 +285,10 @@ impl Scanner<'_> {
 
     /// Reads `uXXXX`, standing on the `u`.
     fn hex(&mut self) -> Result<u32, ParseError> {
-        let digits = self.bytes.get(self.at + 1..self.at + 5).ok_or_else(|| self.wrong("four hex digits"))?;
+        let digits = self
+            .bytes
+            .get(self.at + 1..self.at + 5)
+            .ok_or_else(|| self.wrong("four hex digits"))?;
         let code = digits
             .iter()
             .try_fold(0u32, |n, b| (*b as char).to_digit(16).map(|d| n * 16 + d))
@@ -239,13 +305,18 @@ impl Scanner<'_> {
         let at = self.nodes.len();
         let start = self.at;
         self.string()?;
-        let Some(object) = open.last_mut() else { return Err(self.wrong("a key")) };
+        let Some(object) = open.last_mut() else {
+            return Err(self.wrong("a key"));
+        };
         let doubled = if object.members < FEW_MEMBERS {
             let mut member = object.node + 1;
             let mut doubled = false;
             while member < at {
                 doubled |= self.same_name(member, at);
-                member = self.nodes.get(member + 1).map_or(at, |value| value.next() as usize);
+                member = self
+                    .nodes
+                    .get(member + 1)
+                    .map_or(at, |value| value.next() as usize);
             }
             doubled
         } else {
@@ -253,7 +324,10 @@ impl Scanner<'_> {
                 let mut member = object.node + 1;
                 while member < at {
                     object.names.insert(self.name(member).into_owned());
-                    member = self.nodes.get(member + 1).map_or(at, |value| value.next() as usize);
+                    member = self
+                        .nodes
+                        .get(member + 1)
+                        .map_or(at, |value| value.next() as usize);
                 }
             }
             !object.names.insert(self.name(at).into_owned())
@@ -282,13 +356,21 @@ impl Scanner<'_> {
     fn name(&self, node: usize) -> Cow<'_, str> {
         let (inner, escaped) = self.inner(node).unwrap_or_default();
         let inner = std::str::from_utf8(inner).unwrap_or("");
-        if escaped { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) }
+        if escaped {
+            Cow::Owned(unescape(inner))
+        } else {
+            Cow::Borrowed(inner)
+        }
     }
 
     /// What is between the quotation marks of a string, and whether it has escapes.
     fn inner(&self, node: usize) -> Option<(&[u8], bool)> {
         let node = self.nodes.get(node)?;
-        Some((self.bytes.get(node.start as usize + 1..(node.end as usize).saturating_sub(1))?, node.escaped()))
+        Some((
+            self.bytes
+                .get(node.start as usize + 1..(node.end as usize).saturating_sub(1))?,
+            node.escaped(),
+        ))
     }
 }
 
@@ -297,7 +379,13 @@ pub(super) fn unescape(inner: &str) -> String {
     let mut out = String::with_capacity(inner.len());
     let mut rest = inner;
     // Escapes often follow each other: a long search for the next one would cost more than it saves.
-    let next = |rest: &str| if rest.starts_with('\\') { Some(0) } else { memchr::memchr(b'\\', rest.as_bytes()) };
+    let next = |rest: &str| {
+        if rest.starts_with('\\') {
+            Some(0)
+        } else {
+            memchr::memchr(b'\\', rest.as_bytes())
+        }
+    };
     while let Some((plain, escape)) = next(rest).and_then(|at| rest.split_at_checked(at)) {
         out.push_str(plain);
         let mut chars = escape.chars();
@@ -321,7 +409,9 @@ pub(super) fn unescape(inner: &str) -> String {
 /// Reads the four digits after `\u`, and the second half of a surrogate pair (RFC 8259, 7).
 fn unicode_escape(chars: &mut std::str::Chars<'_>) -> char {
     let hex = |chars: &mut std::str::Chars<'_>| {
-        (0..4).fold(0u32, |n, _| n * 16 + chars.next().and_then(|c| c.to_digit(16)).unwrap_or(0))
+        (0..4).fold(0u32, |n, _| {
+            n * 16 + chars.next().and_then(|c| c.to_digit(16)).unwrap_or(0)
+        })
     };
     let mut code = hex(chars);
     if (0xD800..0xDC00).contains(&code) {

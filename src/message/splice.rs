@@ -19,12 +19,20 @@ pub struct Edit {
 impl Edit {
     /// Another text in a string, between whose quotes `span` is.
     pub fn text(span: Range<usize>, with: impl Into<String>) -> Self {
-        Self { span, with: with.into(), is_json: false }
+        Self {
+            span,
+            with: with.into(),
+            is_json: false,
+        }
     }
 
     /// Other JSON in the place of whole values.
     pub fn json(span: Range<usize>, with: String) -> Self {
-        Self { span, with, is_json: true }
+        Self {
+            span,
+            with,
+            is_json: true,
+        }
     }
 }
 
@@ -35,7 +43,10 @@ pub fn splice(bytes: &Bytes, mut edits: Vec<Edit>) -> Option<Bytes> {
         return Some(bytes.clone());
     }
     edits.sort_by_key(|edit| edit.span.start);
-    let grown: usize = edits.iter().map(|edit| edit.with.len() + edit.with.len() / 8).sum();
+    let grown: usize = edits
+        .iter()
+        .map(|edit| edit.with.len() + edit.with.len() / 8)
+        .sum();
     let mut out = Vec::with_capacity(bytes.len() + grown);
     let mut at = 0;
     for edit in &edits {
@@ -63,7 +74,11 @@ pub fn quote(text: &str) -> String {
 /// Copies what is between characters that have to be escaped whole.
 fn escape(text: &str, out: &mut Vec<u8>) {
     let mut rest = text;
-    while let Some((plain, found)) = rest.bytes().position(may_begin_escaped).and_then(|at| rest.split_at_checked(at)) {
+    while let Some((plain, found)) = rest
+        .bytes()
+        .position(may_begin_escaped)
+        .and_then(|at| rest.split_at_checked(at))
+    {
         out.extend_from_slice(plain.as_bytes());
         let mut chars = found.chars();
         match chars.next() {
@@ -98,14 +113,24 @@ mod tests {
         let bytes = Bytes::from_static(b" { \"a\" : \"one\", \"b\":\"t\\u0077o\" , \"n\": 1e2 } ");
         let edits = vec![Edit::text(21..29, "2\n\"\u{1}"), Edit::text(10..13, "1")];
         let out = splice(&bytes, edits).unwrap();
-        assert_eq!(&out[..], b" { \"a\" : \"1\", \"b\":\"2\\n\\\"\\u0001\" , \"n\": 1e2 } ");
-        assert_eq!(splice(&bytes, vec![]).unwrap().as_ptr(), bytes.as_ptr(), "no edit, no copy");
+        assert_eq!(
+            &out[..],
+            b" { \"a\" : \"1\", \"b\":\"2\\n\\\"\\u0001\" , \"n\": 1e2 } "
+        );
+        assert_eq!(
+            splice(&bytes, vec![]).unwrap().as_ptr(),
+            bytes.as_ptr(),
+            "no edit, no copy"
+        );
     }
 
     #[test]
     fn whole_values_are_replaced_as_written() {
         let bytes = Bytes::from_static(b"[{\"a\":1}, 2]");
-        assert_eq!(&splice(&bytes, vec![Edit::json(1..8, "{\"b\":\"\"}".into())]).unwrap()[..], b"[{\"b\":\"\"}, 2]");
+        assert_eq!(
+            &splice(&bytes, vec![Edit::json(1..8, "{\"b\":\"\"}".into())]).unwrap()[..],
+            b"[{\"b\":\"\"}, 2]"
+        );
     }
 
     #[test]
@@ -114,7 +139,10 @@ mod tests {
             ("", "\"\""),
             ("a\"b\\c\n\r\t", "\"a\\\"b\\\\c\\n\\r\\t\""),
             ("\0\u{7f}\u{9f}\u{a0}é", "\"\\u0000\\u007f\\u009f\u{a0}é\""),
-            ("“x”\u{2028}\u{2029}指令\u{1f600}", "\"“x”\\u2028\\u2029指令\u{1f600}\""),
+            (
+                "“x”\u{2028}\u{2029}指令\u{1f600}",
+                "\"“x”\\u2028\\u2029指令\u{1f600}\"",
+            ),
         ] {
             assert_eq!(quote(text), quoted);
         }

@@ -63,7 +63,14 @@ impl<'j> Value<'j> {
         self.walk(|path, value, role| {
             if let Some(text) = value.str() {
                 let span = value.span();
-                visit(path, Found { value: text, span: span.start + 1..span.end.saturating_sub(1), role });
+                visit(
+                    path,
+                    Found {
+                        value: text,
+                        span: span.start + 1..span.end.saturating_sub(1),
+                        role,
+                    },
+                );
             }
         });
     }

@@ -55,19 +55,30 @@ pub(super) fn url(text: &str) -> bool {
 
 /// Words of a list.
 pub(super) fn words(list: Vec<String>) -> Vec<String> {
-    list.into_iter().filter(|word| word.len() <= WORD_BYTES).take(WORDS).collect()
+    list.into_iter()
+        .filter(|word| word.len() <= WORD_BYTES)
+        .take(WORDS)
+        .collect()
 }
 
 /// The scopes among some words (RFC 6749, section 3.3).
 pub(super) fn scopes<'t>(words: impl Iterator<Item = &'t str>) -> Scopes {
     let letter = |b: u8| b.is_ascii_graphic() && b != b'"' && b != b'\\';
-    let fits = |word: &&str| !word.is_empty() && word.len() <= WORD_BYTES && word.bytes().all(letter);
+    let fits =
+        |word: &&str| !word.is_empty() && word.len() <= WORD_BYTES && word.bytes().all(letter);
     let mut room = SCOPE_BYTES;
     let within = |word: &&str| {
         room = room.saturating_sub(word.len() + 1);
         room > 0
     };
-    Scopes(words.filter(fits).take(WORDS).take_while(within).map(str::to_owned).collect())
+    Scopes(
+        words
+            .filter(fits)
+            .take(WORDS)
+            .take_while(within)
+            .map(str::to_owned)
+            .collect(),
+    )
 }
 
 /// The code of an error, if it is a known one: answers, logs and pages repeat it, and any other could be a sentence.

@@ -56,9 +56,16 @@ impl Loopback {
 
     /// Waits for the browser, and gives the query that it brings. One that is not `ours` (by its `state`) is refused, and does
     /// not end the wait. Listens no longer once one has come; `None` where none comes in this time.
-    pub async fn answer(self, within: Duration, ours: impl Fn(&str) -> bool + Send + Sync + 'static) -> Option<Hidden> {
+    pub async fn answer(
+        self,
+        within: Duration,
+        ours: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Option<Hidden> {
         let (found, mut answers) = mpsc::channel(1);
-        let door = Arc::new(CallbackState { ours, found: Mutex::new(Some(found)) });
+        let door = Arc::new(CallbackState {
+            ours,
+            found: Mutex::new(Some(found)),
+        });
         let mut connections = JoinSet::new();
         let serve = async {
             loop {
@@ -106,7 +113,10 @@ struct CallbackState<F> {
     found: Mutex<Option<mpsc::Sender<Hidden>>>,
 }
 
-async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(stream: TcpStream, door: Arc<CallbackState<F>>) {
+async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(
+    stream: TcpStream,
+    door: Arc<CallbackState<F>>,
+) {
     let answer = Arc::new(Mutex::new(None));
     let service = service_fn(|request: Request<Incoming>| {
         let (page, found) = respond(&request, &door);
@@ -116,9 +126,18 @@ async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(stream: TcpStream, d
         async { Ok::<_, Infallible>(page) }
     });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(CONNECTION).max_buf_size(HEAD_BYTES).keep_alive(false);
+    http.timer(TokioTimer::new())
+        .header_read_timeout(CONNECTION)
+        .max_buf_size(HEAD_BYTES)
+        .keep_alive(false);
     // What goes wrong on a connection is the browser's to show.
-    drop(timeout(CONNECTION, http.serve_connection(TokioIo::new(stream), service)).await);
+    drop(
+        timeout(
+            CONNECTION,
+            http.serve_connection(TokioIo::new(stream), service),
+        )
+        .await,
+    );
     // Told only now: who waits for it may end the process, and the page has to get to the browser first.
     let found = answer.lock().take();
     if let Some((sender, query)) = found {
@@ -129,23 +148,42 @@ async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(stream: TcpStream, d
 
 type MatchedAnswer = Option<(mpsc::Sender<Hidden>, Hidden)>;
 
-fn respond<F: Fn(&str) -> bool>(request: &Request<Incoming>, door: &CallbackState<F>) -> (Response<Full<Bytes>>, MatchedAnswer) {
+fn respond<F: Fn(&str) -> bool>(
+    request: &Request<Incoming>,
+    door: &CallbackState<F>,
+) -> (Response<Full<Bytes>>, MatchedAnswer) {
     if request.uri().path() != PATH {
         return (page(StatusCode::NOT_FOUND, "Nothing is here."), None);
     }
     if request.method() != Method::GET {
-        return (page(StatusCode::METHOD_NOT_ALLOWED, "This page can only be looked at."), None);
+        return (
+            page(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "This page can only be looked at.",
+            ),
+            None,
+        );
     }
     let query = request.uri().query().unwrap_or_default();
-    let refused = || (page(StatusCode::BAD_REQUEST, "This answer belongs to no login that is waited for."), None);
+    let refused = || {
+        (
+            page(
+                StatusCode::BAD_REQUEST,
+                "This answer belongs to no login that is waited for.",
+            ),
+            None,
+        )
+    };
     if !(door.ours)(query) {
         return refused();
     }
     match door.found.lock().take() {
         Some(sender) => {
-            let told =
-                "The answer has arrived. This page can be closed; lychgate tells where it was started how the login ended.";
-            (page(StatusCode::OK, told), Some((sender, Hidden::new(query.to_owned()))))
+            let told = "The answer has arrived. This page can be closed; lychgate tells where it was started how the login ended.";
+            (
+                page(StatusCode::OK, told),
+                Some((sender, Hidden::new(query.to_owned()))),
+            )
         }
         None => refused(),
     }
@@ -153,19 +191,26 @@ fn respond<F: Fn(&str) -> bool>(request: &Request<Incoming>, door: &CallbackStat
 
 /// A page that keeps nothing, loads nothing, and passes its address (which holds the code) to nobody.
 fn page(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
-    let html = format!("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>lychgate</title><p>{text}</p></html>\n");
+    let html = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>lychgate</title><p>{text}</p></html>\n"
+    );
     let mut response = Response::new(Full::new(Bytes::from(html)));
     *response.status_mut() = status;
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CACHE_CONTROL, "no-store"),
-        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+        ),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::CONNECTION, "close"),
     ];
     for (name, value) in headers {
-        response.headers_mut().insert(name, header::HeaderValue::from_static(value));
+        response
+            .headers_mut()
+            .insert(name, header::HeaderValue::from_static(value));
     }
     response
 }
@@ -177,8 +222,13 @@ mod tests {
     use super::*;
 
     async fn ask(port: u16, request: &str) -> String {
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
-        stream.write_all(format!("{request} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n").as_bytes()).await.unwrap();
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+            .await
+            .unwrap();
+        stream
+            .write_all(format!("{request} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n").as_bytes())
+            .await
+            .unwrap();
         let mut said = String::new();
         stream.read_to_string(&mut said).await.unwrap();
         said
@@ -204,19 +254,39 @@ mod tests {
             ("GET /oauth/callback?code=c&state=wrong<script>", "400"),
         ] {
             let said = ask(port, request).await;
-            assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{request}: {said}");
-            assert!(!said.contains("wrong"), "nothing of the address is shown: {said}");
+            assert!(
+                said.starts_with(&format!("HTTP/1.1 {status}")),
+                "{request}: {said}"
+            );
+            assert!(
+                !said.contains("wrong"),
+                "nothing of the address is shown: {said}"
+            );
             assert!(!waiting.is_finished());
         }
-        let said = ask(port, "GET /oauth/callback?code=c%2Fd&state=right").await.to_ascii_lowercase();
+        let said = ask(port, "GET /oauth/callback?code=c%2Fd&state=right")
+            .await
+            .to_ascii_lowercase();
         assert!(said.starts_with("http/1.1 200"), "{said}");
-        for line in ["cache-control: no-store", "referrer-policy: no-referrer", "content-security-policy: default-src 'none'"] {
+        for line in [
+            "cache-control: no-store",
+            "referrer-policy: no-referrer",
+            "content-security-policy: default-src 'none'",
+        ] {
             assert!(said.contains(line), "{said}");
         }
-        assert!(!said.contains("<script") && !said.contains("c%2fd"), "{said}");
+        assert!(
+            !said.contains("<script") && !said.contains("c%2fd"),
+            "{said}"
+        );
         let answer = waiting.await.unwrap().unwrap();
         assert_eq!(answer.expose(), "code=c%2Fd&state=right");
-        assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_err(), "it listens no longer");
+        assert!(
+            TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+                .await
+                .is_err(),
+            "it listens no longer"
+        );
     }
 
     #[tokio::test]
@@ -226,13 +296,26 @@ mod tests {
         let waiting = tokio::spawn(loopback.answer(Duration::from_secs(30), is_ours));
         let mut silent = vec![];
         for _ in 0..CONNECTIONS - 1 {
-            silent.push(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap());
+            silent.push(
+                TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+                    .await
+                    .unwrap(),
+            );
         }
-        assert!(ask(port, "GET /oauth/callback?state=right").await.starts_with("HTTP/1.1 200"));
+        assert!(
+            ask(port, "GET /oauth/callback?state=right")
+                .await
+                .starts_with("HTTP/1.1 200")
+        );
         assert!(waiting.await.unwrap().is_some());
 
         let loopback = Loopback::bind(0).await.unwrap();
-        assert!(loopback.answer(Duration::from_millis(50), is_ours).await.is_none());
+        assert!(
+            loopback
+                .answer(Duration::from_millis(50), is_ours)
+                .await
+                .is_none()
+        );
     }
 
     #[tokio::test]

@@ -18,9 +18,18 @@ pub struct Challenge {
 
 /// Reads all challenges of all lines. Of several for `Bearer` the first counts that names metadata, else the first.
 pub fn parse(headers: &HeaderMap) -> Challenge {
-    let lines = headers.get_all(header::WWW_AUTHENTICATE).iter().map(http::HeaderValue::as_bytes);
+    let lines = headers
+        .get_all(header::WWW_AUTHENTICATE)
+        .iter()
+        .map(http::HeaderValue::as_bytes);
     let mut best = None;
-    for read in lines.flat_map(|line| Reader { rest: line, read: Vec::new() }.all()) {
+    for read in lines.flat_map(|line| {
+        Reader {
+            rest: line,
+            read: Vec::new(),
+        }
+        .all()
+    }) {
         if !read.bearer {
             continue;
         }
@@ -53,19 +62,29 @@ enum Parameter {
 
 impl Parameter {
     fn hear(&mut self, value: String) {
-        *self = if matches!(self, Self::Not) { Self::Once(value) } else { Self::Twice };
+        *self = if matches!(self, Self::Not) {
+            Self::Once(value)
+        } else {
+            Self::Twice
+        };
     }
 
     fn once(self) -> Option<String> {
-        if let Self::Once(value) = self { Some(value) } else { None }
+        if let Self::Once(value) = self {
+            Some(value)
+        } else {
+            None
+        }
     }
 }
 
 impl ParsedChallenge {
     fn hear(&mut self, name: &[u8], value: String) {
-        for (known, said) in
-            [("resource_metadata", &mut self.resource_metadata), ("scope", &mut self.scope), ("error", &mut self.error)]
-        {
+        for (known, said) in [
+            ("resource_metadata", &mut self.resource_metadata),
+            ("scope", &mut self.scope),
+            ("error", &mut self.error),
+        ] {
             if name.eq_ignore_ascii_case(known.as_bytes()) {
                 return said.hear(value);
             }
@@ -75,7 +94,11 @@ impl ParsedChallenge {
     fn into_challenge(self) -> Challenge {
         Challenge {
             resource_metadata: self.resource_metadata.once().filter(|url| bounds::url(url)),
-            scope: self.scope.once().map(|scope| bounds::scopes(scope.split(' '))).filter(|scopes| !scopes.0.is_empty()),
+            scope: self
+                .scope
+                .once()
+                .map(|scope| bounds::scopes(scope.split(' ')))
+                .filter(|scopes| !scopes.0.is_empty()),
             error: self.error.once().and_then(bounds::code),
         }
     }
@@ -105,7 +128,10 @@ impl<'h> Reader<'h> {
                 self.parameter(word);
                 continue;
             }
-            self.read.push(ParsedChallenge { bearer: word.eq_ignore_ascii_case(b"bearer"), ..ParsedChallenge::default() });
+            self.read.push(ParsedChallenge {
+                bearer: word.eq_ignore_ascii_case(b"bearer"),
+                ..ParsedChallenge::default()
+            });
             if spaces > 0 {
                 self.token68();
             }
@@ -156,7 +182,11 @@ impl<'h> Reader<'h> {
     }
 
     fn take(&mut self, belongs: impl Fn(u8) -> bool) -> &'h [u8] {
-        let end = self.rest.iter().position(|b| !belongs(*b)).unwrap_or(self.rest.len());
+        let end = self
+            .rest
+            .iter()
+            .position(|b| !belongs(*b))
+            .unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at(end);
         self.rest = rest;
         taken
@@ -185,7 +215,10 @@ mod tests {
     fn read(lines: &[&str]) -> Challenge {
         let mut headers = HeaderMap::new();
         for line in lines {
-            headers.append(header::WWW_AUTHENTICATE, HeaderValue::from_bytes(line.as_bytes()).unwrap());
+            headers.append(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_bytes(line.as_bytes()).unwrap(),
+            );
         }
         parse(&headers)
     }
@@ -196,9 +229,13 @@ mod tests {
 
     #[test]
     fn the_parameters_of_bearer() {
-        let read =
-            read(&[r#"Bearer error="invalid_token", resource_metadata="https://a.example/m", scope="files:read files:write""#]);
-        assert_eq!(read.resource_metadata.as_deref(), Some("https://a.example/m"));
+        let read = read(&[
+            r#"Bearer error="invalid_token", resource_metadata="https://a.example/m", scope="files:read files:write""#,
+        ]);
+        assert_eq!(
+            read.resource_metadata.as_deref(),
+            Some("https://a.example/m")
+        );
         assert_eq!(read.scope, Some(Scopes::parse("files:read files:write")));
         assert_eq!(read.error.as_deref(), Some("invalid_token"));
     }
@@ -222,7 +259,11 @@ mod tests {
             r#"Bearer realm="ü", resource_metadata="https://a.example/m""#,
             r#"Bearer ???, resource_metadata="https://a.example/m""#,
         ] {
-            assert_eq!(metadata(line).as_deref(), Some("https://a.example/m"), "{line}");
+            assert_eq!(
+                metadata(line).as_deref(),
+                Some("https://a.example/m"),
+                "{line}"
+            );
         }
     }
 
@@ -248,7 +289,13 @@ mod tests {
         ] {
             assert_eq!(metadata(line), None, "{line}");
         }
-        assert_eq!(metadata(&format!("Bearer resource_metadata=\"https://a.example/{}\"", "x".repeat(3000))), None);
+        assert_eq!(
+            metadata(&format!(
+                "Bearer resource_metadata=\"https://a.example/{}\"",
+                "x".repeat(3000)
+            )),
+            None
+        );
     }
 
     #[test]
@@ -264,23 +311,60 @@ mod tests {
             (Some("https://a.example/m"), Some("invalid_token"))
         );
         let one = read(&lines[..2]);
-        assert_eq!((one.resource_metadata, one.error.as_deref()), (None, Some("invalid_request")));
+        assert_eq!(
+            (one.resource_metadata, one.error.as_deref()),
+            (None, Some("invalid_request"))
+        );
         // A parameter does not belong to the challenge of the line before.
-        assert_eq!(read(&["Bearer", "resource_metadata=\"https://evil.example\""]), Challenge::default());
+        assert_eq!(
+            read(&["Bearer", "resource_metadata=\"https://evil.example\""]),
+            Challenge::default()
+        );
     }
 
     #[test]
     fn scopes_and_codes_are_of_their_letters() {
-        assert_eq!(read(&[r#"Bearer scope="a\"b c d\\e  f""#]).scope, Some(Scopes::parse("c f")));
-        assert_eq!(read(&["Bearer scope=one"]).scope, Some(Scopes::parse("one")));
-        assert_eq!(read(&["Bearer scope=\"\", error=\"<b>\""]), Challenge::default());
-        let many = (0..100_000).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
-        assert!(read(&[&format!("Bearer scope=\"{many}\"")]).scope.unwrap().0.len() <= 1000);
+        assert_eq!(
+            read(&[r#"Bearer scope="a\"b c d\\e  f""#]).scope,
+            Some(Scopes::parse("c f"))
+        );
+        assert_eq!(
+            read(&["Bearer scope=one"]).scope,
+            Some(Scopes::parse("one"))
+        );
+        assert_eq!(
+            read(&["Bearer scope=\"\", error=\"<b>\""]),
+            Challenge::default()
+        );
+        let many = (0..100_000)
+            .map(|n| n.to_string())
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert!(
+            read(&[&format!("Bearer scope=\"{many}\"")])
+                .scope
+                .unwrap()
+                .0
+                .len()
+                <= 1000
+        );
     }
 
     #[test]
     fn hostile_lines_cost_what_their_length_costs() {
-        for piece in ["Bearer a ", "=", "\"", "a=\"\\", "a=", ",", "a ", "Bearer ,", "a=b,", "\\\"", "A====== x "] {
+        for piece in [
+            "Bearer a ",
+            "=",
+            "\"",
+            "a=\"\\",
+            "a=",
+            ",",
+            "a ",
+            "Bearer ,",
+            "a=b,",
+            "\\\"",
+            "A====== x ",
+        ] {
             let line = piece.repeat((1 << 20) / piece.len());
             let began = std::time::Instant::now();
             read(&[&line]);

@@ -69,16 +69,27 @@ pub async fn discover(
             let named = &metadata.resource;
             let is_expected = match expected.resource {
                 Some(resource) => named == resource,
-                None => bounds::url(named) && UrlParts::read(named).is_some_and(|named| named.is_resource_of(&mcp, &url)),
+                None => {
+                    bounds::url(named)
+                        && UrlParts::read(named)
+                            .is_some_and(|named| named.is_resource_of(&mcp, &url))
+                }
             };
             if !is_expected {
-                return Err(DiscoverError::Resource { said: metadata.resource });
+                return Err(DiscoverError::Resource {
+                    said: metadata.resource,
+                });
             }
             by_metadata(fetcher, metadata, expected.issuer).await
         }
         None => {
             let server = without_metadata(fetcher, &mcp, expected.issuer).await?;
-            Ok(Discovered { resource: mcp.without_query(), server, scopes: Scopes::default(), legacy: true })
+            Ok(Discovered {
+                resource: mcp.without_query(),
+                server,
+                scopes: Scopes::default(),
+                legacy: true,
+            })
         }
     }
 }
@@ -90,14 +101,23 @@ async fn resource_metadata(
     mcp: &UrlParts<'_>,
     challenge: &Challenge,
 ) -> Result<Option<(String, ResourceMetadata)>, DiscoverError> {
-    let amiss = |url: &str, error| DiscoverError::Metadata { url: url.to_owned(), error };
+    let amiss = |url: &str, error| DiscoverError::Metadata {
+        url: url.to_owned(),
+        error,
+    };
     if let Some(url) = &challenge.resource_metadata {
-        let read = fetcher.get_json(url).await.map_err(|error| amiss(url, error))?;
+        let read = fetcher
+            .get_json(url)
+            .await
+            .map_err(|error| amiss(url, error))?;
         return Ok(Some((url.clone(), read)));
     }
     let (root, path) = (format!("{}{WELL_KNOWN}", mcp.start), mcp.metadata_url());
     // Where the path form answers, the root is that of others.
-    for url in [Some(&path), (path != root).then_some(&root)].into_iter().flatten() {
+    for url in [Some(&path), (path != root).then_some(&root)]
+        .into_iter()
+        .flatten()
+    {
         match fetcher.get_json(url).await {
             Ok(metadata) => return Ok(Some((url.clone(), metadata))),
             Err(error) if is_absent(&error) => {}
@@ -121,15 +141,35 @@ async fn by_metadata(
     metadata: ResourceMetadata,
     preferred: Option<&str>,
 ) -> Result<Discovered, DiscoverError> {
-    let ResourceMetadata { resource, authorization_servers, scopes_supported } = metadata;
-    let scopes = bounds::scopes(scopes_supported.unwrap_or_default().iter().map(String::as_str));
+    let ResourceMetadata {
+        resource,
+        authorization_servers,
+        scopes_supported,
+    } = metadata;
+    let scopes = bounds::scopes(
+        scopes_supported
+            .unwrap_or_default()
+            .iter()
+            .map(String::as_str),
+    );
     let issuers = authorization_servers.unwrap_or_default();
-    let known = issuers.iter().find(|issuer| Some(issuer.as_str()) == preferred);
-    let others = issuers.iter().filter(|issuer| Some(issuer.as_str()) != preferred);
+    let known = issuers
+        .iter()
+        .find(|issuer| Some(issuer.as_str()) == preferred);
+    let others = issuers
+        .iter()
+        .filter(|issuer| Some(issuer.as_str()) != preferred);
     let mut first = None;
     for issuer in known.into_iter().chain(others).take(SERVERS) {
         match server_metadata(fetcher, issuer).await {
-            Ok(server) => return Ok(Discovered { resource, server, scopes, legacy: false }),
+            Ok(server) => {
+                return Ok(Discovered {
+                    resource,
+                    server,
+                    scopes,
+                    legacy: false,
+                });
+            }
             // The next one would be another party, with another login: not for a passing failure of this one.
             Err(error) if error.transient() => return Err(first.unwrap_or(error)),
             Err(error) => _ = first.get_or_insert(error),
@@ -148,7 +188,9 @@ async fn without_metadata(
     let origin = mcp.start;
     match preferred {
         // What another issuer has is asked of that issuer, never taken from the server's word.
-        Some(issuer) if issuer.strip_suffix('/').unwrap_or(issuer) != origin => server_metadata(fetcher, issuer).await,
+        Some(issuer) if issuer.strip_suffix('/').unwrap_or(issuer) != origin => {
+            server_metadata(fetcher, issuer).await
+        }
         _ => server::of_origin(fetcher, origin).await,
     }
 }

@@ -87,7 +87,9 @@ fn network(reach: Reach) -> &'static str {
 
 fn advice(reach: Reach) -> &'static str {
     match reach {
-        Reach::Private | Reach::Loopback => " (name it in `private_hosts` of `[oauth]` if it is yours)",
+        Reach::Private | Reach::Loopback => {
+            " (name it in `private_hosts` of `[oauth]` if it is yours)"
+        }
         _ => "",
     }
 }
@@ -98,7 +100,9 @@ impl FetchError {
         match self {
             Self::Unreachable { .. } | Self::Late(_) => true,
             Self::Status(status) | Self::Refused { status, .. } => *status >= 500 || *status == 429,
-            Self::Url | Self::Plain(_) | Self::Forbidden { .. } | Self::Long | Self::Unreadable => false,
+            Self::Url | Self::Plain(_) | Self::Forbidden { .. } | Self::Long | Self::Unreadable => {
+                false
+            }
         }
     }
 }
@@ -125,14 +129,29 @@ impl Fetcher {
         Self::looking_up(guard, request, ca, guard::system_lookup())
     }
 
-    fn looking_up(guard: Guard, request: Duration, ca: Option<&Path>, lookup: Lookup) -> Result<Self, String> {
+    fn looking_up(
+        guard: Guard,
+        request: Duration,
+        ca: Option<&Path>,
+        lookup: Lookup,
+    ) -> Result<Self, String> {
         let own_roots = ca.map_or_else(|| Ok(RootCertStore::empty()), trust::own_roots)?;
-        Ok(Self(Arc::new(Inner { guard, request, lookup, own_roots, tls: OnceCell::new() })))
+        Ok(Self(Arc::new(Inner {
+            guard,
+            request,
+            lookup,
+            own_roots,
+            tls: OnceCell::new(),
+        })))
     }
 
     /// Whether a URL may be asked, or a person sent to it, as far as can be seen without looking its name up.
     pub fn may_name(&self, url: &str) -> bool {
-        bounds::url(url) && !url.contains('#') && url.parse().is_ok_and(|url| Target::read(&url, &self.0.guard).is_ok())
+        bounds::url(url)
+            && !url.contains('#')
+            && url
+                .parse()
+                .is_ok_and(|url| Target::read(&url, &self.0.guard).is_ok())
     }
 
     /// A document, by GET. One that names something twice is not read.
@@ -140,7 +159,9 @@ impl Fetcher {
     /// # Errors
     /// `Status` for anything but 200.
     pub async fn get_json<T: DeserializeOwned>(&self, url: &str) -> Result<T, FetchError> {
-        let response = self.exchange(request(Method::GET, url, Vec::new())?).await?;
+        let response = self
+            .exchange(request(Method::GET, url, Vec::new())?)
+            .await?;
         match response.status() {
             StatusCode::OK => strict::read(response.body()).ok_or(FetchError::Unreadable),
             status => Err(FetchError::Status(status.as_u16())),
@@ -151,17 +172,28 @@ impl Fetcher {
     ///
     /// # Errors
     /// `Refused` where the answer holds the code of an error, else `Status` for anything but 2xx.
-    pub async fn post_json<T: DeserializeOwned>(&self, url: &str, body: &impl Serialize) -> Result<T, FetchError> {
+    pub async fn post_json<T: DeserializeOwned>(
+        &self,
+        url: &str,
+        body: &impl Serialize,
+    ) -> Result<T, FetchError> {
         let body = serde_json::to_vec(body).map_err(|_| FetchError::Unreadable)?;
         let mut request = request(Method::POST, url, body)?;
-        request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request.headers_mut().insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
         let response = self.exchange(request).await?;
         let status = response.status();
         if status.is_success() {
             return strict::read(response.body()).ok_or(FetchError::Unreadable);
         }
         let status = status.as_u16();
-        Err(error_code(response.body()).map_or(FetchError::Status(status), |error| FetchError::Refused { status, error }))
+        Err(
+            error_code(response.body()).map_or(FetchError::Status(status), |error| {
+                FetchError::Refused { status, error }
+            }),
+        )
     }
 
     /// Sends one request, to an address that the guard has let pass, and gives the answer whatever its status.
@@ -169,7 +201,10 @@ impl Fetcher {
     ///
     /// # Errors
     /// All but `Status`, `Refused` and `Unreadable`.
-    pub async fn exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, FetchError> {
+    pub async fn exchange(
+        &self,
+        request: Request<Vec<u8>>,
+    ) -> Result<Response<Vec<u8>>, FetchError> {
         let limit = self.0.request;
         let answer = tokio::time::timeout(limit, converse::converse(&self.0, request)).await;
         answer.map_err(|_| FetchError::Late(limit))?
@@ -193,7 +228,9 @@ fn request(method: Method, url: &str, body: Vec<u8>) -> Result<Request<Vec<u8>>,
     let mut request = Request::new(body);
     *request.method_mut() = method;
     *request.uri_mut() = url.parse::<Uri>().map_err(|_| FetchError::Url)?;
-    request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    request
+        .headers_mut()
+        .insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     Ok(request)
 }
 

@@ -71,7 +71,10 @@ pub enum IdentityError {
 
 impl IdentityError {
     fn needs_operator(server: &AuthorizationServer, redirect_uris: &[String]) -> Self {
-        Self::NeedsOperator { issuer: server.issuer.clone(), redirect_uris: redirect_uris.to_vec() }
+        Self::NeedsOperator {
+            issuer: server.issuer.clone(),
+            redirect_uris: redirect_uris.to_vec(),
+        }
     }
 
     /// Whether it may be otherwise soon.
@@ -101,7 +104,8 @@ pub async fn identify(
     if let Some(id) = &config.client_id {
         return preregistered(server, config, id);
     }
-    let document = document_url.filter(|url| server.client_id_metadata_document && is_document(fetcher, url));
+    let document =
+        document_url.filter(|url| server.client_id_metadata_document && is_document(fetcher, url));
     if let Some(url) = document {
         return Ok(by_document(url, redirect_uris));
     }
@@ -109,7 +113,17 @@ pub async fn identify(
         return Ok(client.clone());
     }
     match &server.registration_endpoint {
-        Some(endpoint) => register::register(fetcher, server, endpoint, config, redirect_uris, client_name).await,
+        Some(endpoint) => {
+            register::register(
+                fetcher,
+                server,
+                endpoint,
+                config,
+                redirect_uris,
+                client_name,
+            )
+            .await
+        }
         None => Err(IdentityError::needs_operator(server, redirect_uris)),
     }
 }
@@ -141,12 +155,22 @@ pub fn document(client_id_url: &str, redirect_uris: &[String], client_name: &str
 }
 
 /// What the config names is for the issuer that it names, and for no other.
-fn preregistered(server: &AuthorizationServer, config: &LoginConfig, id: &str) -> Result<Client, IdentityError> {
+fn preregistered(
+    server: &AuthorizationServer,
+    config: &LoginConfig,
+    id: &str,
+) -> Result<Client, IdentityError> {
     if config.issuer.as_deref() != Some(server.issuer.as_str()) {
         let configured = config.issuer.clone().unwrap_or_default();
-        return Err(IdentityError::OtherIssuer { configured, found: server.issuer.clone() });
+        return Err(IdentityError::OtherIssuer {
+            configured,
+            found: server.issuer.clone(),
+        });
     }
-    let secret = config.client_secret.as_ref().map(|secret| Hidden::new(secret.0.clone()));
+    let secret = config
+        .client_secret
+        .as_ref()
+        .map(|secret| Hidden::new(secret.0.clone()));
     let auth = configured_auth(server, config)?;
     Ok(Client {
         id: id.to_owned(),
@@ -160,25 +184,39 @@ fn preregistered(server: &AuthorizationServer, config: &LoginConfig, id: &str) -
 
 /// As the config says, or else the best of what it has means for and the server takes. A server that does not say takes
 /// `client_secret_basic` (RFC 8414, section 2).
-fn configured_auth(server: &AuthorizationServer, config: &LoginConfig) -> Result<ClientAuth, IdentityError> {
+fn configured_auth(
+    server: &AuthorizationServer,
+    config: &LoginConfig,
+) -> Result<ClientAuth, IdentityError> {
     let offered = &server.token_endpoint_auth_methods;
-    let fault = |missing| IdentityError::Auth { offered: offered.clone(), missing };
+    let fault = |missing| IdentityError::Auth {
+        offered: offered.clone(),
+        missing,
+    };
     let (key, secret) = (config.client_key.is_some(), config.client_secret.is_some());
     let takes = |auth: ClientAuth| offered.iter().any(|method| method == method_of(auth));
     if let Some(name) = &config.client_auth {
         let auth = auth_of(name).ok_or_else(|| fault("`client_auth` is none of the gate's"))?;
         return match auth {
             ClientAuth::PrivateKeyJwt if !key => Err(fault("`client_key` is missing")),
-            ClientAuth::Basic | ClientAuth::Post if !secret => Err(fault("`client_secret` is missing")),
+            ClientAuth::Basic | ClientAuth::Post if !secret => {
+                Err(fault("`client_secret` is missing"))
+            }
             auth => Ok(auth),
         };
     }
     match (key, secret) {
-        (true, _) if offered.is_empty() || takes(ClientAuth::PrivateKeyJwt) => Ok(ClientAuth::PrivateKeyJwt),
-        (true, false) => Err(fault("`client_key` is of no use (a `client_secret` may be)")),
+        (true, _) if offered.is_empty() || takes(ClientAuth::PrivateKeyJwt) => {
+            Ok(ClientAuth::PrivateKeyJwt)
+        }
+        (true, false) => Err(fault(
+            "`client_key` is of no use (a `client_secret` may be)",
+        )),
         (_, true) if offered.is_empty() || takes(ClientAuth::Basic) => Ok(ClientAuth::Basic),
         (_, true) if takes(ClientAuth::Post) => Ok(ClientAuth::Post),
-        (_, true) => Err(fault("`client_secret` is of no use (a `client_key` may be)")),
+        (_, true) => Err(fault(
+            "`client_secret` is of no use (a `client_key` may be)",
+        )),
         // Many servers have public clients and do not list it.
         (false, false) => Ok(ClientAuth::None),
     }
@@ -186,9 +224,14 @@ fn configured_auth(server: &AuthorizationServer, config: &LoginConfig) -> Result
 
 /// Names of the methods (RFC 7591, section 2; OpenID Connect Core, section 9).
 fn auth_of(name: &str) -> Option<ClientAuth> {
-    [ClientAuth::None, ClientAuth::Basic, ClientAuth::Post, ClientAuth::PrivateKeyJwt]
-        .into_iter()
-        .find(|auth| method_of(*auth) == name)
+    [
+        ClientAuth::None,
+        ClientAuth::Basic,
+        ClientAuth::Post,
+        ClientAuth::PrivateKeyJwt,
+    ]
+    .into_iter()
+    .find(|auth| method_of(*auth) == name)
 }
 
 fn method_of(auth: ClientAuth) -> &'static str {
@@ -202,7 +245,9 @@ fn method_of(auth: ClientAuth) -> &'static str {
 
 /// An `https` URL with a path: a server's name alone is no client.
 fn is_document(fetcher: &Fetcher, url: &str) -> bool {
-    let path = url.parse::<http::Uri>().is_ok_and(|url| url.scheme_str() == Some("https") && url.path().len() > 1);
+    let path = url
+        .parse::<http::Uri>()
+        .is_ok_and(|url| url.scheme_str() == Some("https") && url.path().len() > 1);
     path && fetcher.may_name(url)
 }
 
@@ -218,12 +263,22 @@ fn by_document(url: &str, redirect_uris: &[String]) -> Client {
 }
 
 fn still_good(client: &Client, redirect_uris: &[String]) -> bool {
-    let lasts = client.secret_expires_unix.is_none_or(|end| end > unix_now().saturating_add(ENDS_SOON_SECONDS));
-    client.origin == Origin::Registered && lasts && redirect_uris.iter().all(|uri| client.redirect_uris.contains(uri))
+    let lasts = client
+        .secret_expires_unix
+        .is_none_or(|end| end > unix_now().saturating_add(ENDS_SOON_SECONDS));
+    client.origin == Origin::Registered
+        && lasts
+        && redirect_uris
+            .iter()
+            .all(|uri| client.redirect_uris.contains(uri))
 }
 
 fn listed<'w>(words: impl Iterator<Item = &'w str>) -> String {
-    words.take(5).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+    words
+        .take(5)
+        .map(|word| format!("`{word}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The known ones among the methods that a server names; what else it names is not repeated.
@@ -237,7 +292,13 @@ fn offer(methods: &[String]) -> String {
         "tls_client_auth",
         "self_signed_tls_client_auth",
     ];
-    let known = KNOWN.into_iter().filter(|known| methods.iter().any(|method| method == known));
+    let known = KNOWN
+        .into_iter()
+        .filter(|known| methods.iter().any(|method| method == known));
     let known = listed(known);
-    if known.is_empty() { "no known method".to_owned() } else { known }
+    if known.is_empty() {
+        "no known method".to_owned()
+    } else {
+        known
+    }
 }

@@ -58,11 +58,26 @@ impl Issuer {
     ///
     /// # Errors
     /// No connection can be made up, in words for the operator.
-    pub fn new(config: IssuerConfig, oauth: &OAuthConfig, verified_tokens: usize, evicted: IntCounter) -> Result<Self, String> {
-        let guard = Guard { allow_loopback_http: oauth.allow_loopback_http, private_hosts: oauth.private_hosts.clone() };
+    pub fn new(
+        config: IssuerConfig,
+        oauth: &OAuthConfig,
+        verified_tokens: usize,
+        evicted: IntCounter,
+    ) -> Result<Self, String> {
+        let guard = Guard {
+            allow_loopback_http: oauth.allow_loopback_http,
+            private_hosts: oauth.private_hosts.clone(),
+        };
         let fetcher = Fetcher::new(guard, oauth.request, config.ca.as_deref())?;
         let verified = VerifiedTokens::new(verified_tokens, evicted);
-        Ok(Self { config, fetcher, kept: Mutex::default(), verified, fetching: tokio::sync::Mutex::default(), pause: PAUSE })
+        Ok(Self {
+            config,
+            fetcher,
+            kept: Mutex::default(),
+            verified,
+            fetching: tokio::sync::Mutex::default(),
+            pause: PAUSE,
+        })
     }
 
     /// What the config says of it.
@@ -85,7 +100,12 @@ impl Issuer {
     ///
     /// # Errors
     /// It does not count.
-    pub async fn check(&self, token: &str, digest: &TokenDigest, audiences: &[String]) -> Result<Claims, TokenRefused> {
+    pub async fn check(
+        &self,
+        token: &str,
+        digest: &TokenDigest,
+        audiences: &[String],
+    ) -> Result<Claims, TokenRefused> {
         self.check_at(unix_now(), token, digest, audiences).await
     }
 
@@ -97,10 +117,19 @@ impl Issuer {
         audiences: &[String],
     ) -> Result<Claims, TokenRefused> {
         let leeway = self.config.leeway;
-        let audiences = if self.config.audience.is_empty() { audiences } else { &self.config.audience };
-        let valid =
-            |signed: &SignedClaims| signed.check(now_unix, &self.config.issuer, audiences, leeway).map_err(TokenRefused::Invalid);
-        let Some(mut keys) = self.keys(None).await else { return Err(TokenRefused::Unreachable) };
+        let audiences = if self.config.audience.is_empty() {
+            audiences
+        } else {
+            &self.config.audience
+        };
+        let valid = |signed: &SignedClaims| {
+            signed
+                .check(now_unix, &self.config.issuer, audiences, leeway)
+                .map_err(TokenRefused::Invalid)
+        };
+        let Some(mut keys) = self.keys(None).await else {
+            return Err(TokenRefused::Unreachable);
+        };
         if let Some(signed) = self.verified.get(digest, &keys) {
             let claims = valid(&signed);
             if matches!(claims, Err(TokenRefused::Invalid(JwtError::Expired))) {
@@ -118,7 +147,8 @@ impl Issuer {
         let signed = signed.map_err(TokenRefused::Invalid)?;
         let claims = valid(&signed)?;
         let expires_unix = claims.expires_unix().saturating_add(leeway.as_secs());
-        self.verified.insert(*digest, &keys, signed, expires_unix, now_unix);
+        self.verified
+            .insert(*digest, &keys, signed, expires_unix, now_unix);
         Ok(claims)
     }
 
@@ -143,7 +173,11 @@ impl Issuer {
             kept.tried = Some(Instant::now());
             match fetched {
                 Ok(keys) => kept.keys = Some((Arc::new(keys), Instant::now())),
-                Err(why) => tracing::warn!(issuer = self.config.issuer, why, "cannot fetch the issuer's keys"),
+                Err(why) => tracing::warn!(
+                    issuer = self.config.issuer,
+                    why,
+                    "cannot fetch the issuer's keys"
+                ),
             }
         }
         let kept = self.kept.lock();
@@ -156,14 +190,29 @@ impl Issuer {
             Some(uri) => uri.clone(),
             None => self.jwks_uri().await?,
         };
-        let request = Request::builder().method(Method::GET).uri(&uri).header("accept", "application/json").body(Vec::new());
+        let request = Request::builder()
+            .method(Method::GET)
+            .uri(&uri)
+            .header("accept", "application/json")
+            .body(Vec::new());
         let request = request.map_err(|_| "its `jwks_uri` is no URL".to_owned())?;
-        let answer = self.fetcher.exchange(request).await.map_err(|error| error.to_string())?;
+        let answer = self
+            .fetcher
+            .exchange(request)
+            .await
+            .map_err(|error| error.to_string())?;
         if answer.status() != StatusCode::OK {
-            return Err(format!("its `jwks_uri` answers {}", answer.status().as_u16()));
+            return Err(format!(
+                "its `jwks_uri` answers {}",
+                answer.status().as_u16()
+            ));
         }
         let keys = Keys::parse(answer.body()).map_err(|error| error.to_string())?;
-        if keys.is_empty() { Err("its key set has no key that can be used".to_owned()) } else { Ok(keys) }
+        if keys.is_empty() {
+            Err("its key set has no key that can be used".to_owned())
+        } else {
+            Ok(keys)
+        }
     }
 
     /// Where its metadata says that its keys are. Metadata of anybody else's is none.
@@ -171,8 +220,13 @@ impl Issuer {
         let mut why = String::new();
         for url in well_known(&self.config.issuer) {
             match self.fetcher.get_json::<Metadata>(&url).await {
-                Ok(Metadata { issuer, jwks_uri: Some(uri) }) if issuer == self.config.issuer => return Ok(uri),
-                Ok(_) => "its metadata is another issuer's, or names no `jwks_uri`".clone_into(&mut why),
+                Ok(Metadata {
+                    issuer,
+                    jwks_uri: Some(uri),
+                }) if issuer == self.config.issuer => return Ok(uri),
+                Ok(_) => {
+                    "its metadata is another issuer's, or names no `jwks_uri`".clone_into(&mut why)
+                }
                 Err(error) => why = error.to_string(),
             }
         }
@@ -183,7 +237,10 @@ impl Issuer {
 /// Where an issuer's metadata may be (RFC 8414, section 3.1; OpenID Connect Discovery 1.0, section 4).
 fn well_known(issuer: &str) -> Vec<String> {
     let after_scheme = issuer.find("://").map_or(0, |at| at + 3);
-    let path_at = issuer.get(after_scheme..).and_then(|rest| rest.find('/')).map_or(issuer.len(), |at| after_scheme + at);
+    let path_at = issuer
+        .get(after_scheme..)
+        .and_then(|rest| rest.find('/'))
+        .map_or(issuer.len(), |at| after_scheme + at);
     let (site, path) = issuer.split_at_checked(path_at).unwrap_or((issuer, ""));
     let path = path.trim_end_matches('/');
     let mut all: Vec<String> = ["oauth-authorization-server", "openid-configuration"]

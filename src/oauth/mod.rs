@@ -25,5 +25,8 @@ mod verified;
 pub use authorizer::{Authorizer, Bearer, DeviceLogin, Refusal, Shared, StartedLogin};
 pub use error::LoginError;
 pub use logins::{CallbackRoute, LoginPage, Logins, Plan};
-pub use types::{AuthorizationServer, Client, ClientAuth, Hidden, LoginParty, Origin, Principal, Scopes, TokenGrant, unix_now};
+pub use types::{
+    AuthorizationServer, Client, ClientAuth, Hidden, LoginParty, Origin, Principal, Scopes,
+    TokenGrant, unix_now,
+};
 pub use verified::TokenDigest;

@@ -11,11 +11,19 @@ use tokio::task::JoinSet;
 use super::fetch::{Fetcher, Guard};
 
 /// One answer: status, headers, body.
-pub(super) struct Reply(pub(super) u16, pub(super) Vec<(&'static str, String)>, pub(super) String);
+pub(super) struct Reply(
+    pub(super) u16,
+    pub(super) Vec<(&'static str, String)>,
+    pub(super) String,
+);
 
 impl Reply {
     pub(super) fn json(body: impl Into<String>) -> Self {
-        Self(200, vec![("content-type", "application/json".into())], body.into())
+        Self(
+            200,
+            vec![("content-type", "application/json".into())],
+            body.into(),
+        )
     }
 
     pub(super) fn status(status: u16) -> Self {
@@ -40,7 +48,9 @@ pub(super) struct Site {
 
 impl Site {
     /// `answer` gets the origin and the request.
-    pub(super) async fn new(answer: impl Fn(&str, &Asked) -> Reply + Send + Sync + 'static) -> Self {
+    pub(super) async fn new(
+        answer: impl Fn(&str, &Asked) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -62,7 +72,10 @@ impl Site {
                 let Some(request) = request else { continue };
                 kept.lock().push(request.clone());
                 let Reply(status, headers, body) = answer(&base, &request);
-                let mut out = format!("HTTP/1.1 {status} Said\r\ncontent-length: {}\r\nconnection: close\r\n", body.len());
+                let mut out = format!(
+                    "HTTP/1.1 {status} Said\r\ncontent-length: {}\r\nconnection: close\r\n",
+                    body.len()
+                );
                 for (name, value) in headers {
                     out.push_str(&format!("{name}: {value}\r\n"));
                 }
@@ -71,12 +84,20 @@ impl Site {
                 stream.write_all(out.as_bytes()).await.ok();
             }
         });
-        Self { origin, asked, _task: task }
+        Self {
+            origin,
+            asked,
+            _task: task,
+        }
     }
 
     /// `GET /path` of each request, in order.
     pub(super) fn lines(&self) -> Vec<String> {
-        self.asked.lock().iter().map(|asked| asked.line.clone()).collect()
+        self.asked
+            .lock()
+            .iter()
+            .map(|asked| asked.line.clone())
+            .collect()
     }
 
     pub(super) fn asked(&self) -> Vec<Asked> {
@@ -87,9 +108,20 @@ impl Site {
 fn whole(bytes: &[u8]) -> Option<Asked> {
     let text = std::str::from_utf8(bytes).ok()?;
     let (head, body) = text.split_once("\r\n\r\n")?;
-    let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+    let length = head.lines().find_map(|line| {
+        line.to_ascii_lowercase()
+            .strip_prefix("content-length:")?
+            .trim()
+            .parse()
+            .ok()
+    });
     (body.len() >= length.unwrap_or(0)).then(|| Asked {
-        line: head.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1").to_owned(),
+        line: head
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches(" HTTP/1.1")
+            .to_owned(),
         head: head.to_owned(),
         body: body.to_owned(),
     })
@@ -97,6 +129,9 @@ fn whole(bytes: &[u8]) -> Option<Asked> {
 
 /// One that may use `http` on loopback.
 pub(super) fn fetcher() -> Fetcher {
-    let guard = Guard { allow_loopback_http: true, private_hosts: vec![] };
+    let guard = Guard {
+        allow_loopback_http: true,
+        private_hosts: vec![],
+    };
     Fetcher::new(guard, Duration::from_secs(5), None).unwrap()
 }

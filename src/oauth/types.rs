@@ -160,7 +160,13 @@ impl Scopes {
 
     /// As a `scope` parameter; `None` where there are none, since an empty parameter is none.
     pub fn parameter(&self) -> Option<String> {
-        (!self.0.is_empty()).then(|| self.0.iter().map(String::as_str).collect::<Vec<_>>().join(" "))
+        (!self.0.is_empty()).then(|| {
+            self.0
+                .iter()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(" ")
+        })
     }
 
     /// These and those.
@@ -192,5 +198,7 @@ pub struct TokenGrant {
 
 /// Seconds since 1970, by this machine's clock.
 pub fn unix_now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }

@@ -42,7 +42,11 @@ struct Entry {
 
 impl VerifiedTokens {
     pub(super) fn new(limit: usize, evicted: IntCounter) -> Self {
-        Self { limit, evicted, cache: Mutex::default() }
+        Self {
+            limit,
+            evicted,
+            cache: Mutex::default(),
+        }
     }
 
     /// Whether a token with this digest was verified. With other keys by now, perhaps: see [`Self::get`].
@@ -61,21 +65,41 @@ impl VerifiedTokens {
 
     /// Keeps a token that was verified with `keys`. When there is no room, expired tokens are removed, else the one that was
     /// not used for the longest time.
-    pub(super) fn insert(&self, digest: TokenDigest, keys: &Arc<Keys>, claims: SignedClaims, expires_unix: u64, now_unix: u64) {
+    pub(super) fn insert(
+        &self,
+        digest: TokenDigest,
+        keys: &Arc<Keys>,
+        claims: SignedClaims,
+        expires_unix: u64,
+        now_unix: u64,
+    ) {
         if self.limit == 0 {
             return;
         }
         let mut cache = self.cache.lock();
         let last_use = cache.next_use(keys);
         if cache.entries.len() >= self.limit && !cache.entries.contains_key(&digest) {
-            cache.entries.retain(|_, entry| entry.expires_unix > now_unix);
+            cache
+                .entries
+                .retain(|_, entry| entry.expires_unix > now_unix);
             if cache.entries.len() >= self.limit {
-                let oldest = cache.entries.iter().min_by_key(|(_, entry)| entry.last_use).map(|(digest, _)| *digest);
+                let oldest = cache
+                    .entries
+                    .iter()
+                    .min_by_key(|(_, entry)| entry.last_use)
+                    .map(|(digest, _)| *digest);
                 oldest.map(|oldest| cache.entries.remove(&oldest));
                 self.evicted.inc();
             }
         }
-        cache.entries.insert(digest, Entry { claims, expires_unix, last_use });
+        cache.entries.insert(
+            digest,
+            Entry {
+                claims,
+                expires_unix,
+                last_use,
+            },
+        );
     }
 
     pub(super) fn remove(&self, digest: &TokenDigest) {
@@ -100,8 +124,15 @@ impl VerifiedTokens {
 impl Cache {
     /// The time of a use with these keys; entries of other keys are removed.
     fn next_use(&mut self, keys: &Arc<Keys>) -> u64 {
-        if self.keys.as_ref().is_none_or(|known| !Arc::ptr_eq(known, keys)) {
-            *self = Self { keys: Some(keys.clone()), ..Self::default() };
+        if self
+            .keys
+            .as_ref()
+            .is_none_or(|known| !Arc::ptr_eq(known, keys))
+        {
+            *self = Self {
+                keys: Some(keys.clone()),
+                ..Self::default()
+            };
         }
         self.clock += 1;
         self.clock

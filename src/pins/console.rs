@@ -16,7 +16,12 @@ impl PinStore {
     ///
     /// # Errors
     /// The lock file cannot be read or written; nothing was approved.
-    pub(crate) fn approve(&self, upstream: &str, key: &Key, sha256: &str) -> Result<(bool, VisibleChanges), Vec<Fault>> {
+    pub(crate) fn approve(
+        &self,
+        upstream: &str,
+        key: &Key,
+        sha256: &str,
+    ) -> Result<(bool, VisibleChanges), Vec<Fault>> {
         if let Some(file) = &self.file {
             // What agents see changes when the file is read again.
             let approved = file.edit(|lock| approve(lock.of_mut(upstream), key, sha256))?;
@@ -33,10 +38,19 @@ impl PinStore {
 }
 
 fn approve(pins: &mut Pins, key: &Key, sha256: &str) -> bool {
-    let held = pins.get(key).and_then(|pin| pin.held.clone()).filter(|held| held.content.digest() == sha256);
+    let held = pins
+        .get(key)
+        .and_then(|pin| pin.held.clone())
+        .filter(|held| held.content.digest() == sha256);
     let approved = held.is_some();
     if let Some(held) = held {
-        pins.insert(key.clone(), Pin { content: Some(held.content), held: None });
+        pins.insert(
+            key.clone(),
+            Pin {
+                content: Some(held.content),
+                held: None,
+            },
+        );
     }
     approved
 }

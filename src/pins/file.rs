@@ -37,7 +37,9 @@ impl LockFile {
 
     /// The state that it is in.
     pub(crate) fn stamp(&self) -> Stamp {
-        fs::metadata(&self.0).ok().map(|meta| (meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ino()))
+        fs::metadata(&self.0)
+            .ok()
+            .map(|meta| (meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ino()))
     }
 
     /// Reads it; what is not there holds nothing.
@@ -48,7 +50,9 @@ impl LockFile {
         let mut text = String::new();
         match File::open(&self.0) {
             Ok(file) => {
-                file.take(FILE_BYTES + 1).read_to_string(&mut text).map_err(|error| self.fault(&error))?;
+                file.take(FILE_BYTES + 1)
+                    .read_to_string(&mut text)
+                    .map_err(|error| self.fault(&error))?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lock::default()),
             Err(error) => return Err(self.fault(&error)),
@@ -63,7 +67,10 @@ impl LockFile {
     ///
     /// # Errors
     /// It cannot be read or written; it is as it was.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Lock)) -> Result<(Lock, Stamp), Vec<Fault>> {
+    pub(crate) fn change(
+        &self,
+        change: impl FnOnce(&mut Lock),
+    ) -> Result<(Lock, Stamp), Vec<Fault>> {
         let _held = self.hold().map_err(|error| self.fault(&error))?;
         let mut lock = self.read()?;
         let before = lock.written();
@@ -87,7 +94,11 @@ impl LockFile {
 
     /// The folder is what is locked: the file itself is another after each change.
     fn hold(&self) -> io::Result<File> {
-        let folder = self.0.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = self
+            .0
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
         let (folder, started) = (File::open(folder)?, Instant::now());
         loop {
@@ -96,9 +107,13 @@ impl LockFile {
                 Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < PATIENCE => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
-                Err(rustix::io::Errno::WOULDBLOCK) => return Err(io::Error::other("another process has locked it")),
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    return Err(io::Error::other("another process has locked it"));
+                }
                 // Some network file systems lock nothing; a file put in place whole is all that can be had there.
-                Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK | rustix::io::Errno::INVAL) => return Ok(folder),
+                Err(
+                    rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK | rustix::io::Errno::INVAL,
+                ) => return Ok(folder),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -107,7 +122,9 @@ impl LockFile {
     fn write(&self, text: &str) -> io::Result<()> {
         if text.len() as u64 > FILE_BYTES {
             let hint = "reset upstreams that are no longer used";
-            return Err(io::Error::other(format!("it would be longer than {FILE_BYTES} bytes: {hint}")));
+            return Err(io::Error::other(format!(
+                "it would be longer than {FILE_BYTES} bytes: {hint}"
+            )));
         }
         let mut name = self.0.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.new", std::process::id()));
@@ -117,7 +134,11 @@ impl LockFile {
             _ => {}
         }
         // Nothing in it is secret: whoever has the repository may read it.
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&new)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o644)
+            .open(&new)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&new, &self.0)
@@ -125,6 +146,10 @@ impl LockFile {
 
     fn fault(&self, error: &io::Error) -> Vec<Fault> {
         let hint = "the lock file of pins is named by `file` under `[pins]`";
-        vec![Fault::of_file(self.0.display().to_string(), error.to_string(), Some(hint))]
+        vec![Fault::of_file(
+            self.0.display().to_string(),
+            error.to_string(),
+            Some(hint),
+        )]
     }
 }

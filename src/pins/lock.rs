@@ -14,8 +14,7 @@ const HEAD: &str = "\
 # version control; `lychgate pins` lists, compares, approves and resets. `held` waits for `lychgate pins approve`.
 format = 1
 ";
-const BROKEN: &str =
-    "bring the file back from version control, or drop the pin with `lychgate pins reset` from a file that reads";
+const BROKEN: &str = "bring the file back from version control, or drop the pin with `lychgate pins reset` from a file that reads";
 
 /// The pins of every upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +36,10 @@ impl Lock {
                 if let Some((upstream, key, pin)) = pin(&table) {
                     let pins = lock.of_mut(&upstream);
                     if pins.get(&key).is_some() {
-                        table.fault(format!("`{}` is pinned twice", key.name), Some("leave one of them"));
+                        table.fault(
+                            format!("`{}` is pinned twice", key.name),
+                            Some("leave one of them"),
+                        );
                     }
                     pins.insert(key, pin);
                 }
@@ -55,12 +57,19 @@ impl Lock {
             for (key, pin) in pins.iter() {
                 let (upstream, kind, name) = (basic(upstream), key.kind.name(), basic(&key.name));
                 // Writing to a `String` cannot fail.
-                let _infallible = write!(out, "\n[[pin]]\nupstream = {upstream}\nkind = \"{kind}\"\nname = {name}\n");
+                let _infallible = write!(
+                    out,
+                    "\n[[pin]]\nupstream = {upstream}\nkind = \"{kind}\"\nname = {name}\n"
+                );
                 if let Some(content) = &pin.content {
                     definition(&mut out, "", content);
                 }
                 if let Some(held) = &pin.held {
-                    let classes: Vec<String> = held.classes.iter().map(|class| format!("\"{}\"", class.name())).collect();
+                    let classes: Vec<String> = held
+                        .classes
+                        .iter()
+                        .map(|class| format!("\"{}\"", class.name()))
+                        .collect();
                     let _infallible = writeln!(out, "held = [{}]", classes.join(", "));
                     definition(&mut out, "held_", &held.content);
                 }
@@ -94,7 +103,11 @@ fn pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
     }
     let (kind, name) = (table.choice("kind", &words), table.required("name", hint));
     let kind = kind?;
-    let content = if table.has("definition") || !table.has("held") { content(table, "", kind) } else { None };
+    let content = if table.has("definition") || !table.has("held") {
+        content(table, "", kind)
+    } else {
+        None
+    };
     let held = if table.has("held") {
         let classes = table.strings("held").into_iter().filter_map(|word| {
             let class = ChangeClass::named(&word.value);
@@ -113,7 +126,14 @@ fn pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
     } else {
         None
     };
-    Some((upstream?.value, Key { kind, name: name?.value.into() }, Pin { content, held }))
+    Some((
+        upstream?.value,
+        Key {
+            kind,
+            name: name?.value.into(),
+        },
+        Pin { content, held },
+    ))
 }
 
 fn content_held(table: &Table<'_>, kind: Kind) -> Option<Content> {
@@ -129,13 +149,20 @@ fn content(table: &Table<'_>, prefix: &str, kind: Kind) -> Option<Content> {
         Ok(_) => {
             table.fault_at(
                 &digest.place,
-                format!("`{}` is not that of the definition: it was changed", digest.value),
+                format!(
+                    "`{}` is not that of the definition: it was changed",
+                    digest.value
+                ),
                 Some(BROKEN),
             );
             None
         }
         Err(error) => {
-            table.fault_at(&written.place, format!("`{key}` cannot be read: {error}"), Some(BROKEN));
+            table.fault_at(
+                &written.place,
+                format!("`{key}` cannot be read: {error}"),
+                Some(BROKEN),
+            );
             None
         }
     }
@@ -144,7 +171,11 @@ fn content(table: &Table<'_>, prefix: &str, kind: Kind) -> Option<Content> {
 fn definition(out: &mut String, prefix: &str, content: &Content) {
     // No literal of TOML holds three quotes, and JSON has another way to write one.
     let text = content.pretty().replace("'''", "''\\u0027");
-    let _infallible = write!(out, "{prefix}sha256 = \"{}\"\n{prefix}definition = '''\n{text}\n'''\n", content.digest());
+    let _infallible = write!(
+        out,
+        "{prefix}sha256 = \"{}\"\n{prefix}definition = '''\n{text}\n'''\n",
+        content.digest()
+    );
 }
 
 /// A basic string of TOML in which everything can be seen.
@@ -174,11 +205,38 @@ mod tests {
         let content = Content::read(TOOL, Kind::Tool).unwrap();
         let other = Content::read(r#"{"name":"a","description":"You must."}"#, Kind::Tool).unwrap();
         let mut lock = Lock::default();
-        let held = Held { content: other.clone(), classes: vec![ChangeClass::NewImperativeText, ChangeClass::Cosmetic] };
-        let key = |name: &str| Key { kind: Kind::Tool, name: name.into() };
-        lock.of_mut("up").insert(key("a"), Pin { content: Some(content.clone()), held: Some(held.clone()) });
-        lock.of_mut("up").insert(key("b\"\u{200b}ü"), Pin { content: None, held: Some(held) });
-        lock.of_mut("ab").insert(Key { kind: Kind::Prompt, name: "p".into() }, Pin { content: Some(other), held: None });
+        let held = Held {
+            content: other.clone(),
+            classes: vec![ChangeClass::NewImperativeText, ChangeClass::Cosmetic],
+        };
+        let key = |name: &str| Key {
+            kind: Kind::Tool,
+            name: name.into(),
+        };
+        lock.of_mut("up").insert(
+            key("a"),
+            Pin {
+                content: Some(content.clone()),
+                held: Some(held.clone()),
+            },
+        );
+        lock.of_mut("up").insert(
+            key("b\"\u{200b}ü"),
+            Pin {
+                content: None,
+                held: Some(held),
+            },
+        );
+        lock.of_mut("ab").insert(
+            Key {
+                kind: Kind::Prompt,
+                name: "p".into(),
+            },
+            Pin {
+                content: Some(other),
+                held: None,
+            },
+        );
         lock
     }
 
@@ -187,16 +245,31 @@ mod tests {
         let text = lock().written();
         let read = Lock::read("l", &text).unwrap();
         assert_eq!((read.written(), &read), (text.clone(), &lock()));
-        assert!(text.find("upstream = \"ab\"") < text.find("upstream = \"up\"") && !text.contains('\u{202e}'), "{text}");
+        assert!(
+            text.find("upstream = \"ab\"") < text.find("upstream = \"up\"")
+                && !text.contains('\u{202e}'),
+            "{text}"
+        );
         assert_eq!(Lock::read("l", "").unwrap(), Lock::default());
     }
 
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
         let text = lock().written();
-        let told = |text: &str| Lock::read("l", text).unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let told = |text: &str| {
+            Lock::read("l", text)
+                .unwrap_err()
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
         let changed = text.replacen("You must.", "You may.", 1);
-        assert!(told(&changed).starts_with("l:9:10: `") && told(&changed).contains("it was changed"), "{}", told(&changed));
+        assert!(
+            told(&changed).starts_with("l:9:10: `") && told(&changed).contains("it was changed"),
+            "{}",
+            told(&changed)
+        );
         let conflict = text.replacen("[[pin]]", "<<<<<<< HEAD\n[[pin]]", 1);
         assert!(told(&conflict).starts_with("l:5:"), "{}", told(&conflict));
         let twice = format!("{text}{}", text.split_once("\n\n").unwrap().1);

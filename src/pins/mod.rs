@@ -67,26 +67,48 @@ impl PinStore {
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Vec<Fault>> {
         let file = path.map(LockFile::new);
         let stamp = file.as_ref().and_then(LockFile::stamp);
-        let mut lock = file.as_ref().map(LockFile::read).transpose()?.unwrap_or_default();
+        let mut lock = file
+            .as_ref()
+            .map(LockFile::read)
+            .transpose()?
+            .unwrap_or_default();
         complete(&mut lock);
-        let changing = Mutex::new(FileState { stamp, ..FileState::default() });
-        Ok(Self { names: ArcSwap::from_pointee(names(&lock)), now: ArcSwap::from_pointee(lock), file, alias: None, changing })
+        let changing = Mutex::new(FileState {
+            stamp,
+            ..FileState::default()
+        });
+        Ok(Self {
+            names: ArcSwap::from_pointee(names(&lock)),
+            now: ArcSwap::from_pointee(lock),
+            file,
+            alias: None,
+            changing,
+        })
     }
 
     /// The same, with `upstream` pinned by the name `pinned_as`.
     #[must_use]
     pub(crate) fn with_alias(self, upstream: &str, pinned_as: Box<str>) -> Self {
-        Self { alias: Some((upstream.into(), pinned_as)), ..self }
+        Self {
+            alias: Some((upstream.into(), pinned_as)),
+            ..self
+        }
     }
 
     /// The name by which an upstream is pinned.
     pub(crate) fn pinned_as<'n>(&'n self, upstream: &'n str) -> &'n str {
-        self.alias.as_ref().filter(|(name, _)| **name == *upstream).map_or(upstream, |(_, pinned_as)| pinned_as)
+        self.alias
+            .as_ref()
+            .filter(|(name, _)| **name == *upstream)
+            .map_or(upstream, |(_, pinned_as)| pinned_as)
     }
 
     /// The upstream that is pinned by a name.
     pub(crate) fn upstream_of<'n>(&'n self, pinned_as: &'n str) -> &'n str {
-        self.alias.as_ref().filter(|(_, alias)| **alias == *pinned_as).map_or(pinned_as, |(name, _)| name)
+        self.alias
+            .as_ref()
+            .filter(|(_, alias)| **alias == *pinned_as)
+            .map_or(pinned_as, |(name, _)| name)
     }
 
     /// The pins of one upstream.
@@ -119,29 +141,48 @@ impl PinStore {
         let fresh = listed.seen.iter().any(|seen| !seen.waits);
         let mut after = Lock::clone(&before);
         match &self.file {
-            Some(file) if fresh => match file.change(|lock| apply(lock.of_mut(upstream), &listed.seen, &mut kept)) {
-                Ok((lock, stamp)) => {
-                    changing.stamp = stamp;
-                    after = carried(&before, lock, upstream);
+            Some(file) if fresh => {
+                match file.change(|lock| apply(lock.of_mut(upstream), &listed.seen, &mut kept)) {
+                    Ok((lock, stamp)) => {
+                        changing.stamp = stamp;
+                        after = carried(&before, lock, upstream);
+                    }
+                    Err(faults) => {
+                        kept = PinOutcome {
+                            faults,
+                            ..PinOutcome::default()
+                        };
+                        apply(after.of_mut(upstream), &listed.seen, &mut kept);
+                    }
                 }
-                Err(faults) => {
-                    kept = PinOutcome { faults, ..PinOutcome::default() };
-                    apply(after.of_mut(upstream), &listed.seen, &mut kept);
-                }
-            },
+            }
             _ => apply(after.of_mut(upstream), &listed.seen, &mut kept),
         }
-        listed.ended.iter().for_each(|kind| after.of_mut(upstream).complete(*kind));
+        listed
+            .ended
+            .iter()
+            .for_each(|kind| after.of_mut(upstream).complete(*kind));
         for key in &listed.gone {
             if changing.gone.insert((upstream.into(), key.clone())) {
-                let old = before.of(upstream).get(key).and_then(|pin| pin.content.clone());
+                let old = before
+                    .of(upstream)
+                    .get(key)
+                    .and_then(|pin| pin.content.clone());
                 let classes = vec![ChangeClass::Gone];
-                kept.became.push(DefinitionEvent { key: key.clone(), classes, action: ChangeAction::Pass, old, new: None });
+                kept.became.push(DefinitionEvent {
+                    key: key.clone(),
+                    classes,
+                    action: ChangeAction::Pass,
+                    old,
+                    new: None,
+                });
             }
         }
         if !changing.gone.is_empty() {
             let gone = |key: &Key| listed.gone.contains(key);
-            changing.gone.retain(|(of, key)| **of != *upstream || !listed.ended.contains(&key.kind) || gone(key));
+            changing.gone.retain(|(of, key)| {
+                **of != *upstream || !listed.ended.contains(&key.kind) || gone(key)
+            });
         }
         self.store(&before, after);
         kept
@@ -152,7 +193,9 @@ impl PinStore {
     /// # Errors
     /// What is wrong in it: the pins in force stay.
     pub(crate) fn reload(&self) -> Result<Option<VisibleChanges>, Vec<Fault>> {
-        let Some(file) = &self.file else { return Ok(None) };
+        let Some(file) = &self.file else {
+            return Ok(None);
+        };
         let mut changing = self.changing.lock();
         let stamp = file.stamp();
         // A file that has vanished takes nothing with it: the pins in force are written with the next change.
@@ -173,22 +216,41 @@ impl PinStore {
 fn names(lock: &Lock) -> Names {
     let mut names = Names::default();
     for (upstream, pins) in lock.iter() {
-        pins.iter().filter(|(key, _)| key.kind == Kind::Tool).for_each(|(key, _)| names.add(upstream, &key.name));
+        pins.iter()
+            .filter(|(key, _)| key.kind == Kind::Tool)
+            .for_each(|(key, _)| names.add(upstream, &key.name));
     }
     names
 }
 
 /// Does to the pins what the policy says of what was seen, unless they have changed since.
 fn apply(pins: &mut Pins, seen: &[Seen], kept: &mut PinOutcome) {
-    for Seen { key, content, pinned, classes, action, waits } in seen {
+    for Seen {
+        key,
+        content,
+        pinned,
+        classes,
+        action,
+        waits,
+    } in seen
+    {
         let now = pins.get(key);
         if *waits || now.and_then(|pin| pin.content.as_ref()) != pinned.as_ref() {
             continue;
         }
         let pin = if *action == ChangeAction::Pass {
-            Pin { content: Some(content.clone()), held: None }
+            Pin {
+                content: Some(content.clone()),
+                held: None,
+            }
         } else {
-            Pin { content: pinned.clone(), held: Some(Held { content: content.clone(), classes: classes.clone() }) }
+            Pin {
+                content: pinned.clone(),
+                held: Some(Held {
+                    content: content.clone(),
+                    classes: classes.clone(),
+                }),
+            }
         };
         pins.insert(key.clone(), pin);
         if classes.is_empty() {
@@ -196,22 +258,37 @@ fn apply(pins: &mut Pins, seen: &[Seen], kept: &mut PinOutcome) {
             continue;
         }
         let (key, classes, old) = (key.clone(), classes.clone(), pinned.clone());
-        kept.became.push(DefinitionEvent { key, classes, action: *action, old, new: Some(content.clone()) });
+        kept.became.push(DefinitionEvent {
+            key,
+            classes,
+            action: *action,
+            old,
+            new: Some(content.clone()),
+        });
     }
 }
 
 /// A file of pins says that the lists it has pins of were seen.
 fn complete(lock: &mut Lock) {
     let upstreams: Vec<String> = lock.iter().map(|(name, _)| name.to_owned()).collect();
-    upstreams.iter().for_each(|name| lock.of_mut(name).complete_all());
+    upstreams
+        .iter()
+        .for_each(|name| lock.of_mut(name).complete_all());
 }
 
 /// What a file holds now, with what is known beyond it of lists seen to their end. Where all pins of a kind are gone, its list
 /// is seen for the first time again. The lists of `own` are being seen just now.
 fn carried(before: &Lock, mut after: Lock, own: &str) -> Lock {
     let known = |name: &str| name == own || before.iter().any(|(known, _)| known == name);
-    let fresh: Vec<String> = after.iter().map(|(name, _)| name.to_owned()).filter(|name| !known(name)).collect();
-    let known: Vec<(String, Arc<Pins>)> = before.iter().map(|(name, pins)| (name.to_owned(), pins.clone())).collect();
+    let fresh: Vec<String> = after
+        .iter()
+        .map(|(name, _)| name.to_owned())
+        .filter(|name| !known(name))
+        .collect();
+    let known: Vec<(String, Arc<Pins>)> = before
+        .iter()
+        .map(|(name, pins)| (name.to_owned(), pins.clone()))
+        .collect();
     for (name, old) in known {
         let new = after.of_mut(&name);
         for kind in Kind::ALL {
@@ -222,7 +299,9 @@ fn carried(before: &Lock, mut after: Lock, own: &str) -> Lock {
         }
     }
     // Pins of a server that this process has not met yet were made by another.
-    fresh.iter().for_each(|name| after.of_mut(name).complete_all());
+    fresh
+        .iter()
+        .for_each(|name| after.of_mut(name).complete_all());
     after
 }
 
@@ -233,10 +312,16 @@ fn visible(before: &Lock, after: &Lock) -> VisibleChanges {
         let new = after.of(upstream);
         for (key, pin) in old.iter() {
             let now = new.get(key);
-            let same = now.is_some_and(|now| now.content == pin.content && now.held.is_some() == pin.held.is_some());
+            let same = now.is_some_and(|now| {
+                now.content == pin.content && now.held.is_some() == pin.held.is_some()
+            });
             // A pin that is gone changes the list only where something waited behind it.
             let shows = !same && (now.is_some() || pin.held.is_some());
-            if shows && !out.iter().any(|(name, kind)| **name == *upstream && *kind == key.kind) {
+            if shows
+                && !out
+                    .iter()
+                    .any(|(name, kind)| **name == *upstream && *kind == key.kind)
+            {
                 out.push((upstream.into(), key.kind));
             }
         }

@@ -1,34 +1,85 @@
 use super::*;
 
 fn content(text: &str) -> Content {
-    Content::read(&format!(r#"{{"name":"t","description":"{text}"}}"#), Kind::Tool).unwrap()
+    Content::read(
+        &format!(r#"{{"name":"t","description":"{text}"}}"#),
+        Kind::Tool,
+    )
+    .unwrap()
 }
 
 fn key() -> Key {
-    Key { kind: Kind::Tool, name: "t".into() }
+    Key {
+        kind: Kind::Tool,
+        name: "t".into(),
+    }
 }
 
 fn seen(pinned: Option<&str>, text: &str, action: ChangeAction) -> Listed {
-    let classes = if pinned.is_some() { vec![ChangeClass::Other] } else { Vec::new() };
+    let classes = if pinned.is_some() {
+        vec![ChangeClass::Other]
+    } else {
+        Vec::new()
+    };
     let pinned = pinned.map(content);
-    let seen = Seen { key: key(), content: content(text), pinned, classes, action, waits: false };
-    Listed { seen: vec![seen], ended: vec![Kind::Tool], ..Listed::default() }
+    let seen = Seen {
+        key: key(),
+        content: content(text),
+        pinned,
+        classes,
+        action,
+        waits: false,
+    };
+    Listed {
+        seen: vec![seen],
+        ended: vec![Kind::Tool],
+        ..Listed::default()
+    }
 }
 
 #[test]
 fn processes_that_share_a_file_agree() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep/lychgate.lock");
-    let (one, two) = (PinStore::open(Some(&path)).unwrap(), PinStore::open(Some(&path)).unwrap());
-    assert_eq!(one.keep("up", &seen(None, "old", ChangeAction::Pass)).first, 1);
+    let (one, two) = (
+        PinStore::open(Some(&path)).unwrap(),
+        PinStore::open(Some(&path)).unwrap(),
+    );
+    assert_eq!(
+        one.keep("up", &seen(None, "old", ChangeAction::Pass)).first,
+        1
+    );
     // The other has not looked yet: what it sees first was seen before, and it takes that over.
-    assert_eq!(two.keep("up", &seen(None, "new", ChangeAction::Pass)).first, 0);
-    assert_eq!(two.of("up").get(&key()).unwrap().content, Some(content("old")));
-    assert_eq!(two.keep("up", &seen(Some("old"), "new", ChangeAction::Hold)).became.len(), 1);
+    assert_eq!(
+        two.keep("up", &seen(None, "new", ChangeAction::Pass)).first,
+        0
+    );
+    assert_eq!(
+        two.of("up").get(&key()).unwrap().content,
+        Some(content("old"))
+    );
+    assert_eq!(
+        two.keep("up", &seen(Some("old"), "new", ChangeAction::Hold))
+            .became
+            .len(),
+        1
+    );
     assert_eq!(one.reload().unwrap().unwrap(), [("up".into(), Kind::Tool)]);
     assert_eq!(one.reload().unwrap(), None, "it is read once");
-    assert_eq!(one.of("up").get(&key()).unwrap().held.as_ref().unwrap().content, content("new"));
-    let names: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(
+        one.of("up")
+            .get(&key())
+            .unwrap()
+            .held
+            .as_ref()
+            .unwrap()
+            .content,
+        content("new")
+    );
+    let names: Vec<_> = std::fs::read_dir(path.parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(names, ["lychgate.lock"], "nothing else is left behind");
 }
 
@@ -42,7 +93,10 @@ fn many_at_once_lose_nothing() {
             scope.spawn(move || {
                 let store = PinStore::open(Some(path)).unwrap();
                 for n in 0..5 {
-                    store.keep(&format!("up-{writer}-{n}"), &seen(None, "old", ChangeAction::Pass));
+                    store.keep(
+                        &format!("up-{writer}-{n}"),
+                        &seen(None, "old", ChangeAction::Pass),
+                    );
                 }
             });
         }
@@ -60,7 +114,11 @@ fn what_is_broken_is_neither_used_nor_written_over() {
     let fault = store.reload().unwrap_err().remove(0);
     assert_eq!((fault.line, fault.column), (1, 7), "{fault}");
     let kept = store.keep("up", &seen(Some("old"), "new", ChangeAction::Hold));
-    assert_eq!((kept.faults.len(), kept.became.len()), (1, 1), "it holds in memory");
+    assert_eq!(
+        (kept.faults.len(), kept.became.len()),
+        (1, 1),
+        "it holds in memory"
+    );
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "[[pin]\n");
     assert!(store.of("up").get(&key()).unwrap().held.is_some());
     assert!(PinStore::open(Some(&path)).is_err());
@@ -70,10 +128,23 @@ fn what_is_broken_is_neither_used_nor_written_over() {
 fn what_is_gone_is_told_once_and_stays_pinned() {
     let store = PinStore::open(None).unwrap();
     store.keep("up", &seen(None, "old", ChangeAction::Pass));
-    let gone = Listed { gone: vec![key()], ended: vec![Kind::Tool], ..Listed::default() };
-    assert_eq!(store.keep("up", &gone).became[0].classes, [ChangeClass::Gone]);
+    let gone = Listed {
+        gone: vec![key()],
+        ended: vec![Kind::Tool],
+        ..Listed::default()
+    };
+    assert_eq!(
+        store.keep("up", &gone).became[0].classes,
+        [ChangeClass::Gone]
+    );
     assert!(store.keep("up", &gone).became.is_empty());
-    store.keep("up", &Listed { ended: vec![Kind::Tool], ..Listed::default() });
+    store.keep(
+        "up",
+        &Listed {
+            ended: vec![Kind::Tool],
+            ..Listed::default()
+        },
+    );
     assert_eq!(store.keep("up", &gone).became.len(), 1, "it was back");
     assert!(store.of("up").get(&key()).is_some());
 }

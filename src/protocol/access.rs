@@ -69,19 +69,32 @@ impl fmt::Display for Denied {
             Self::Nobody => f.write_str("no `[access]` table matches this caller"),
             Self::Listed(table) => write!(f, "`[access.{table}]` denies it"),
             Self::NotListed(tables) => write!(f, "it is not allowed by `[access]` table {tables}"),
-            Self::ReadOnly(table) => write!(f, "`[access.{table}]` is read-only, and the tool is not known to be read-only"),
+            Self::ReadOnly(table) => write!(
+                f,
+                "`[access.{table}]` is read-only, and the tool is not known to be read-only"
+            ),
         }
     }
 }
 
 impl Access {
     /// For one caller; `None` where there are no tables, and so nothing to keep to.
-    pub fn of(tables: &[Arc<AccessConfig>], agent: &AgentName, user: Option<&str>, groups: &[Box<str>]) -> Option<Arc<Self>> {
+    pub fn of(
+        tables: &[Arc<AccessConfig>],
+        agent: &AgentName,
+        user: Option<&str>,
+        groups: &[Box<str>],
+    ) -> Option<Arc<Self>> {
         if tables.is_empty() {
             return None;
         }
         let nearness = |table: &AccessConfig| {
-            let fits = |globs: &[String], name: &str| globs.iter().filter(|glob| glob_fits(glob, name)).any(|glob| glob != "*");
+            let fits = |globs: &[String], name: &str| {
+                globs
+                    .iter()
+                    .filter(|glob| glob_fits(glob, name))
+                    .any(|glob| glob != "*")
+            };
             let everyone = |globs: &[String]| globs.iter().any(|glob| glob == "*");
             if fits(&table.agents, &agent.0) || user.is_some_and(|user| fits(&table.users, user)) {
                 Some(2)
@@ -96,10 +109,23 @@ impl Access {
                 None
             }
         };
-        let fitting: Vec<(u8, &Arc<AccessConfig>)> = tables.iter().filter_map(|table| Some((nearness(table)?, table))).collect();
+        let fitting: Vec<(u8, &Arc<AccessConfig>)> = tables
+            .iter()
+            .filter_map(|table| Some((nearness(table)?, table)))
+            .collect();
         let near = fitting.iter().map(|(near, _)| *near).max();
-        let nearest = fitting.iter().filter(|(of, _)| Some(*of) == near).map(|(_, table)| (*table).clone()).collect();
-        Some(Arc::new(Self { tables: fitting.into_iter().map(|(_, table)| table.clone()).collect(), nearest }))
+        let nearest = fitting
+            .iter()
+            .filter(|(of, _)| Some(*of) == near)
+            .map(|(_, table)| (*table).clone())
+            .collect();
+        Some(Arc::new(Self {
+            tables: fitting
+                .into_iter()
+                .map(|(_, table)| table.clone())
+                .collect(),
+            nearest,
+        }))
     }
 
     /// Whether an upstream is there for the caller.
@@ -107,7 +133,11 @@ impl Access {
     /// # Errors
     /// It is not.
     pub fn upstream(&self, name: &UpstreamName) -> Result<(), Denied> {
-        self.may(&name.0, |lists| &lists.upstreams, |lists| lists.upstreams.as_ref())
+        self.may(
+            &name.0,
+            |lists| &lists.upstreams,
+            |lists| lists.upstreams.as_ref(),
+        )
     }
 
     /// Whether something of an upstream is there for the caller. For a tool, `hint` gives what its annotations say of
@@ -124,7 +154,11 @@ impl Access {
     ) -> Result<(), Denied> {
         self.upstream(upstream)?;
         let full = format!("{upstream}/{name}");
-        self.may(&full, |lists| thing.of(lists), |lists| thing.of(lists).as_ref())?;
+        self.may(
+            &full,
+            |lists| thing.of(lists),
+            |lists| thing.of(lists).as_ref(),
+        )?;
         if thing != Thing::Tool {
             return Ok(());
         }
@@ -132,10 +166,15 @@ impl Access {
             if any(&table.writing_tools, &full) {
                 false
             } else {
-                any(&table.reading_tools, &full) || any(&table.trust_annotations, &upstream.0) && hint() == Some(true)
+                any(&table.reading_tools, &full)
+                    || any(&table.trust_annotations, &upstream.0) && hint() == Some(true)
             }
         };
-        match self.tables.iter().find(|table| table.read_only && !reads(table)) {
+        match self
+            .tables
+            .iter()
+            .find(|table| table.read_only && !reads(table))
+        {
             Some(table) => Err(Denied::ReadOnly(table.name.as_str().into())),
             None => Ok(()),
         }
@@ -147,16 +186,28 @@ impl Access {
         denies: impl Fn(&Lists<Vec<String>>) -> &Vec<String>,
         allows: impl Fn(&Lists<Option<Vec<String>>>) -> Option<&Vec<String>>,
     ) -> Result<(), Denied> {
-        if let Some(table) = self.tables.iter().find(|table| any(denies(&table.deny), name)) {
+        if let Some(table) = self
+            .tables
+            .iter()
+            .find(|table| any(denies(&table.deny), name))
+        {
             return Err(Denied::Listed(table.name.as_str().into()));
         }
         if self.nearest.is_empty() {
             return Err(Denied::Nobody);
         }
-        if self.nearest.iter().any(|table| allows(&table.allow).is_none_or(|globs| any(globs, name))) {
+        if self
+            .nearest
+            .iter()
+            .any(|table| allows(&table.allow).is_none_or(|globs| any(globs, name)))
+        {
             return Ok(());
         }
-        let tables: Vec<String> = self.nearest.iter().map(|table| format!("`{}`", table.name)).collect();
+        let tables: Vec<String> = self
+            .nearest
+            .iter()
+            .map(|table| format!("`{}`", table.name))
+            .collect();
         Err(Denied::NotListed(tables.join(", ").into()))
     }
 }
@@ -181,7 +232,9 @@ mod tests {
 
     fn tool(access: &Access, full: &str, hint: Option<bool>) -> bool {
         let (upstream, name) = full.split_once('/').unwrap();
-        access.thing(Thing::Tool, &UpstreamName(upstream.into()), name, || hint).is_ok()
+        access
+            .thing(Thing::Tool, &UpstreamName(upstream.into()), name, || hint)
+            .is_ok()
     }
 
     #[test]
@@ -190,25 +243,43 @@ mod tests {
             AccessConfig {
                 name: "all".into(),
                 agents: list(&["*"]),
-                deny: Lists { tools: list(&["*/rm"]), ..Lists::default() },
-                allow: Lists { upstreams: Some(list(&["docs"])), ..Lists::default() },
+                deny: Lists {
+                    tools: list(&["*/rm"]),
+                    ..Lists::default()
+                },
+                allow: Lists {
+                    upstreams: Some(list(&["docs"])),
+                    ..Lists::default()
+                },
                 ..AccessConfig::default()
             },
             AccessConfig {
                 name: "dev".into(),
                 groups: list(&["dev"]),
-                allow: Lists { upstreams: Some(list(&["git*"])), ..Lists::default() },
+                allow: Lists {
+                    upstreams: Some(list(&["git*"])),
+                    ..Lists::default()
+                },
                 ..AccessConfig::default()
             },
             AccessConfig {
                 name: "ops".into(),
                 groups: list(&["ops"]),
-                allow: Lists { tools: Some(list(&["docs/read_*"])), ..Lists::default() },
+                allow: Lists {
+                    tools: Some(list(&["docs/read_*"])),
+                    ..Lists::default()
+                },
                 ..AccessConfig::default()
             },
-            AccessConfig { name: "ci".into(), agents: list(&["ci-*"]), ..AccessConfig::default() },
+            AccessConfig {
+                name: "ci".into(),
+                agents: list(&["ci-*"]),
+                ..AccessConfig::default()
+            },
         ];
-        let of = |agent: &str, groups: &[&str], full: &str| tool(&access(&tables, agent, None, groups), full, None);
+        let of = |agent: &str, groups: &[&str], full: &str| {
+            tool(&access(&tables, agent, None, groups), full, None)
+        };
         for (agent, groups, full, may) in [
             ("x", &[][..], "docs/find", true),
             ("x", &[], "docs/rm", false),
@@ -224,7 +295,10 @@ mod tests {
             assert_eq!(of(agent, groups, full), may, "{agent} {groups:?} {full}");
         }
         let nobody = access(&tables[1..2], "x", None, &[]);
-        assert_eq!(nobody.upstream(&UpstreamName("github".into())), Err(Denied::Nobody));
+        assert_eq!(
+            nobody.upstream(&UpstreamName("github".into())),
+            Err(Denied::Nobody)
+        );
         assert!(Access::of(&[], &AgentName("x".into()), None, &[]).is_none());
     }
 
@@ -251,6 +325,9 @@ mod tests {
         ] {
             assert_eq!(tool(&ann, full, hint), may, "{full} {hint:?}");
         }
-        assert!(ann.thing(Thing::Prompt, &UpstreamName("docs".into()), "p", || None).is_ok());
+        assert!(
+            ann.thing(Thing::Prompt, &UpstreamName("docs".into()), "p", || None)
+                .is_ok()
+        );
     }
 }

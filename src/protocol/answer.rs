@@ -3,8 +3,8 @@
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{
-    AuditId, BYTES_IN_FLIGHT, BYTES_IN_FLIGHT_PER_AGENT, CallError, Context, Era, Frame, Frames, Framing, ProcessFaultKind,
-    Reply, Thing, header,
+    AuditId, BYTES_IN_FLIGHT, BYTES_IN_FLIGHT_PER_AGENT, CallError, Context, Era, Frame, Frames,
+    Framing, ProcessFaultKind, Reply, Thing, header,
 };
 use crate::message::{Envelope, Message, MessageKind, quote};
 
@@ -26,9 +26,16 @@ pub struct RefusalReason {
 /// those and may not read protocol errors (2025-11-25 and 2026-07-28, `server/tools`, Error Handling); else an error.
 pub fn instead(id: &str, method: Option<&str>, era: Era, reason: &RefusalReason) -> String {
     let RefusalReason { text, rule, audit } = reason;
-    let meta = format!(r#"{{"lychgate/rule":{},"lychgate/audit":"{audit}"}}"#, quote(rule));
+    let meta = format!(
+        r#"{{"lychgate/rule":{},"lychgate/audit":"{audit}"}}"#,
+        quote(rule)
+    );
     if method == Some("tools/call") {
-        let kind = if era == Era::Modern { r#""resultType":"complete","# } else { "" };
+        let kind = if era == Era::Modern {
+            r#""resultType":"complete","#
+        } else {
+            ""
+        };
         let text = quote(text);
         return format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{{kind}"content":[{{"type":"text","text":{text}}}],"isError":true,"_meta":{meta}}}}}"#
@@ -48,20 +55,46 @@ pub fn wants_input(id: &str, asks: &str, state: &str) -> String {
 /// Answers a message that asks for what is not there for its caller, as a server answers that does not have it
 /// (2025-11-25, `server/tools`, `server/prompts`, `server/resources`, Error Handling): `unknown` are those items, each with
 /// what it asks for. `None` where nobody waits for an answer.
-pub fn unknown(context: &Context, message: &Message, unknown: &[(usize, Thing, &str)]) -> Option<String> {
-    let requests = message.envelopes().iter().enumerate().filter(|(_, envelope)| envelope.is_request());
+pub fn unknown(
+    context: &Context,
+    message: &Message,
+    unknown: &[(usize, Thing, &str)],
+) -> Option<String> {
+    let requests = message
+        .envelopes()
+        .iter()
+        .enumerate()
+        .filter(|(_, envelope)| envelope.is_request());
     let answers: Vec<String> = requests
         .filter_map(|(item, envelope)| {
             let id = message.id(envelope)?;
             Some(match unknown.iter().find(|(of, ..)| *of == item) {
-                Some((_, Thing::Tool, name)) => error(Some(id), -32602, &format!("Unknown tool: {name}"), None),
-                Some((_, Thing::Prompt, name)) => error(Some(id), -32602, &format!("Unknown prompt: {name}"), None),
+                Some((_, Thing::Tool, name)) => {
+                    error(Some(id), -32602, &format!("Unknown tool: {name}"), None)
+                }
+                Some((_, Thing::Prompt, name)) => {
+                    error(Some(id), -32602, &format!("Unknown prompt: {name}"), None)
+                }
                 Some((_, Thing::Resource, uri)) => {
                     // 2026-07-28 has no code of its own for it any more.
-                    let code = if context.era == Era::Modern { -32602 } else { -32002 };
-                    error(Some(id), code, "Resource not found", Some(&format!(r#"{{"uri":{}}}"#, quote(uri))))
+                    let code = if context.era == Era::Modern {
+                        -32602
+                    } else {
+                        -32002
+                    };
+                    error(
+                        Some(id),
+                        code,
+                        "Resource not found",
+                        Some(&format!(r#"{{"uri":{}}}"#, quote(uri))),
+                    )
                 }
-                None => error(Some(id), -32600, "Not sent: another message of the same batch failed. Send it on its own.", None),
+                None => error(
+                    Some(id),
+                    -32600,
+                    "Not sent: another message of the same batch failed. Send it on its own.",
+                    None,
+                ),
             })
         })
         .collect();
@@ -74,19 +107,31 @@ pub fn unknown(context: &Context, message: &Message, unknown: &[(usize, Thing, &
 
 /// A JSON-RPC error. `data` is JSON.
 pub fn error(id: Option<&str>, code: i32, text: &str, data: Option<&str>) -> String {
-    let data = data.map(|data| format!(r#","data":{data}"#)).unwrap_or_default();
+    let data = data
+        .map(|data| format!(r#","data":{data}"#))
+        .unwrap_or_default();
     let id = id.unwrap_or("null");
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{}{data}}}}}"#, quote(text))
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{}{data}}}}}"#,
+        quote(text)
+    )
 }
 
 /// Answers a message that was not sent on. `reasons` are those of each of its items; an item without one fell with
 /// the batch that it came in.
 pub fn refuse(context: &Context, message: &Message, reasons: &[Option<RefusalReason>]) -> Reply {
-    refusals(context, message, reasons).map_or_else(|| empty(StatusCode::ACCEPTED), |text| body(StatusCode::OK, text))
+    refusals(context, message, reasons).map_or_else(
+        || empty(StatusCode::ACCEPTED),
+        |text| body(StatusCode::OK, text),
+    )
 }
 
 /// As [`refuse`], for transports without HTTP: `None` where nobody waits for an answer.
-pub fn refusals(context: &Context, message: &Message, reasons: &[Option<RefusalReason>]) -> Option<String> {
+pub fn refusals(
+    context: &Context,
+    message: &Message,
+    reasons: &[Option<RefusalReason>],
+) -> Option<String> {
     let other = reasons.iter().flatten().next();
     let answers: Vec<String> = message
         .envelopes()
@@ -113,11 +158,18 @@ pub fn refusals(context: &Context, message: &Message, reasons: &[Option<RefusalR
 
 /// What the agent gets in place of one message from the server that is not passed on: an answer in the place of an
 /// answer; `None` for a notification or a question, which vanish.
-pub fn withheld(context: &Context, message: &Message, envelope: &Envelope, reason: &RefusalReason) -> Option<String> {
+pub fn withheld(
+    context: &Context,
+    message: &Message,
+    envelope: &Envelope,
+    reason: &RefusalReason,
+) -> Option<String> {
     match envelope.kind {
         MessageKind::Result | MessageKind::Error => {
             let id = message.id(envelope);
-            let method = id.and_then(|id| context.open_request(id)).map(|asked| &*asked.method);
+            let method = id
+                .and_then(|id| context.open_request(id))
+                .map(|asked| &*asked.method);
             match id {
                 Some(id) => Some(instead(id, method, context.era, reason)),
                 None => Some(error(None, REFUSED, &reason.text, None)),
@@ -133,16 +185,36 @@ pub fn failed(error: &CallError, context: Option<&Context>, message: Option<&Mes
     let answers = message.map_or_else(Vec::new, |message| unsent(error, context, message));
     let mut reply = match (answers.as_slice(), message.is_some_and(Message::is_batch)) {
         ([answer], false) => {
-            let called = message.and_then(Message::single).is_some_and(|envelope| envelope.method() == Some("tools/call"));
-            body(if called && error.tells_the_model() { StatusCode::OK } else { status }, answer.clone())
+            let called = message
+                .and_then(Message::single)
+                .is_some_and(|envelope| envelope.method() == Some("tools/call"));
+            body(
+                if called && error.tells_the_model() {
+                    StatusCode::OK
+                } else {
+                    status
+                },
+                answer.clone(),
+            )
         }
         ([_, ..], _) => body(status, format!("[{}]", answers.join(","))),
-        ([], _) if matches!(error, CallError::UnknownSession | CallError::NotOffered) => empty(status),
-        ([], _) => body(status, self::error(None, code, &sentence(error, context), None)),
+        ([], _) if matches!(error, CallError::UnknownSession | CallError::NotOffered) => {
+            empty(status)
+        }
+        ([], _) => body(
+            status,
+            self::error(None, code, &sentence(error, context), None),
+        ),
     };
     if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE {
-        let wait = if let CallError::TooFast { wait, .. } = error { seconds(*wait) } else { 1 };
-        reply.headers.insert(http::header::RETRY_AFTER, HeaderValue::from(wait));
+        let wait = if let CallError::TooFast { wait, .. } = error {
+            seconds(*wait)
+        } else {
+            1
+        };
+        reply
+            .headers
+            .insert(http::header::RETRY_AFTER, HeaderValue::from(wait));
     }
     reply
 }
@@ -150,13 +222,20 @@ pub fn failed(error: &CallError, context: Option<&Context>, message: Option<&Mes
 /// An answer to each request of a message that was not sent: where the model should know, the result of its tool.
 pub fn unsent(failure: &CallError, context: Option<&Context>, message: &Message) -> Vec<String> {
     let (code, text) = (status(failure).1, sentence(failure, context));
-    let requests = message.envelopes().iter().filter(|envelope| envelope.is_request());
+    let requests = message
+        .envelopes()
+        .iter()
+        .filter(|envelope| envelope.is_request());
     let answer = |envelope: &Envelope| {
         let id = message.id(envelope)?;
         // The model can act on it or pass it on to its user; a protocol error may never reach either.
         let told = failure.tells_the_model() && envelope.method() == Some("tools/call");
         let era = context.map_or(Era::Legacy, |context| context.era);
-        Some(if told { tool_error(id, era, &text) } else { error(Some(id), code, &text, None) })
+        Some(if told {
+            tool_error(id, era, &text)
+        } else {
+            error(Some(id), code, &text, None)
+        })
     };
     requests.filter_map(answer).collect()
 }
@@ -168,14 +247,24 @@ fn seconds(wait: std::time::Duration) -> u64 {
 
 /// The error that stands for one answer which did not come, for transports without HTTP.
 pub fn broken(id: Option<&str>, failure: &CallError, context: &Context) -> String {
-    error(id, status(failure).1, &sentence(failure, Some(context)), None)
+    error(
+        id,
+        status(failure).1,
+        &sentence(failure, Some(context)),
+        None,
+    )
 }
 
 /// The HTTP status of a server's answer that came by a transport without one (2026-07-28, Streamable HTTP, Error Handling):
 /// 404 where the method is unknown, 400 where the request itself is at fault: `has_meta` is as [`super::headers::has_meta`] has it.
 pub fn status_of(message: &Message, has_meta: bool) -> StatusCode {
-    let error = message.single().filter(|envelope| envelope.kind == MessageKind::Error);
-    match error.and_then(|error| message.body(error)?.get("code")).map(|code| code.raw()) {
+    let error = message
+        .single()
+        .filter(|envelope| envelope.kind == MessageKind::Error);
+    match error
+        .and_then(|error| message.body(error)?.get("code"))
+        .map(|code| code.raw())
+    {
         Some("-32601") => StatusCode::NOT_FOUND,
         Some("-32020" | "-32021" | "-32022") => StatusCode::BAD_REQUEST,
         Some("-32602") if !has_meta => StatusCode::BAD_REQUEST,
@@ -184,7 +273,11 @@ pub fn status_of(message: &Message, has_meta: bool) -> StatusCode {
 }
 
 fn tool_error(id: &str, era: Era, text: &str) -> String {
-    let kind = if era == Era::Modern { r#""resultType":"complete","# } else { "" };
+    let kind = if era == Era::Modern {
+        r#""resultType":"complete","#
+    } else {
+        ""
+    };
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"result":{{{kind}"content":[{{"type":"text","text":{}}}],"isError":true}}}}"#,
         quote(text)
@@ -193,7 +286,9 @@ fn tool_error(id: &str, era: Era, text: &str) -> String {
 
 fn status(error: &CallError) -> (StatusCode, i32) {
     match error {
-        CallError::BadMessage(crate::message::ParseError::TooLarge { .. }) => (StatusCode::PAYLOAD_TOO_LARGE, -32600),
+        CallError::BadMessage(crate::message::ParseError::TooLarge { .. }) => {
+            (StatusCode::PAYLOAD_TOO_LARGE, -32600)
+        }
         CallError::BadMessage(error) => (StatusCode::BAD_REQUEST, error.code()),
         CallError::HeaderMismatch(_) => (StatusCode::BAD_REQUEST, -32020),
         CallError::BadMeta(_) | CallError::BadApproval => (StatusCode::BAD_REQUEST, -32602),
@@ -204,7 +299,9 @@ fn status(error: &CallError) -> (StatusCode, i32) {
         CallError::Limit("request_read_seconds") => (StatusCode::REQUEST_TIMEOUT, -32603),
         CallError::UnknownSession => (StatusCode::NOT_FOUND, -32600),
         CallError::NotOffered => (StatusCode::METHOD_NOT_ALLOWED, -32600),
-        CallError::Limit(_) | CallError::TooFast { .. } | CallError::Spent { .. } => (StatusCode::TOO_MANY_REQUESTS, -32603),
+        CallError::Limit(_) | CallError::TooFast { .. } | CallError::Spent { .. } => {
+            (StatusCode::TOO_MANY_REQUESTS, -32603)
+        }
         CallError::TooLong { .. } => (StatusCode::PAYLOAD_TOO_LARGE, -32602),
         CallError::Connect(_)
         | CallError::NotStarted(_)
@@ -225,7 +322,10 @@ fn status(error: &CallError) -> (StatusCode, i32) {
 
 /// What went wrong and what to do next.
 fn sentence(error: &CallError, context: Option<&Context>) -> String {
-    let upstream = context.map_or_else(|| "the server".to_owned(), |context| format!("the server `{}`", context.upstream));
+    let upstream = context.map_or_else(
+        || "the server".to_owned(),
+        |context| format!("the server `{}`", context.upstream),
+    );
     let next = match error {
         CallError::BadMessage(_) | CallError::NoBatches | CallError::MediaType(_) | CallError::BrokenOff(_) => {
             "Send one JSON-RPC 2.0 message in UTF-8.".to_owned()
@@ -283,7 +383,12 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
 /// A reply with a JSON body.
 pub fn body(status: StatusCode, json: String) -> Reply {
     let frames = Frames::one(Frame::inspected(json));
-    Reply { status, headers: HeaderMap::new(), framing: Framing::Body, frames }
+    Reply {
+        status,
+        headers: HeaderMap::new(),
+        framing: Framing::Body,
+        frames,
+    }
 }
 
 /// A reply without a body.
@@ -292,12 +397,21 @@ pub fn empty(status: StatusCode) -> Reply {
     if status == StatusCode::METHOD_NOT_ALLOWED {
         headers.insert(http::header::ALLOW, HeaderValue::from_static("POST"));
     }
-    Reply { status, headers, framing: Framing::Empty, frames: Frames::empty() }
+    Reply {
+        status,
+        headers,
+        framing: Framing::Empty,
+        frames: Frames::empty(),
+    }
 }
 
 /// Whether a reply is the first of a session that it names.
 pub fn session(reply: &Reply) -> Option<super::SessionId> {
-    reply.headers.get(header::SESSION).and_then(|value| value.to_str().ok()).and_then(super::SessionId::new)
+    reply
+        .headers
+        .get(header::SESSION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(super::SessionId::new)
 }
 
 #[cfg(test)]
@@ -323,12 +437,17 @@ mod tests {
     }
 
     fn reason() -> RefusalReason {
-        RefusalReason { text: "Blocked: \"no\".".into(), rule: "r".into(), audit: AuditId(uuid::Uuid::nil()) }
+        RefusalReason {
+            text: "Blocked: \"no\".".into(),
+            rule: "r".into(),
+            audit: AuditId(uuid::Uuid::nil()),
+        }
     }
 
     #[tokio::test]
     async fn a_refused_tool_call_is_a_result_in_the_callers_era() {
-        let call = message(r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"t"}}"#);
+        let call =
+            message(r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"t"}}"#);
         let reply = refuse(&context(Era::Modern), &call, &[Some(reason())]);
         assert_eq!(reply.status, StatusCode::OK);
         let said = text(reply).await;
@@ -345,22 +464,42 @@ mod tests {
         let batch = message(
             r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":2,"method":"tools/call"}]"#,
         );
-        let said = text(refuse(&context(Era::Legacy), &batch, &[None, None, Some(reason())])).await;
+        let said = text(refuse(
+            &context(Era::Legacy),
+            &batch,
+            &[None, None, Some(reason())],
+        ))
+        .await;
         let answers = message(&said);
         assert_eq!(answers.envelopes().len(), 2);
-        assert!(said.contains(r#""code":1403"#) && said.contains(r#""isError":true"#), "{said}");
+        assert!(
+            said.contains(r#""code":1403"#) && said.contains(r#""isError":true"#),
+            "{said}"
+        );
         let note = message(r#"{"jsonrpc":"2.0","method":"n"}"#);
         let reply = refuse(&context(Era::Legacy), &note, &[Some(reason())]);
-        assert_eq!((reply.status, reply.framing), (StatusCode::ACCEPTED, Framing::Empty));
+        assert_eq!(
+            (reply.status, reply.framing),
+            (StatusCode::ACCEPTED, Framing::Empty)
+        );
     }
 
     #[tokio::test]
     async fn failures_say_whose_fault_and_what_next() {
-        let call = message(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#);
+        let call =
+            message(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#);
         let context = context(Era::Legacy);
         let cases = [
-            (CallError::HeaderMismatch("`mcp-name` is missing".into()), 400, "-32020"),
-            (CallError::Silent(std::time::Duration::from_secs(30)), 504, "-32603"),
+            (
+                CallError::HeaderMismatch("`mcp-name` is missing".into()),
+                400,
+                "-32020",
+            ),
+            (
+                CallError::Silent(std::time::Duration::from_secs(30)),
+                504,
+                "-32603",
+            ),
             (CallError::AuthRequired, 200, "\"isError\":true"),
             (CallError::Limit("calls_per_agent"), 429, "calls_per_agent"),
             (CallError::UnknownSession, 404, "\"id\":7"),
@@ -372,17 +511,35 @@ mod tests {
             assert!(said.contains(holds), "{said}");
             message(&said);
         }
-        assert_eq!(failed(&CallError::UnknownSession, Some(&context), None).framing, Framing::Empty);
+        assert_eq!(
+            failed(&CallError::UnknownSession, Some(&context), None).framing,
+            Framing::Empty
+        );
     }
 
     #[test]
     fn an_error_of_a_transport_without_statuses_gets_that_of_http() {
-        for (code, status) in [(-32601, 404), (-32020, 400), (-32021, 400), (-32022, 400), (-32602, 200), (-32603, 200), (1, 200)]
-        {
-            let error = message(&format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"m"}}}}"#));
+        for (code, status) in [
+            (-32601, 404),
+            (-32020, 400),
+            (-32021, 400),
+            (-32022, 400),
+            (-32602, 200),
+            (-32603, 200),
+            (1, 200),
+        ] {
+            let error = message(&format!(
+                r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"m"}}}}"#
+            ));
             assert_eq!(status_of(&error, true), status, "{code}");
         }
-        assert_eq!(status_of(&message(r#"{"jsonrpc":"2.0","id":1,"result":{"code":-32601}}"#), true), 200);
+        assert_eq!(
+            status_of(
+                &message(r#"{"jsonrpc":"2.0","id":1,"result":{"code":-32601}}"#),
+                true
+            ),
+            200
+        );
         // An unknown resource has the same code as a `_meta` that lacks something.
         let error = message(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"m"}}"#);
         assert_eq!(status_of(&error, false), 400);

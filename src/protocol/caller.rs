@@ -17,7 +17,12 @@ pub struct Caller {
 
 impl Caller {
     /// A caller with what `tables` let it use. Its groups are the agent's own of the config, and those that its token names.
-    pub fn new(agent: &AgentName, user: Option<Arc<str>>, groups: &[Box<str>], tables: &[Arc<AccessConfig>]) -> Self {
+    pub fn new(
+        agent: &AgentName,
+        user: Option<Arc<str>>,
+        groups: &[Box<str>],
+        tables: &[Arc<AccessConfig>],
+    ) -> Self {
         let access = Access::of(tables, agent, user.as_deref(), groups);
         Self { user, access }
     }
@@ -34,7 +39,10 @@ pub struct Holder {
 impl Context {
     /// Whose the call is.
     pub fn holder(&self) -> Holder {
-        Holder { agent: self.agent.clone(), user: self.caller.user.clone() }
+        Holder {
+            agent: self.agent.clone(),
+            user: self.caller.user.clone(),
+        }
     }
 
     /// Whether the call is this one's.

@@ -66,8 +66,14 @@ impl Hash for SessionId {
 impl SessionId {
     /// Takes an id that is visible ASCII (0x21–0x7E) and at most 1024 bytes (2025-03-26, Session Management).
     pub fn new(id: &str) -> Option<Self> {
-        let fits = !id.is_empty() && id.len() <= 1024 && id.bytes().all(|b| (0x21..=0x7E).contains(&b));
-        fits.then(|| Self(Arc::new(Id { text: id.into(), digest: OnceLock::new() })))
+        let fits =
+            !id.is_empty() && id.len() <= 1024 && id.bytes().all(|b| (0x21..=0x7E).contains(&b));
+        fits.then(|| {
+            Self(Arc::new(Id {
+                text: id.into(),
+                digest: OnceLock::new(),
+            }))
+        })
     }
 
     /// The id itself, for the wire only.
@@ -78,7 +84,14 @@ impl SessionId {
     /// A name for the session that logs may hold: the start of the id's SHA-256.
     pub fn digest(&self) -> &str {
         use sha2::{Digest, Sha256};
-        let digest = || crate::message::hex(Sha256::digest(self.0.text.as_bytes()).get(..6).unwrap_or_default()).into();
+        let digest = || {
+            crate::message::hex(
+                Sha256::digest(self.0.text.as_bytes())
+                    .get(..6)
+                    .unwrap_or_default(),
+            )
+            .into()
+        };
         self.0.digest.get_or_init(digest)
     }
 }
@@ -96,11 +109,16 @@ pub struct AuditId(pub Uuid);
 impl AuditId {
     /// A new one, greater than all that this process has made: lists of what happened are sorted by it.
     pub fn make() -> Self {
-        let Some(random) = random::bytes::<8>() else { return Self(Uuid::now_v7()) };
+        let Some(random) = random::bytes::<8>() else {
+            return Self(Uuid::now_v7());
+        };
         let tick = next_tick(SystemTime::now());
         let [.., high, low] = (tick & 0xFFF).to_be_bytes();
         let [a, b, c, d, e, f, g, h] = random;
-        Self(Builder::from_unix_timestamp_millis(tick >> 12, &[high, low, a, b, c, d, e, f, g, h]).into_uuid())
+        Self(
+            Builder::from_unix_timestamp_millis(tick >> 12, &[high, low, a, b, c, d, e, f, g, h])
+                .into_uuid(),
+        )
     }
 }
 
@@ -113,7 +131,9 @@ fn next_tick(now: SystemTime) -> u64 {
     let (milliseconds, rest) = (seconds * 1000 + nanos / 1_000_000, nanos % 1_000_000);
     let ticks = (milliseconds << 12) + (rest << 12) / 1_000_000;
     let next = |last: u64| ticks.max(last.saturating_add(1));
-    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
+        Some(next(last))
+    });
     next(last.unwrap_or_default())
 }
 
@@ -162,7 +182,13 @@ impl AgentTransport {
 }
 
 /// The revisions of MCP so far.
-const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN];
+const REVISIONS: [&str; 5] = [
+    "2024-11-05",
+    "2025-03-26",
+    "2025-06-18",
+    "2025-11-25",
+    MODERN,
+];
 
 /// How an agent's messages come, as far as that is known.
 #[derive(Clone, Debug, Default)]
@@ -178,13 +204,23 @@ pub struct AgentWire {
 impl AgentWire {
     /// Messages that say of which revision they are. What cannot be the name of one is not taken for it.
     pub fn new(carrier: AgentTransport, revision: Option<&str>) -> Self {
-        let named =
-            |text: &&str| text.len() <= 32 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
-        let revision = revision.filter(named).map(|text| match REVISIONS.into_iter().find(|known| *known == text) {
-            Some(known) => Cow::Borrowed(known),
-            None => Cow::Owned(text.to_owned()),
+        let named = |text: &&str| {
+            text.len() <= 32
+                && text
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+        };
+        let revision = revision.filter(named).map(|text| {
+            match REVISIONS.into_iter().find(|known| *known == text) {
+                Some(known) => Cow::Borrowed(known),
+                None => Cow::Owned(text.to_owned()),
+            }
         });
-        Self { carrier: Some(carrier), revision, line_end: None }
+        Self {
+            carrier: Some(carrier),
+            revision,
+            line_end: None,
+        }
     }
 
     /// Whether messages come as lines, without headers of their own.
@@ -261,14 +297,23 @@ impl Context {
     /// else the last one that some client takes for the same.
     pub fn open_request(&self, id: &str) -> Option<&OpenRequest> {
         let latest = || self.asked.iter().rev();
-        latest().find(|asked| *asked.id == *id).or_else(|| latest().find(|asked| same_id(&asked.id, id)))
+        latest()
+            .find(|asked| *asked.id == *id)
+            .or_else(|| latest().find(|asked| same_id(&asked.id, id)))
     }
 
     /// Whether a message answers a request that is not among `asked`: it would be inspected without what is known of its
     /// call. An error without an id answers none.
     pub fn is_stray(&self, message: &Message) -> bool {
-        let mut answers = message.envelopes().iter().filter(|envelope| envelope.is_answer());
-        answers.any(|envelope| message.id(envelope).is_some_and(|id| self.open_request(id).is_none()))
+        let mut answers = message
+            .envelopes()
+            .iter()
+            .filter(|envelope| envelope.is_answer());
+        answers.any(|envelope| {
+            message
+                .id(envelope)
+                .is_some_and(|id| self.open_request(id).is_none())
+        })
     }
 }
 
@@ -283,7 +328,10 @@ mod tests {
         assert!(ids.is_sorted_by(|one, other| one.0 < other.0));
         let (seconds, nanos) = ids[0].0.get_timestamp().unwrap().to_unix();
         let made = UNIX_EPOCH + std::time::Duration::new(seconds, nanos);
-        assert!(made + std::time::Duration::from_millis(1) >= before && made <= before + std::time::Duration::from_secs(60));
+        assert!(
+            made + std::time::Duration::from_millis(1) >= before
+                && made <= before + std::time::Duration::from_secs(60)
+        );
         assert_eq!(ids[0].0.get_version_num(), 7);
     }
 }

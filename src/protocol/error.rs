@@ -131,7 +131,8 @@ pub enum CallError {
 
 impl CallError {
     /// The server returned a web page.
-    pub const WEB_PAGE: Self = Self::BadReply("it is a web page (HTML), not MCP; `url` does not lead to an MCP endpoint");
+    pub const WEB_PAGE: Self =
+        Self::BadReply("it is a web page (HTML), not MCP; `url` does not lead to an MCP endpoint");
     /// The server answered a request that is not open.
     pub const STRAY_ANSWER: Self = Self::BadReply("it does not match an open request");
 
@@ -181,7 +182,9 @@ impl CallError {
             Self::NotOffered => "not_offered",
             Self::BadApproval => "bad_approval",
             Self::Withdrawn => "cancelled",
-            Self::Limit(_) | Self::TooFast { .. } | Self::Spent { .. } | Self::TooLong { .. } => "limit",
+            Self::Limit(_) | Self::TooFast { .. } | Self::Spent { .. } | Self::TooLong { .. } => {
+                "limit"
+            }
             Self::Connect(_) | Self::NotStarted(_) => "unreachable",
             Self::NotMcp(_) | Self::BadReply(_) => "bad_reply",
             Self::Process(fault) => match fault.kind {
@@ -213,7 +216,9 @@ impl CallError {
     pub fn limit(&self) -> Option<&'static str> {
         match self {
             Self::Limit(name) => Some(name),
-            Self::TooFast { limit, .. } | Self::Spent { limit, .. } | Self::TooLong { limit, .. } => Some(limit),
+            Self::TooFast { limit, .. }
+            | Self::Spent { limit, .. }
+            | Self::TooLong { limit, .. } => Some(limit),
             Self::BadMessage(error) | Self::NotMcp(error) => error.limit(),
             _ => None,
         }

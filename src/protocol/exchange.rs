@@ -39,7 +39,10 @@ impl Call {
     pub fn listens(&self) -> bool {
         match &self.ask {
             CallKind::Listen => true,
-            CallKind::Send(message) => message.single().and_then(|envelope| envelope.method()) == Some("subscriptions/listen"),
+            CallKind::Send(message) => {
+                message.single().and_then(|envelope| envelope.method())
+                    == Some("subscriptions/listen")
+            }
             CallKind::Close => false,
         }
     }
@@ -70,7 +73,10 @@ pub struct Frame {
 impl Frame {
     /// A message that was inspected already, or that the gateway made itself.
     pub fn inspected(json: impl Into<Bytes>) -> Self {
-        Self { payload: Payload::Inspected(json.into()), fields: Fields::message() }
+        Self {
+            payload: Payload::Inspected(json.into()),
+            fields: Fields::message(),
+        }
     }
 
     /// The text that it carries, if any.
@@ -123,7 +129,10 @@ impl Frames {
 impl Stream for Frames {
     type Item = Result<Frame, CallError>;
 
-    fn poll_next(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_next(
+        self: Pin<&mut Self>,
+        context: &mut task::Context<'_>,
+    ) -> Poll<Option<Self::Item>> {
         match self.get_mut() {
             Self::Body(frame) => Poll::Ready(frame.take()),
             Self::Stream(frames) => frames.as_mut().poll_next(context),
@@ -157,6 +166,9 @@ pub struct Reply {
 
 impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reply").field("status", &self.status).field("framing", &self.framing).finish_non_exhaustive()
+        f.debug_struct("Reply")
+            .field("status", &self.status)
+            .field("framing", &self.framing)
+            .finish_non_exhaustive()
     }
 }

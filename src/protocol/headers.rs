@@ -40,7 +40,9 @@ pub fn travelling(headers: HeaderMap) -> HeaderMap {
         "baggage",
         "cache-control",
     ];
-    without(headers, |name| !TRAVEL.contains(&name.as_str()) && !name.as_str().starts_with(header::PARAM))
+    without(headers, |name| {
+        !TRAVEL.contains(&name.as_str()) && !name.as_str().starts_with(header::PARAM)
+    })
 }
 
 /// Headers without those of some names. The map is changed in place: `hyper` uses it again for the next message of the
@@ -80,12 +82,26 @@ pub fn single(headers: &HeaderMap) -> Result<(), CallError> {
         return Ok(());
     }
     let doubled = |name: &str| headers.get_all(name).iter().nth(1).is_some();
-    let fixed =
-        [header::SESSION, header::VERSION, header::METHOD, header::NAME, header::LAST_EVENT_ID, "content-type", "authorization"];
+    let fixed = [
+        header::SESSION,
+        header::VERSION,
+        header::METHOD,
+        header::NAME,
+        header::LAST_EVENT_ID,
+        "content-type",
+        "authorization",
+    ];
     let name = fixed.into_iter().find(|name| doubled(name));
-    let param = || headers.keys().map(http::HeaderName::as_str).find(|name| name.starts_with(header::PARAM) && doubled(name));
+    let param = || {
+        headers
+            .keys()
+            .map(http::HeaderName::as_str)
+            .find(|name| name.starts_with(header::PARAM) && doubled(name))
+    };
     match name.or_else(param) {
-        Some(name) => Err(CallError::HeaderMismatch(format!("`{name}` is there more than once"))),
+        Some(name) => Err(CallError::HeaderMismatch(format!(
+            "`{name}` is there more than once"
+        ))),
         None => Ok(()),
     }
 }
@@ -97,10 +113,16 @@ pub fn single(headers: &HeaderMap) -> Result<(), CallError> {
 pub fn era(headers: &HeaderMap, message: Option<&Message>) -> Result<Era, CallError> {
     let by_header = match text(headers, header::VERSION) {
         // Revisions are dates, so later ones sort after.
-        Some(version) if version.as_bytes() >= MODERN.as_bytes() && version.len() == MODERN.len() => Era::Modern,
+        Some(version)
+            if version.as_bytes() >= MODERN.as_bytes() && version.len() == MODERN.len() =>
+        {
+            Era::Modern
+        }
         _ => Era::Legacy,
     };
-    let Some((message, envelope)) = message.and_then(|m| m.single().map(|e| (m, e))) else { return Ok(by_header) };
+    let Some((message, envelope)) = message.and_then(|m| m.single().map(|e| (m, e))) else {
+        return Ok(by_header);
+    };
     if meta_version(message, envelope).is_some() {
         return Ok(Era::Modern);
     }
@@ -115,8 +137,15 @@ pub fn era(headers: &HeaderMap, message: Option<&Message>) -> Result<Era, CallEr
 ///
 /// # Errors
 /// [`CallError::HeaderMismatch`], naming the header.
-pub fn agree(headers: &HeaderMap, message: &Message, era: Era, mirrors: Option<&[Mirror]>) -> Result<(), CallError> {
-    let Some(envelope) = message.single() else { return Ok(()) };
+pub fn agree(
+    headers: &HeaderMap,
+    message: &Message,
+    era: Era,
+    mirrors: Option<&[Mirror]>,
+) -> Result<(), CallError> {
+    let Some(envelope) = message.single() else {
+        return Ok(());
+    };
     let must = era == Era::Modern && envelope.is_request();
     if let Some(version) = meta_version(message, envelope) {
         check(headers, header::VERSION, Some(&version), must)?;
@@ -125,13 +154,27 @@ pub fn agree(headers: &HeaderMap, message: &Message, era: Era, mirrors: Option<&
         check(headers, header::METHOD, Some(method), must)?;
     }
     let name = named(message, envelope);
-    check(headers, header::NAME, name.as_deref(), must && name.is_some())?;
-    params(headers, message.body(envelope).and_then(|params| params.get("arguments")), mirrors, must)
+    check(
+        headers,
+        header::NAME,
+        name.as_deref(),
+        must && name.is_some(),
+    )?;
+    params(
+        headers,
+        message
+            .body(envelope)
+            .and_then(|params| params.get("arguments")),
+        mirrors,
+        must,
+    )
 }
 
 /// Whether a client that sent these headers knows links to resources among the blocks of results.
 pub fn knows_links(headers: &HeaderMap, era: Era) -> bool {
-    let version = headers.get(header::VERSION).and_then(|version| version.to_str().ok());
+    let version = headers
+        .get(header::VERSION)
+        .and_then(|version| version.to_str().ok());
     era == Era::Modern || version.is_some_and(has_links)
 }
 
@@ -142,10 +185,15 @@ pub fn has_links(version: &str) -> bool {
 
 /// The requests of a message, as far as judging their answers needs them.
 pub fn requests(message: &Message) -> Vec<OpenRequest> {
-    let requests = message.envelopes().iter().filter(|envelope| envelope.is_request());
+    let requests = message
+        .envelopes()
+        .iter()
+        .filter(|envelope| envelope.is_request());
     let asked = requests.filter_map(|envelope| {
         let tool = named(message, envelope).map(|name| name.into());
-        let continues = message.body(envelope).is_some_and(|params| params.get("cursor").is_some());
+        let continues = message
+            .body(envelope)
+            .is_some_and(|params| params.get("cursor").is_some());
         Some(OpenRequest {
             id: message.id(envelope)?.into(),
             method: envelope.method()?.into(),
@@ -189,41 +237,66 @@ fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn check(headers: &HeaderMap, name: &'static str, body: Option<&str>, must: bool) -> Result<(), CallError> {
+fn check(
+    headers: &HeaderMap,
+    name: &'static str,
+    body: Option<&str>,
+    must: bool,
+) -> Result<(), CallError> {
     match (headers.get(name), body) {
         (None, _) if must => Err(CallError::HeaderMismatch(format!("`{name}` is missing"))),
         (None, _) => Ok(()),
         // A mirror of something that the request does not name says nothing that could disagree.
         (Some(_), None) => Ok(()),
         (Some(value), Some(body)) if unwrap(value).as_deref() == Some(body) => Ok(()),
-        (Some(_), Some(_)) => Err(CallError::HeaderMismatch(format!("`{name}` does not equal the body"))),
+        (Some(_), Some(_)) => Err(CallError::HeaderMismatch(format!(
+            "`{name}` does not equal the body"
+        ))),
     }
 }
 
 /// A header's value, taken out of `=?base64?…?=` where it is wrapped so. `None` where it is not legal.
 fn unwrap(value: &HeaderValue) -> Option<Cow<'_, str>> {
     let text = value.to_str().ok()?.trim_matches([' ', '\t']);
-    match text.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
-        Some(wrapped) => String::from_utf8(BASE64_STANDARD.decode(wrapped).ok()?).ok().map(Cow::Owned),
+    match text
+        .strip_prefix("=?base64?")
+        .and_then(|rest| rest.strip_suffix("?="))
+    {
+        Some(wrapped) => String::from_utf8(BASE64_STANDARD.decode(wrapped).ok()?)
+            .ok()
+            .map(Cow::Owned),
         None => Some(Cow::Borrowed(text)),
     }
 }
 
 /// `must`: whether the revision demands a header for every annotated argument; earlier ones know no such headers.
-fn params(headers: &HeaderMap, arguments: Option<Value<'_>>, mirrors: Option<&[Mirror]>, must: bool) -> Result<(), CallError> {
-    let sent: Vec<_> =
-        headers.iter().filter_map(|(name, value)| Some((name.as_str().strip_prefix(header::PARAM)?, value))).collect();
+fn params(
+    headers: &HeaderMap,
+    arguments: Option<Value<'_>>,
+    mirrors: Option<&[Mirror]>,
+    must: bool,
+) -> Result<(), CallError> {
+    let sent: Vec<_> = headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str().strip_prefix(header::PARAM)?, value)))
+        .collect();
     if sent.is_empty() && mirrors.is_none_or(<[Mirror]>::is_empty) {
         return Ok(());
     }
     let at = |path: &[String]| {
-        let found = path.iter().try_fold(arguments?, |value, key| value.get(key))?;
+        let found = path
+            .iter()
+            .try_fold(arguments?, |value, key| value.get(key))?;
         (found.kind() != ValueKind::Null).then_some(found)
     };
-    let differs = |name: &str| CallError::HeaderMismatch(format!("`{}{name}` does not equal the body", header::PARAM));
+    let differs = |name: &str| {
+        CallError::HeaderMismatch(format!("`{}{name}` does not equal the body", header::PARAM))
+    };
     for (name, value) in &sent {
         let says = unwrap(value).ok_or_else(|| differs(name))?;
-        let agrees = match mirrors.and_then(|mirrors| mirrors.iter().find(|mirror| mirror.header == *name)) {
+        let agrees = match mirrors
+            .and_then(|mirrors| mirrors.iter().find(|mirror| mirror.header == *name))
+        {
             Some(mirror) => at(&mirror.path).is_some_and(|argument| equals(argument, &says)),
             // The definition was not seen, so where the value belongs is not known: it must at least stand in the arguments.
             None => arguments.is_some_and(|arguments| {
@@ -238,7 +311,11 @@ fn params(headers: &HeaderMap, arguments: Option<Value<'_>>, mirrors: Option<&[M
     }
     for mirror in mirrors.filter(|_| must).unwrap_or_default() {
         if at(&mirror.path).is_some() && !sent.iter().any(|(name, _)| *name == mirror.header) {
-            return Err(CallError::HeaderMismatch(format!("`{}{}` is missing", header::PARAM, mirror.header)));
+            return Err(CallError::HeaderMismatch(format!(
+                "`{}{}` is missing",
+                header::PARAM,
+                mirror.header
+            )));
         }
     }
     Ok(())
@@ -249,7 +326,10 @@ fn equals(argument: Value<'_>, says: &str) -> bool {
     match argument.kind() {
         ValueKind::String => argument.str().as_deref() == Some(says),
         ValueKind::Bool => argument.raw() == says,
-        ValueKind::Number => argument.raw() == says || integer(argument.raw()).is_some_and(|n| integer(says) == Some(n)),
+        ValueKind::Number => {
+            argument.raw() == says
+                || integer(argument.raw()).is_some_and(|n| integer(says) == Some(n))
+        }
         _ => false,
     }
 }
@@ -274,7 +354,10 @@ mod tests {
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()))
+            .collect()
     }
 
     const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
@@ -288,14 +371,23 @@ mod tests {
         assert_eq!(era(&old, Some(&modern)).unwrap(), Era::Modern);
         assert_eq!(era(&old, Some(&legacy)).unwrap(), Era::Legacy);
         assert_eq!(era(&new, None).unwrap(), Era::Modern);
-        assert!(matches!(era(&new, Some(&legacy)), Err(CallError::BadMeta(_))));
+        assert!(matches!(
+            era(&new, Some(&legacy)),
+            Err(CallError::BadMeta(_))
+        ));
     }
 
     #[test]
     fn headers_must_say_what_the_body_says() {
         let body = message(&format!(r#"{{"name":"größe",{META}}}"#));
-        let all = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "=?base64?Z3LDtsOfZQ==?=")];
-        let agree = |pairs: &[(&'static str, &str)]| agree(&headers(pairs), &body, Era::Modern, None).is_ok();
+        let all = [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "=?base64?Z3LDtsOfZQ==?="),
+        ];
+        let agree = |pairs: &[(&'static str, &str)]| {
+            agree(&headers(pairs), &body, Era::Modern, None).is_ok()
+        };
         assert!(agree(&all));
         for index in 0..3 {
             let mut without = all.to_vec();
@@ -309,22 +401,62 @@ mod tests {
 
     #[test]
     fn mirrored_arguments_must_agree() {
-        let body = message(r#"{"name":"x","arguments":{"region":"eu","deep":{"n":42},"gone":null}}"#);
+        let body =
+            message(r#"{"name":"x","arguments":{"region":"eu","deep":{"n":42},"gone":null}}"#);
         let mirrors = [
-            Mirror { header: "region".into(), path: vec!["region".into()] },
-            Mirror { header: "n".into(), path: vec!["deep".into(), "n".into()] },
-            Mirror { header: "gone".into(), path: vec!["gone".into()] },
+            Mirror {
+                header: "region".into(),
+                path: vec!["region".into()],
+            },
+            Mirror {
+                header: "n".into(),
+                path: vec!["deep".into(), "n".into()],
+            },
+            Mirror {
+                header: "gone".into(),
+                path: vec!["gone".into()],
+            },
         ];
-        let arguments = body.single().and_then(|envelope| body.body(envelope)?.get("arguments"));
-        let agree = |pairs: &[(&'static str, &str)], mirrors| params(&headers(pairs), arguments, mirrors, true).is_ok();
-        assert!(agree(&[("mcp-param-region", "eu"), ("mcp-param-n", "42.0")], Some(&mirrors[..])));
-        assert!(!agree(&[("mcp-param-region", "us"), ("mcp-param-n", "42")], Some(&mirrors[..])));
-        assert!(!agree(&[("mcp-param-region", "eu")], Some(&mirrors[..])), "one is missing");
-        assert!(agree(&[("mcp-param-any", "eu")], None), "not known, but it stands in the arguments");
-        assert!(!agree(&[("mcp-param-any", "secret")], None), "not known, and nowhere in the body");
+        let arguments = body
+            .single()
+            .and_then(|envelope| body.body(envelope)?.get("arguments"));
+        let agree = |pairs: &[(&'static str, &str)], mirrors| {
+            params(&headers(pairs), arguments, mirrors, true).is_ok()
+        };
+        assert!(agree(
+            &[("mcp-param-region", "eu"), ("mcp-param-n", "42.0")],
+            Some(&mirrors[..])
+        ));
+        assert!(!agree(
+            &[("mcp-param-region", "us"), ("mcp-param-n", "42")],
+            Some(&mirrors[..])
+        ));
+        assert!(
+            !agree(&[("mcp-param-region", "eu")], Some(&mirrors[..])),
+            "one is missing"
+        );
+        assert!(
+            agree(&[("mcp-param-any", "eu")], None),
+            "not known, but it stands in the arguments"
+        );
+        assert!(
+            !agree(&[("mcp-param-any", "secret")], None),
+            "not known, and nowhere in the body"
+        );
         assert!(agree(&[], None));
-        assert!(params(&headers(&[]), arguments, Some(&mirrors[..]), false).is_ok(), "earlier revisions know no such headers");
-        assert!(params(&headers(&[("mcp-param-region", "us")]), arguments, Some(&mirrors[..]), false).is_err());
+        assert!(
+            params(&headers(&[]), arguments, Some(&mirrors[..]), false).is_ok(),
+            "earlier revisions know no such headers"
+        );
+        assert!(
+            params(
+                &headers(&[("mcp-param-region", "us")]),
+                arguments,
+                Some(&mirrors[..]),
+                false
+            )
+            .is_err()
+        );
     }
 
     #[test]

@@ -35,7 +35,12 @@ pub struct InFlight {
 impl InFlight {
     /// Nothing is in flight yet.
     pub fn new(limit: usize, limit_per_agent: usize) -> Arc<Self> {
-        Arc::new(Self { all: AtomicUsize::new(0), agents: Mutex::default(), limit, limit_per_agent })
+        Arc::new(Self {
+            all: AtomicUsize::new(0),
+            agents: Mutex::default(),
+            limit,
+            limit_per_agent,
+        })
     }
 
     /// Without limits.
@@ -56,7 +61,11 @@ impl InFlight {
             }
         };
         drop(agents);
-        Reservation { in_flight: self.clone(), of_agent, bytes: 0 }
+        Reservation {
+            in_flight: self.clone(),
+            of_agent,
+            bytes: 0,
+        }
     }
 
     /// Bytes reserved for all agents.
@@ -66,7 +75,12 @@ impl InFlight {
 }
 
 /// Adds to a counter, unless it would exceed its limit.
-fn add(counter: &AtomicUsize, bytes: usize, limit: usize, name: &'static str) -> Result<(), CallError> {
+fn add(
+    counter: &AtomicUsize,
+    bytes: usize,
+    limit: usize,
+    name: &'static str,
+) -> Result<(), CallError> {
     let more = |held: usize| held.checked_add(bytes).filter(|all| *all <= limit);
     let added = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     added.map(drop).map_err(|_| CallError::Limit(name))
@@ -88,8 +102,18 @@ impl Reservation {
     pub fn announce(&mut self, bytes: usize) -> Result<(), CallError> {
         let more = bytes.saturating_sub(self.bytes);
         if more > 0 {
-            add(&self.of_agent, more, self.in_flight.limit_per_agent, BYTES_IN_FLIGHT_PER_AGENT)?;
-            if let Err(full) = add(&self.in_flight.all, more, self.in_flight.limit, BYTES_IN_FLIGHT) {
+            add(
+                &self.of_agent,
+                more,
+                self.in_flight.limit_per_agent,
+                BYTES_IN_FLIGHT_PER_AGENT,
+            )?;
+            if let Err(full) = add(
+                &self.in_flight.all,
+                more,
+                self.in_flight.limit,
+                BYTES_IN_FLIGHT,
+            ) {
                 self.of_agent.fetch_sub(more, Ordering::Relaxed);
                 return Err(full);
             }
@@ -113,20 +137,31 @@ impl Reservation {
     /// # Errors
     /// The limit that leaves no room for them.
     pub fn grow(&mut self, bytes: usize) -> Result<(), CallError> {
-        if bytes > self.bytes { self.announce(bytes.next_multiple_of(STEP_BYTES)) } else { Ok(()) }
+        if bytes > self.bytes {
+            self.announce(bytes.next_multiple_of(STEP_BYTES))
+        } else {
+            Ok(())
+        }
     }
 
     /// What is reserved so far; this one goes on with nothing reserved.
     #[must_use]
     pub fn take(&mut self) -> Self {
-        let rest = Self { in_flight: self.in_flight.clone(), of_agent: self.of_agent.clone(), bytes: 0 };
+        let rest = Self {
+            in_flight: self.in_flight.clone(),
+            of_agent: self.of_agent.clone(),
+            bytes: 0,
+        };
         mem::replace(self, rest)
     }
 
     /// The body, which holds its reservation from now on.
     pub fn attach(mut self, body: Bytes) -> Bytes {
         self.shrink(body.len());
-        Bytes::from_owner(Attached { body, _reservation: self })
+        Bytes::from_owner(Attached {
+            body,
+            _reservation: self,
+        })
     }
 }
 
@@ -162,7 +197,10 @@ mod tests {
     fn bytes_are_reserved_until_the_last_reference_is_dropped() {
         let in_flight = InFlight::new(1000, 1000);
         let mut reservation = in_flight.reservation(&AgentName("a".into()));
-        assert_eq!((hit(reservation.announce(900)), in_flight.bytes()), ("", 900));
+        assert_eq!(
+            (hit(reservation.announce(900)), in_flight.bytes()),
+            ("", 900)
+        );
         let body = reservation.attach(Bytes::from_static(b"a short body"));
         assert_eq!((&body[..], in_flight.bytes()), (&b"a short body"[..], 12));
         let part = body.slice(2..7);
@@ -181,7 +219,12 @@ mod tests {
             drop(in_flight.reservation(&AgentName(format!("{number}").into())));
         }
         assert!(in_flight.agents.lock().len() <= AGENTS);
-        assert_eq!(hit(in_flight.reservation(&AgentName("held".into())).announce(200)), BYTES_IN_FLIGHT_PER_AGENT);
+        assert_eq!(
+            hit(in_flight
+                .reservation(&AgentName("held".into()))
+                .announce(200)),
+            BYTES_IN_FLIGHT_PER_AGENT
+        );
     }
 
     #[test]
@@ -195,7 +238,10 @@ mod tests {
         assert_eq!((hit(other.grow(1)), in_flight.bytes()), ("", 214 << 10));
         assert_eq!(hit(other.announce(160 << 10)), BYTES_IN_FLIGHT);
         drop(first);
-        assert_eq!((hit(other.announce(160 << 10)), in_flight.bytes()), ("", 160 << 10));
+        assert_eq!(
+            (hit(other.announce(160 << 10)), in_flight.bytes()),
+            ("", 160 << 10)
+        );
         drop((second, other));
         assert_eq!(in_flight.bytes(), 0);
     }

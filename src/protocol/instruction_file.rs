@@ -18,13 +18,23 @@ const FOLDERS: [&str; 13] = [
 
 /// Whether a path, or a URI with a path, names a file that instructs agents: `AGENTS.md`, `.cursor/rules/style.mdc`.
 pub fn names_instruction_file(path: &str) -> bool {
-    let path = path.trim().split(['?', '#']).next().unwrap_or_default().replace('\\', "/").to_ascii_lowercase();
+    let path = path
+        .trim()
+        .split(['?', '#'])
+        .next()
+        .unwrap_or_default()
+        .replace('\\', "/")
+        .to_ascii_lowercase();
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
     let below = |known: &str| {
         let mut rest = folder;
         while let Some(at) = rest.rfind(known) {
-            let begins = rest.get(..at).is_some_and(|before| before.is_empty() || before.ends_with('/'));
-            let ends = rest.get(at + known.len()..).is_some_and(|after| after.is_empty() || after.starts_with('/'));
+            let begins = rest
+                .get(..at)
+                .is_some_and(|before| before.is_empty() || before.ends_with('/'));
+            let ends = rest
+                .get(at + known.len()..)
+                .is_some_and(|after| after.is_empty() || after.starts_with('/'));
             if begins && ends {
                 return true;
             }
@@ -33,7 +43,9 @@ pub fn names_instruction_file(path: &str) -> bool {
         false
     };
     NAMES.contains(&name)
-        || ENDINGS.iter().any(|ending| name.len() > ending.len() && name.ends_with(ending))
+        || ENDINGS
+            .iter()
+            .any(|ending| name.len() > ending.len() && name.ends_with(ending))
         || name.ends_with(".md") && FOLDERS.iter().any(|known| below(known))
 }
 

@@ -20,7 +20,8 @@ pub mod trace;
 pub use access::{Access, Denied, Thing};
 pub use caller::{Caller, Holder};
 pub use context::{
-    AgentName, AgentTransport, AgentWire, AuditId, CallTarget, Context, Era, OpenRequest, SessionId, UpstreamName,
+    AgentName, AgentTransport, AgentWire, AuditId, CallTarget, Context, Era, OpenRequest,
+    SessionId, UpstreamName,
 };
 pub use error::{CallError, Side};
 pub use exchange::{Call, CallKind, Frame, Frames, Framing, Payload, Reply};

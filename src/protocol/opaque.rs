@@ -58,11 +58,16 @@ pub fn is_opaque(path: &Path<'_>, role: Role) -> bool {
         Step::Key(key) => Some(&**key),
         Step::Index(_) => None,
     });
-    let (Some(first), second) = (names.next(), names.next()) else { return true };
+    let (Some(first), second) = (names.next(), names.next()) else {
+        return true;
+    };
     if path.len() == 1 {
         return true;
     }
-    if matches!((first, second), ("result", Some("structuredContent")) | ("error" | "params", Some("data"))) {
+    if matches!(
+        (first, second),
+        ("result", Some("structuredContent")) | ("error" | "params", Some("data"))
+    ) {
         return false;
     }
     let keys = || {
@@ -79,7 +84,11 @@ pub fn is_opaque(path: &Path<'_>, role: Role) -> bool {
     let last = keys().next_back().unwrap_or_default();
     let in_block_data = last == "data" && keys().any(|key| key == "content");
     // A property of a schema may be called `name`; what it says of itself stays prose.
-    blocks(last) || in_block_data || keys().skip(1).any(|key| matches!(key, "default" | "enum" | "examples" | "required"))
+    blocks(last)
+        || in_block_data
+        || keys()
+            .skip(1)
+            .any(|key| matches!(key, "default" | "enum" | "examples" | "required"))
 }
 
 #[cfg(test)]
@@ -101,7 +110,8 @@ mod tests {
             "structuredContent":{"name":"prose","data":"prose"},"_meta":{"a":"b","io.modelcontextprotocol/model-immediate-response":"prose"},
             "nextCursor":"c","tools":[{"name":"t","description":"prose","inputSchema":{"type":"object","properties":
             {"name":{"type":"string","description":"prose","default":"d","enum":["e"]}},"required":["name"]}}]}}"#;
-        let message = Message::parse(Bytes::from_static(text.as_bytes()), &ReadLimits::default()).unwrap();
+        let message =
+            Message::parse(Bytes::from_static(text.as_bytes()), &ReadLimits::default()).unwrap();
         message.root().strings(|path, found| {
             let free = found.role == Role::Value && found.value == "prose";
             assert_eq!(is_opaque(path, found.role), !free, "{}", pointer(path));

@@ -25,7 +25,11 @@ impl fmt::Display for ProcessOutput {
             write!(f, "stderr: {}", self.stderr.join(" | "))?;
         }
         if let Some(stdout) = &self.stdout {
-            write!(f, "{}stdout: {stdout}", if self.stderr.is_empty() { "" } else { "; " })?;
+            write!(
+                f,
+                "{}stdout: {stdout}",
+                if self.stderr.is_empty() { "" } else { "; " }
+            )?;
         }
         Ok(())
     }
@@ -58,12 +62,21 @@ pub enum ProcessFaultKind {
 impl ProcessFault {
     /// The process ended.
     pub fn exited(what: impl Into<Box<str>>, output: ProcessOutput) -> Self {
-        Self { kind: ProcessFaultKind::Ended, what: what.into(), output, inspected: false }
+        Self {
+            kind: ProcessFaultKind::Ended,
+            what: what.into(),
+            output,
+            inspected: false,
+        }
     }
 
     /// The fault and what the process printed, for operators.
     pub fn described(&self) -> String {
-        if self.output.is_empty() { self.what.to_string() } else { format!("{}; {}", self.what, self.output) }
+        if self.output.is_empty() {
+            self.what.to_string()
+        } else {
+            format!("{}; {}", self.what, self.output)
+        }
     }
 }
 

@@ -47,15 +47,24 @@ mod tests {
     fn no_bytes_are_handed_out_twice() {
         let all: HashSet<[u8; 10]> = (0..1000).map(|_| bytes().unwrap()).collect();
         assert_eq!(all.len(), 1000);
-        assert!(all.iter().all(|bytes| *bytes != [0; 10]), "nothing that was handed out before");
+        assert!(
+            all.iter().all(|bytes| *bytes != [0; 10]),
+            "nothing that was handed out before"
+        );
         let odd: HashSet<[u8; 7]> = (0..1000).map(|_| bytes().unwrap()).collect();
         assert_eq!(odd.len(), 1000);
     }
 
     #[test]
     fn what_was_handed_out_is_wiped() {
-        let mut block = Block { bytes: [0; BLOCK_BYTES], left: 0 };
+        let mut block = Block {
+            bytes: [0; BLOCK_BYTES],
+            left: 0,
+        };
         block.take::<10>().unwrap();
-        assert_eq!((&block.bytes[BLOCK_BYTES - 10..], block.left), (&[0; 10][..], BLOCK_BYTES - 10));
+        assert_eq!(
+            (&block.bytes[BLOCK_BYTES - 10..], block.left),
+            (&[0; 10][..], BLOCK_BYTES - 10)
+        );
     }
 }

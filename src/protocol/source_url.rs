@@ -19,17 +19,26 @@ pub fn is_web_url(text: &str) -> bool {
 /// (`raw.githubusercontent.com`).
 pub fn names_source_file(url: &str) -> bool {
     let Some(rest) = rest(url) else { return false };
-    let (host, path) = rest.split_at_checked(rest.find(['/', '?', '#']).unwrap_or(rest.len())).unwrap_or_default();
+    let (host, path) = rest
+        .split_at_checked(rest.find(['/', '?', '#']).unwrap_or(rest.len()))
+        .unwrap_or_default();
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let file = path.rsplit('/').next().unwrap_or_default();
-    let extension = file.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).unwrap_or_default();
-    let raw = host.get(..4).is_some_and(|label| label.eq_ignore_ascii_case("raw."));
+    let extension = file
+        .rsplit_once('.')
+        .map(|(_, extension)| extension.to_ascii_lowercase())
+        .unwrap_or_default();
+    let raw = host
+        .get(..4)
+        .is_some_and(|label| label.eq_ignore_ascii_case("raw."));
     raw && !file.is_empty() || EXTENSIONS.contains(&&*extension)
 }
 
 fn rest(url: &str) -> Option<&str> {
     ["http://", "https://"].into_iter().find_map(|scheme| {
-        let start = url.get(..scheme.len()).filter(|start| start.eq_ignore_ascii_case(scheme))?;
+        let start = url
+            .get(..scheme.len())
+            .filter(|start| start.eq_ignore_ascii_case(scheme))?;
         url.get(start.len()..)
     })
 }

@@ -83,8 +83,13 @@ impl Decoder {
                 let raw = self.buffer.split_to(self.scanned).freeze();
                 self.scanned = 0;
                 self.line = 0;
-                let marked = !std::mem::replace(&mut self.started, true) && raw.starts_with(BYTE_ORDER_MARK);
-                return Some(Event::parse(&if marked { raw.slice(BYTE_ORDER_MARK.len()..) } else { raw }));
+                let marked =
+                    !std::mem::replace(&mut self.started, true) && raw.starts_with(BYTE_ORDER_MARK);
+                return Some(Event::parse(&if marked {
+                    raw.slice(BYTE_ORDER_MARK.len()..)
+                } else {
+                    raw
+                }));
             }
         }
     }
@@ -116,8 +121,12 @@ impl Event {
                     }
                 }
                 b"retry" => {
-                    let digits = line.get(value..).filter(|digits| digits.iter().all(u8::is_ascii_digit));
-                    fields.retry = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).or(fields.retry);
+                    let digits = line
+                        .get(value..)
+                        .filter(|digits| digits.iter().all(u8::is_ascii_digit));
+                    fields.retry = digits
+                        .and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok())
+                        .or(fields.retry);
                 }
                 _ => {}
             }
@@ -127,12 +136,18 @@ impl Event {
             1 => data.pop(),
             _ => Some(Bytes::from(data.join(&b'\n'))),
         };
-        Self { fields, data: data.filter(|_| !foreign) }
+        Self {
+            fields,
+            data: data.filter(|_| !foreign),
+        }
     }
 
     /// Whether clients take the data for a JSON-RPC message.
     pub fn is_message(&self) -> bool {
-        self.fields.name.as_deref().is_none_or(|name| name == b"message")
+        self.fields
+            .name
+            .as_deref()
+            .is_none_or(|name| name == b"message")
     }
 }
 
@@ -159,7 +174,10 @@ impl Fields {
 
     /// The fields of an event with this name.
     pub fn named(name: &'static str) -> Self {
-        Self { name: Some(Bytes::from_static(name.as_bytes())), ..Self::default() }
+        Self {
+            name: Some(Bytes::from_static(name.as_bytes())),
+            ..Self::default()
+        }
     }
 
     /// Serializes an event with these fields and this data. JSON keeps its meaning, and its bytes but for the characters
@@ -183,7 +201,9 @@ impl Fields {
             line(b"retry", retry.to_string().as_bytes());
         }
         if let Some(data) = data {
-            data.single_line_ends().split(|byte| *byte == b'\n').for_each(|part| line(b"data", part));
+            data.single_line_ends()
+                .split(|byte| *byte == b'\n')
+                .for_each(|part| line(b"data", part));
         }
         if out.is_empty() {
             out.push(b':');
@@ -221,7 +241,11 @@ impl<'d> Data<'d> {
                 continue;
             };
             out.extend_from_slice(bytes.get(copied..at).unwrap_or_default());
-            out.extend_from_slice(if matches!(self, Self::Json(_)) { escape } else { b"\n" });
+            out.extend_from_slice(if matches!(self, Self::Json(_)) {
+                escape
+            } else {
+                b"\n"
+            });
             at += width;
             copied = at;
         }
@@ -236,7 +260,9 @@ impl<'d> Data<'d> {
     fn next_suspect(self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::Json(_) => memchr::memchr3(b'\r', 0xC2, 0xE2, bytes),
-            Self::Text(_) => bytes.iter().position(|byte| line_end(&[*byte]).is_some() || matches!(byte, 0xC2 | 0xE2)),
+            Self::Text(_) => bytes
+                .iter()
+                .position(|byte| line_end(&[*byte]).is_some() || matches!(byte, 0xC2 | 0xE2)),
         }
     }
 }

@@ -22,8 +22,15 @@ fn written(stream: &[u8]) -> String {
 fn chunk_size_does_not_change_the_data() {
     for chunk in 1..STREAM.len() {
         let events = events(STREAM, chunk);
-        let data: Vec<_> = events.iter().filter_map(|event| event.data.as_deref()).collect();
-        assert_eq!(data, [&b""[..], b"{\"x\":\n 1}", b"\nz"], "chunks of {chunk}");
+        let data: Vec<_> = events
+            .iter()
+            .filter_map(|event| event.data.as_deref())
+            .collect();
+        assert_eq!(
+            data,
+            [&b""[..], b"{\"x\":\n 1}", b"\nz"],
+            "chunks of {chunk}"
+        );
     }
 }
 
@@ -33,7 +40,10 @@ fn only_known_fields_are_written() {
         written(STREAM),
         ":\n\nid: 7\nretry: 5\ndata: \n\nevent: message\nid: a\ndata: {\"x\":\ndata:  1}\n\n:\n\n:\n\ndata: \ndata: z\n\n"
     );
-    assert_eq!(written(b"data: 1\nxdata: 2\n{\"id\":3}\n: note\n\n"), "data: 1\n\n");
+    assert_eq!(
+        written(b"data: 1\nxdata: 2\n{\"id\":3}\n: note\n\n"),
+        "data: 1\n\n"
+    );
 }
 
 #[test]
@@ -47,23 +57,49 @@ fn a_byte_order_mark_is_dropped_at_the_beginning_of_a_stream_only() {
 
 #[test]
 fn fields_outside_their_alphabet_are_dropped() {
-    assert_eq!(written("id: a\u{2028}b\ndata: 1\n\n".as_bytes()), "data: 1\n\n");
-    assert_eq!(written(b"id: a\0\nid: 2_a=\nretry: 1x\nretry: 99999999999\ndata: 1\n\n"), "id: 2_a=\ndata: 1\n\n");
+    assert_eq!(
+        written("id: a\u{2028}b\ndata: 1\n\n".as_bytes()),
+        "data: 1\n\n"
+    );
+    assert_eq!(
+        written(b"id: a\0\nid: 2_a=\nretry: 1x\nretry: 99999999999\ndata: 1\n\n"),
+        "id: 2_a=\ndata: 1\n\n"
+    );
     let long = format!("id: {}\ndata: 1\n\n", "a".repeat(ID_BYTES + 1));
     assert_eq!(written(long.as_bytes()), "data: 1\n\n");
-    for name in ["message ", "mess\u{85}age", "a b", &"n".repeat(NAME_BYTES + 1)] {
+    for name in [
+        "message ",
+        "mess\u{85}age",
+        "a b",
+        &"n".repeat(NAME_BYTES + 1),
+    ] {
         let stream = format!("event: {name}\nid: 3\ndata: {{}}\n\n");
-        assert_eq!(written(stream.as_bytes()), "id: 3\n\n", "without its name it would be a message");
+        assert_eq!(
+            written(stream.as_bytes()),
+            "id: 3\n\n",
+            "without its name it would be a message"
+        );
     }
     assert_eq!(written(b"event:\ndata: 1\n\n"), "data: 1\n\n");
-    assert_eq!(written(b"event: tools/x.y-z_1:2\ndata: 1\n\n"), "event: tools/x.y-z_1:2\ndata: 1\n\n");
+    assert_eq!(
+        written(b"event: tools/x.y-z_1:2\ndata: 1\n\n"),
+        "event: tools/x.y-z_1:2\ndata: 1\n\n"
+    );
 }
 
 #[test]
 fn json_keeps_its_meaning_and_text_its_lines() {
     let json = "{\"a\":\r\n\"x\u{2028}y\u{2029}\u{85}é—\",\r\"b\":1}";
     let event = Fields::default().with(Some(Data::Json(json.as_bytes())));
-    assert_eq!(&event[..], "data: {\"a\":\ndata: \"x\\u2028y\\u2029\\u0085é—\", \"b\":1}\n\n".as_bytes());
-    let event = Fields::named("note").with(Some(Data::Text("a\u{b}b\u{2028}c\u{1c}d\r\ne\u{85}f—é".as_bytes())));
-    assert_eq!(&event[..], "event: note\ndata: a\ndata: b\ndata: c\ndata: d\ndata: e\ndata: f—é\n\n".as_bytes());
+    assert_eq!(
+        &event[..],
+        "data: {\"a\":\ndata: \"x\\u2028y\\u2029\\u0085é—\", \"b\":1}\n\n".as_bytes()
+    );
+    let event = Fields::named("note").with(Some(Data::Text(
+        "a\u{b}b\u{2028}c\u{1c}d\r\ne\u{85}f—é".as_bytes(),
+    )));
+    assert_eq!(
+        &event[..],
+        "event: note\ndata: a\ndata: b\ndata: c\ndata: d\ndata: e\ndata: f—é\n\n".as_bytes()
+    );
 }

@@ -24,12 +24,20 @@ const PATHS: [&str; 14] = [
 /// What a request names.
 pub(super) fn target(method: &str, params: Option<Value<'_>>) -> CallTarget {
     if method == "resources/read" {
-        let uri = params.and_then(|params| params.get("uri")).and_then(|uri| uri.str());
+        let uri = params
+            .and_then(|params| params.get("uri"))
+            .and_then(|uri| uri.str());
         // The name at the end of a web address is chosen by its host.
         let instructs = uri.is_some_and(|uri| !is_web_url(&uri) && names_instruction_file(&uri));
-        return if instructs { CallTarget::InstructionFile } else { CallTarget::Other };
+        return if instructs {
+            CallTarget::InstructionFile
+        } else {
+            CallTarget::Other
+        };
     }
-    let Some(arguments) = params.and_then(|params| params.get("arguments")) else { return CallTarget::Other };
+    let Some(arguments) = params.and_then(|params| params.get("arguments")) else {
+        return CallTarget::Other;
+    };
     let mut target = CallTarget::Other;
     let mut instructs = None;
     for (name, value) in arguments.members() {
@@ -40,23 +48,35 @@ pub(super) fn target(method: &str, params: Option<Value<'_>>) -> CallTarget {
             target = CallTarget::File;
             instructs = Some(false);
         }
-        let letters = || name.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase());
+        let letters = || {
+            name.bytes()
+                .filter(|byte| !matches!(byte, b'_' | b'-'))
+                .map(|byte| byte.to_ascii_lowercase())
+        };
         if PATHS.iter().any(|path| letters().eq(path.bytes())) {
             target = CallTarget::File;
             match value.str() {
                 // A folder beside the file (`repo_path`) names no file.
                 Some(path) if !names_file(&path) => {}
-                Some(path) => instructs = Some(instructs != Some(false) && names_instruction_file(&path)),
+                Some(path) => {
+                    instructs = Some(instructs != Some(false) && names_instruction_file(&path))
+                }
                 None => instructs = Some(false),
             }
         }
     }
-    if instructs == Some(true) { CallTarget::InstructionFile } else { target }
+    if instructs == Some(true) {
+        CallTarget::InstructionFile
+    } else {
+        target
+    }
 }
 
 /// Whether the last part of a path has an extension, or is one: `.cursorrules`.
 fn names_file(path: &str) -> bool {
-    path.rsplit(['/', '\\']).next().is_some_and(|name| name.contains('.') && !matches!(name, "." | ".."))
+    path.rsplit(['/', '\\'])
+        .next()
+        .is_some_and(|name| name.contains('.') && !matches!(name, "." | ".."))
 }
 
 #[cfg(test)]
@@ -67,32 +87,69 @@ mod tests {
     use crate::message::{Json, ReadLimits};
 
     fn of(method: &str, params: &str) -> CallTarget {
-        let json = Json::parse(Bytes::copy_from_slice(params.as_bytes()), &ReadLimits::default()).unwrap();
+        let json = Json::parse(
+            Bytes::copy_from_slice(params.as_bytes()),
+            &ReadLimits::default(),
+        )
+        .unwrap();
         target(method, Some(json.root()))
     }
 
     fn of_call(arguments: &str) -> CallTarget {
-        of("tools/call", &format!(r#"{{"name":"fetch","arguments":{arguments}}}"#))
+        of(
+            "tools/call",
+            &format!(r#"{{"name":"fetch","arguments":{arguments}}}"#),
+        )
     }
 
     #[test]
     fn a_url_of_a_source_file_is_a_file() {
-        assert_eq!(of_call(r#"{"url":"https://a.example/src/App.vue"}"#), CallTarget::File);
-        assert_eq!(of_call(r#"{"url":"https://a.example/index.html"}"#), CallTarget::Web);
-        assert_eq!(of_call(r#"{"url":"https://a.example/a.svg","referrer":"https://a.example/"}"#), CallTarget::Web);
+        assert_eq!(
+            of_call(r#"{"url":"https://a.example/src/App.vue"}"#),
+            CallTarget::File
+        );
+        assert_eq!(
+            of_call(r#"{"url":"https://a.example/index.html"}"#),
+            CallTarget::Web
+        );
+        assert_eq!(
+            of_call(r#"{"url":"https://a.example/a.svg","referrer":"https://a.example/"}"#),
+            CallTarget::Web
+        );
         assert_eq!(of_call(r#"{"path":"index.html"}"#), CallTarget::File);
     }
 
     #[test]
     fn an_instruction_file_is_the_only_file_named() {
-        assert_eq!(of_call(r#"{"path":"app/AGENTS.md"}"#), CallTarget::InstructionFile);
-        assert_eq!(of_call(r#"{"repo_path":"/srv/app","file_path":".cursorrules"}"#), CallTarget::InstructionFile);
-        assert_eq!(of_call(r#"{"path":"AGENTS.md","file":"notes.md"}"#), CallTarget::File);
-        assert_eq!(of_call(r#"{"file":"notes.md","path":"AGENTS.md"}"#), CallTarget::File);
+        assert_eq!(
+            of_call(r#"{"path":"app/AGENTS.md"}"#),
+            CallTarget::InstructionFile
+        );
+        assert_eq!(
+            of_call(r#"{"repo_path":"/srv/app","file_path":".cursorrules"}"#),
+            CallTarget::InstructionFile
+        );
+        assert_eq!(
+            of_call(r#"{"path":"AGENTS.md","file":"notes.md"}"#),
+            CallTarget::File
+        );
+        assert_eq!(
+            of_call(r#"{"file":"notes.md","path":"AGENTS.md"}"#),
+            CallTarget::File
+        );
         assert_eq!(of_call(r#"{"paths":["AGENTS.md"]}"#), CallTarget::File);
-        assert_eq!(of_call(r#"{"url":"https://a.example/AGENTS.md"}"#), CallTarget::File);
+        assert_eq!(
+            of_call(r#"{"url":"https://a.example/AGENTS.md"}"#),
+            CallTarget::File
+        );
         assert_eq!(of_call(r#"{"query":"AGENTS.md"}"#), CallTarget::Other);
-        assert_eq!(of("resources/read", r#"{"uri":"file:///srv/app/AGENTS.md"}"#), CallTarget::InstructionFile);
-        assert_eq!(of("resources/read", r#"{"uri":"https://a.example/AGENTS.md"}"#), CallTarget::Other);
+        assert_eq!(
+            of("resources/read", r#"{"uri":"file:///srv/app/AGENTS.md"}"#),
+            CallTarget::InstructionFile
+        );
+        assert_eq!(
+            of("resources/read", r#"{"uri":"https://a.example/AGENTS.md"}"#),
+            CallTarget::Other
+        );
     }
 }

@@ -25,14 +25,36 @@ pub(super) fn check_access(
     if barred.is_empty() {
         return Ok(None);
     }
-    for Barred { thing, name, why, .. } in &barred {
-        let Context { agent, caller, upstream, .. } = context;
+    for Barred {
+        thing, name, why, ..
+    } in &barred
+    {
+        let Context {
+            agent,
+            caller,
+            upstream,
+            ..
+        } = context;
         let (thing, why) = (thing.name(), why.to_string());
-        let event = record::AccessDenied { agent, caller, upstream, thing, name, why: &why };
-        recorder.record(Event::AccessDenied(event)).map_err(CallError::Audit)?;
+        let event = record::AccessDenied {
+            agent,
+            caller,
+            upstream,
+            thing,
+            name,
+            why: &why,
+        };
+        recorder
+            .record(Event::AccessDenied(event))
+            .map_err(CallError::Audit)?;
     }
-    let unknown: Vec<(usize, Thing, &str)> = barred.iter().map(|barred| (barred.item, barred.thing, &*barred.name)).collect();
-    Ok(Some(AccessRefusal(answer::unknown(context, message, &unknown))))
+    let unknown: Vec<(usize, Thing, &str)> = barred
+        .iter()
+        .map(|barred| (barred.item, barred.thing, &*barred.name))
+        .collect();
+    Ok(Some(AccessRefusal(answer::unknown(
+        context, message, &unknown,
+    ))))
 }
 
 /// What whoever asked is told, if anybody waits for it.
@@ -41,7 +63,10 @@ pub(super) struct AccessRefusal(pub(super) Option<String>);
 impl AccessRefusal {
     /// As a reply.
     pub(super) fn reply(self) -> Reply {
-        self.0.map_or_else(|| answer::empty(StatusCode::ACCEPTED), |text| answer::body(StatusCode::OK, text))
+        self.0.map_or_else(
+            || answer::empty(StatusCode::ACCEPTED),
+            |text| answer::body(StatusCode::OK, text),
+        )
     }
 }
 
@@ -61,10 +86,28 @@ impl Gate {
     }
 
     /// Whether an upstream is there for a caller; that it is not is told.
-    pub fn is_there_for(&self, agent: &AgentName, caller: &Caller, upstream: &UpstreamName) -> bool {
-        let Some(why) = caller.access.as_ref().and_then(|access| access.upstream(upstream).err()) else { return true };
+    pub fn is_there_for(
+        &self,
+        agent: &AgentName,
+        caller: &Caller,
+        upstream: &UpstreamName,
+    ) -> bool {
+        let Some(why) = caller
+            .access
+            .as_ref()
+            .and_then(|access| access.upstream(upstream).err())
+        else {
+            return true;
+        };
         let why = why.to_string();
-        let barred = record::AccessDenied { agent, caller, upstream, thing: "upstream", name: &upstream.0, why: &why };
+        let barred = record::AccessDenied {
+            agent,
+            caller,
+            upstream,
+            thing: "upstream",
+            name: &upstream.0,
+            why: &why,
+        };
         self.record(Event::AccessDenied(barred));
         false
     }
@@ -72,7 +115,9 @@ impl Gate {
     /// Tells agents that they may see other lists from now on.
     pub fn access_changed(&self) {
         for upstream in self.upstreams.names() {
-            [Kind::Tool, Kind::Prompt, Kind::Resource].into_iter().for_each(|kind| self.changed.notify(&upstream, kind));
+            [Kind::Tool, Kind::Prompt, Kind::Resource]
+                .into_iter()
+                .for_each(|kind| self.changed.notify(&upstream, kind));
         }
     }
 }

@@ -40,11 +40,18 @@ impl AgentMemory {
 
     /// The number of an upstream. There are as many as the config names.
     pub(super) fn number(&mut self, upstream: &UpstreamName) -> usize {
-        self.upstreams.iter().position(|known| known == upstream).unwrap_or_else(|| {
-            self.upstreams.push(upstream.clone());
-            self.names = self.upstreams.iter().map(|upstream| upstream.0.as_ref().into()).collect();
-            self.upstreams.len() - 1
-        })
+        self.upstreams
+            .iter()
+            .position(|known| known == upstream)
+            .unwrap_or_else(|| {
+                self.upstreams.push(upstream.clone());
+                self.names = self
+                    .upstreams
+                    .iter()
+                    .map(|upstream| upstream.0.as_ref().into())
+                    .collect();
+                self.upstreams.len() - 1
+            })
     }
 
     /// What is known for a message to or from an upstream.
@@ -75,7 +82,10 @@ impl AgentMemory {
         self.next += 1;
         self.owners.push_back(owner);
         while self.owners.len() > SECRETS {
-            self.owners.pop_front().into_iter().for_each(|owner| prints.forget(owner));
+            self.owners
+                .pop_front()
+                .into_iter()
+                .for_each(|owner| prints.forget(owner));
         }
     }
 }

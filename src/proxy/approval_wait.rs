@@ -10,12 +10,15 @@ use super::Gate;
 use super::route::Route;
 use super::session::{Permit, Session};
 use crate::approval::{
-    ApprovalRequest, Approvals, AskMethod, AskOutcome, OpenQuestion, PROGRESS_INTERVAL, RestoredRequest, WaitOutcome, asks, still,
+    ApprovalRequest, Approvals, AskMethod, AskOutcome, OpenQuestion, PROGRESS_INTERVAL,
+    RestoredRequest, WaitOutcome, asks, still,
 };
 use crate::inspect::Question;
 use crate::message::Message;
 use crate::protocol::sse::Fields;
-use crate::protocol::{AuditId, Call, CallError, CallKind, Era, Frame, Frames, Framing, Payload, Reply, answer};
+use crate::protocol::{
+    AuditId, Call, CallError, CallKind, Era, Frame, Frames, Framing, Payload, Reply, answer,
+};
 
 const NOT_RPC: CallError = CallError::BadReply("it is not JSON-RPC");
 
@@ -62,22 +65,38 @@ impl Gate {
         restored: Option<&RestoredRequest>,
     ) -> Result<AskResult, CallError> {
         let context = &call.context;
-        let way = if question.through_agent { ask_way(&route.session, call, message) } else { AskMethod::None };
-        let begun = self.approvals.ask(question, audit, (context, message), way, restored)?;
+        let way = if question.through_agent {
+            ask_way(&route.session, call, message)
+        } else {
+            AskMethod::None
+        };
+        let begun = self
+            .approvals
+            .ask(question, audit, (context, message), way, restored)?;
         let refuse = |reason| answer::refuse(context, message, &[Some(reason)]);
         Ok(match begun {
             AskOutcome::Go(matter) => AskResult::Send(Some(matter)),
             AskOutcome::Refused(reason) => AskResult::Answer(Box::new(refuse(reason))),
-            AskOutcome::Input(body) => AskResult::Answer(Box::new(answer::body(StatusCode::OK, body))),
+            AskOutcome::Input(body) => {
+                AskResult::Answer(Box::new(answer::body(StatusCode::OK, body)))
+            }
             // A pipe has one reader: a call that waits does not hold up the others.
-            AskOutcome::Wait(asked) if way == AskMethod::Elicit || context.wire.is_pipe() => AskResult::Stream(asked),
-            AskOutcome::Wait(mut asked) => match asked.settle(&self.approvals, self.approvals.wait()).await {
-                WaitOutcome::Go => AskResult::Send(Some(Box::new(asked.matter))),
-                WaitOutcome::Refused(reason) | WaitOutcome::Open(reason) => AskResult::Answer(Box::new(refuse(reason))),
-                WaitOutcome::Cancelled => {
-                    AskResult::Answer(Box::new(answer::failed(&CallError::Withdrawn, Some(context), Some(message))))
+            AskOutcome::Wait(asked) if way == AskMethod::Elicit || context.wire.is_pipe() => {
+                AskResult::Stream(asked)
+            }
+            AskOutcome::Wait(mut asked) => {
+                match asked.settle(&self.approvals, self.approvals.wait()).await {
+                    WaitOutcome::Go => AskResult::Send(Some(Box::new(asked.matter))),
+                    WaitOutcome::Refused(reason) | WaitOutcome::Open(reason) => {
+                        AskResult::Answer(Box::new(refuse(reason)))
+                    }
+                    WaitOutcome::Cancelled => AskResult::Answer(Box::new(answer::failed(
+                        &CallError::Withdrawn,
+                        Some(context),
+                        Some(message),
+                    ))),
                 }
-            },
+            }
         })
     }
 
@@ -89,10 +108,21 @@ impl Gate {
         asked: Box<OpenQuestion>,
         permit: Permit,
     ) -> Reply {
-        let CallKind::Send(message) = call.ask.clone() else { return answer::empty(StatusCode::ACCEPTED) };
+        let CallKind::Send(message) = call.ask.clone() else {
+            return answer::empty(StatusCode::ACCEPTED);
+        };
         // Only clients until 2025-11-25 take questions from a server.
         let put = call.context.era == Era::Modern;
-        let asking = PendingCall { gate: self.clone(), call, route, message, asked, permit, put, told: 0 };
+        let asking = PendingCall {
+            gate: self.clone(),
+            call,
+            route,
+            message,
+            asked,
+            permit,
+            put,
+            told: 0,
+        };
         let frames = stream::unfold(Some(Stage::Asking(Box::new(asking))), |stage| async move {
             match stage? {
                 Stage::Asking(asking) => asking.next().await,
@@ -104,19 +134,32 @@ impl Gate {
         });
         let mut headers = HeaderMap::new();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        Reply { status: StatusCode::OK, headers, framing: Framing::Events, frames: Frames::stream(frames) }
+        Reply {
+            status: StatusCode::OK,
+            headers,
+            framing: Framing::Events,
+            frames: Frames::stream(frames),
+        }
     }
 }
 
 /// How the agent of a call can ask its user.
 fn ask_way(session: &Session, call: &Call, message: &Message) -> AskMethod {
     let streams = || {
-        let accepts = call.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        accepts.flat_map(|value| value.split(',')).any(|kind| kind.trim_start().starts_with("text/event-stream"))
+        let accepts = call
+            .headers
+            .get_all(ACCEPT)
+            .iter()
+            .filter_map(|value| value.to_str().ok());
+        accepts
+            .flat_map(|value| value.split(','))
+            .any(|kind| kind.trim_start().starts_with("text/event-stream"))
     };
     match call.context.era {
         Era::Legacy if session.state().elicits.form && streams() => AskMethod::Elicit,
-        Era::Modern if Approvals::takes_input(message) && asks(message, Era::Modern).form => AskMethod::Input,
+        Era::Modern if Approvals::takes_input(message) && asks(message, Era::Modern).form => {
+            AskMethod::Input
+        }
         _ => AskMethod::None,
     }
 }
@@ -128,10 +171,17 @@ impl PendingCall {
             let question = self.asked.question();
             return Some((Ok(Frame::inspected(question)), Some(Stage::Asking(self))));
         }
-        match self.asked.settle(&self.gate.approvals, PROGRESS_INTERVAL).await {
+        match self
+            .asked
+            .settle(&self.gate.approvals, PROGRESS_INTERVAL)
+            .await
+        {
             WaitOutcome::Open(_) => {
                 self.told += 1;
-                let comment = || Frame { payload: Payload::Empty, fields: Fields::default() };
+                let comment = || Frame {
+                    payload: Payload::Empty,
+                    fields: Fields::default(),
+                };
                 let still = still(&self.message, self.told).map_or_else(comment, Frame::inspected);
                 Some((Ok(still), Some(Stage::Asking(self))))
             }
@@ -150,10 +200,18 @@ impl PendingCall {
 
     /// Carries the call, and gives the server's reply as events.
     async fn send(self: Box<Self>) -> Frames {
-        let Self { gate, call, route, message, permit, .. } = *self;
+        let Self {
+            gate,
+            call,
+            route,
+            message,
+            permit,
+            ..
+        } = *self;
         let context = call.context.clone();
         let sent = gate.send(call, route, permit, None).await;
-        let failed = |error: &CallError| answer::failed(error, Some(&context), Some(&message)).frames;
+        let failed =
+            |error: &CallError| answer::failed(error, Some(&context), Some(&message)).frames;
         let reply = match sent {
             Ok(reply) => reply,
             Err(error) => {
@@ -166,11 +224,17 @@ impl PendingCall {
             // It was sent, and the answer comes on the stream of all answers.
             Framing::Empty if context.wire.is_pipe() => reply.frames,
             Framing::Body => Frames::stream(reply.frames.map(move |frame| match frame {
-                Ok(Frame { payload: Payload::Text(_), .. }) => {
+                Ok(Frame {
+                    payload: Payload::Text(_),
+                    ..
+                }) => {
                     gate.tell_failed(&context, &NOT_RPC);
                     Err(NOT_RPC)
                 }
-                frame => frame.map(|frame| Frame { fields: Fields::message(), ..frame }),
+                frame => frame.map(|frame| Frame {
+                    fields: Fields::message(),
+                    ..frame
+                }),
             })),
             Framing::Empty => {
                 gate.tell_failed(&context, &NOT_RPC);

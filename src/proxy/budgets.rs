@@ -51,7 +51,11 @@ struct CallGroup {
 
 impl Budgets {
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { limits: limits.calls.clone(), session_idle: limits.session_idle, state: Mutex::default() }
+        Self {
+            limits: limits.calls.clone(),
+            session_idle: limits.session_idle,
+            state: Mutex::default(),
+        }
     }
 
     /// Counts the calls of tools in a message, and requests for parts of what they answered; they may go on only if every
@@ -67,7 +71,11 @@ impl Budgets {
         policy: &Policy,
     ) -> Result<Permits, CallError> {
         let mut held = Permits::new();
-        let spender = CallCharge { context, session, now: Instant::now() };
+        let spender = CallCharge {
+            context,
+            session,
+            now: Instant::now(),
+        };
         for envelope in message.envelopes() {
             if result_paging::requested_part(message).is_some() {
                 self.spend_one(0, &spender, None, &mut held)?;
@@ -76,9 +84,16 @@ impl Budgets {
             if !(envelope.is_request() && envelope.method() == Some("tools/call")) {
                 continue;
             }
-            let Some(body) = message.body(envelope) else { continue };
-            let name = body.get("name").and_then(|name| name.str()).unwrap_or_default();
-            let size = body.get("arguments").map_or(0, |arguments| arguments.raw().len());
+            let Some(body) = message.body(envelope) else {
+                continue;
+            };
+            let name = body
+                .get("name")
+                .and_then(|name| name.str())
+                .unwrap_or_default();
+            let size = body
+                .get("arguments")
+                .map_or(0, |arguments| arguments.raw().len());
             self.spend_one(size, &spender, policy.tool_limits(&name), &mut held)?;
         }
         Ok(held)
@@ -91,29 +106,57 @@ impl Budgets {
         of_tool: Option<(&str, &ToolLimits)>,
         held: &mut Permits,
     ) -> Result<(), CallError> {
-        let longest = of_tool.and_then(|(_, limits)| limits.argument_bytes).or(self.limits.argument_bytes);
+        let longest = of_tool
+            .and_then(|(_, limits)| limits.argument_bytes)
+            .or(self.limits.argument_bytes);
         if let Some(most) = longest.filter(|most| size > *most) {
-            return Err(CallError::TooLong { limit: "argument_bytes", most });
+            return Err(CallError::TooLong {
+                limit: "argument_bytes",
+                most,
+            });
         }
-        let CallCharge { context, session, now } = *spender;
+        let CallCharge {
+            context,
+            session,
+            now,
+        } = *spender;
         let (agent, upstream) = (&session.agent.holder, &context.upstream);
         let shared = |glob: &str| format!("{agent}\n{upstream}\n{glob}");
         // A key is made only where there is a limit.
         let mut rates = Vec::new();
         let mut rate = |name, most: Option<u32>, key: &dyn Fn() -> String| {
-            rates.extend(most.map(|most| CallGroup { name, key: key(), most }));
+            rates.extend(most.map(|most| CallGroup {
+                name,
+                key: key(),
+                most,
+            }));
         };
-        rate("calls_per_minute_per_agent", self.limits.per_minute_per_agent, &|| format!("agent\n{agent}"));
-        rate("calls_per_minute_per_upstream", self.limits.per_minute_per_upstream, &|| format!("upstream\n{upstream}"));
+        rate(
+            "calls_per_minute_per_agent",
+            self.limits.per_minute_per_agent,
+            &|| format!("agent\n{agent}"),
+        );
+        rate(
+            "calls_per_minute_per_upstream",
+            self.limits.per_minute_per_upstream,
+            &|| format!("upstream\n{upstream}"),
+        );
         if let Some((glob, limits)) = of_tool {
-            rate("calls_per_minute", limits.per_minute, &|| format!("tool\n{}", shared(glob)));
+            rate("calls_per_minute", limits.per_minute, &|| {
+                format!("tool\n{}", shared(glob))
+            });
         }
         // The budgets of a session: for all tools, and for those that a glob fits.
         let of_glob = of_tool.and_then(|(glob, limits)| Some((glob, limits.per_session?)));
-        let budgets: [Option<(&str, u32)>; 2] = [self.limits.per_session.map(|most| ("", most)), of_glob];
+        let budgets: [Option<(&str, u32)>; 2] =
+            [self.limits.per_session.map(|most| ("", most)), of_glob];
         let place = of_tool.and_then(|(glob, limits)| {
             let most = limits.concurrent?;
-            Some(CallGroup { name: "concurrent_calls", key: shared(glob), most })
+            Some(CallGroup {
+                name: "concurrent_calls",
+                key: shared(glob),
+                most,
+            })
         });
         if rates.is_empty() && place.is_none() && budgets == [None, None] {
             return Ok(());
@@ -125,12 +168,18 @@ impl Budgets {
         }
         for (glob, most) in budgets.into_iter().flatten() {
             if !session.has_budget(glob, most, now, self.session_idle) {
-                return Err(CallError::Spent { limit: "calls_per_session", most });
+                return Err(CallError::Spent {
+                    limit: "calls_per_session",
+                    most,
+                });
             }
         }
         for rate in &rates {
             if let Some(wait) = state.wait(rate, now) {
-                return Err(CallError::TooFast { limit: rate.name, wait });
+                return Err(CallError::TooFast {
+                    limit: rate.name,
+                    wait,
+                });
             }
         }
         // Nothing is counted of a call that one limit keeps back.
@@ -148,7 +197,9 @@ impl State {
     /// How long until a rate has room for one more.
     fn wait(&self, rate: &CallGroup, now: Instant) -> Option<Duration> {
         let ahead = self.rates.get(&rate.key)?.saturating_duration_since(now);
-        (ahead + MINUTE / rate.most).checked_sub(MINUTE).filter(|wait| !wait.is_zero())
+        (ahead + MINUTE / rate.most)
+            .checked_sub(MINUTE)
+            .filter(|wait| !wait.is_zero())
     }
 
     fn go(&mut self, rate: CallGroup, now: Instant) {
@@ -161,13 +212,22 @@ impl State {
 
     fn place(&mut self, place: &CallGroup) -> Result<OwnedSemaphorePermit, CallError> {
         if self.places.len() >= MAX_ENTRIES {
-            self.places.retain(|_, places| Arc::strong_count(places) > 1);
+            self.places
+                .retain(|_, places| Arc::strong_count(places) > 1);
         }
         // A reload may have changed how many there are: those of before run out.
         let key = format!("{}\n{}", place.key, place.most);
-        let most = usize::try_from(place.most).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
-        let places = self.places.entry(key).or_insert_with(|| Arc::new(Semaphore::new(most))).clone();
-        places.try_acquire_owned().map_err(|_| CallError::Limit(place.name))
+        let most = usize::try_from(place.most)
+            .unwrap_or(usize::MAX)
+            .min(Semaphore::MAX_PERMITS);
+        let places = self
+            .places
+            .entry(key)
+            .or_insert_with(|| Arc::new(Semaphore::new(most)))
+            .clone();
+        places
+            .try_acquire_owned()
+            .map_err(|_| CallError::Limit(place.name))
     }
 }
 
@@ -176,7 +236,11 @@ mod tests {
     use super::*;
 
     fn rate(most: u32) -> CallGroup {
-        CallGroup { name: "calls_per_minute", key: "k".into(), most }
+        CallGroup {
+            name: "calls_per_minute",
+            key: "k".into(),
+            most,
+        }
     }
 
     #[test]
@@ -189,14 +253,20 @@ mod tests {
         assert_eq!(state.wait(&rate(3), now), Some(Duration::from_secs(20)));
         assert_eq!(state.wait(&rate(3), now + Duration::from_secs(20)), None);
         state.go(rate(3), now + Duration::from_secs(20));
-        assert_eq!(state.wait(&rate(3), now + Duration::from_secs(21)), Some(Duration::from_secs(19)));
+        assert_eq!(
+            state.wait(&rate(3), now + Duration::from_secs(21)),
+            Some(Duration::from_secs(19))
+        );
     }
 
     #[test]
     fn places_are_given_back() {
         let mut state = State::default();
         let held = state.place(&rate(1)).unwrap();
-        assert!(matches!(state.place(&rate(1)), Err(CallError::Limit("calls_per_minute"))));
+        assert!(matches!(
+            state.place(&rate(1)),
+            Err(CallError::Limit("calls_per_minute"))
+        ));
         drop(held);
         assert!(state.place(&rate(1)).is_ok());
     }

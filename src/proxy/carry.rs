@@ -32,14 +32,25 @@ impl Gate {
     }
 
     /// POST: a message of the agent's.
-    async fn carry_message(self: &Arc<Self>, mut call: Box<Call>, message: Message) -> Result<Reply, CallError> {
-        let upstream = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
+    async fn carry_message(
+        self: &Arc<Self>,
+        mut call: Box<Call>,
+        message: Message,
+    ) -> Result<Reply, CallError> {
+        let upstream = self
+            .upstreams
+            .get(&call.context.upstream)
+            .ok_or(CallError::NotOffered)?;
         let barred = self.barred(&message, &call.context, &upstream)?;
         agree(&call, &message, &upstream, barred.is_none())?;
         let route = self.route(upstream, &mut call.context)?;
-        let places = route.session.take_places(call.listens(), &route.upstream.places)?;
+        let places = route
+            .session
+            .take_places(call.listens(), &route.upstream.places)?;
         let carried = route.session.enter(&call);
-        let of_tool = self.budgets.spend(&message, &call.context, &route.session, &route.policy)?;
+        let of_tool = self
+            .budgets
+            .spend(&message, &call.context, &route.session, &route.policy)?;
         let permit = places.with(of_tool, carried);
         if let Some(barred) = barred {
             return Ok(barred.reply());
@@ -51,8 +62,12 @@ impl Gate {
             return Ok(answer::empty(StatusCode::ACCEPTED));
         }
         let restored = self.approvals.restored(&call.context, &message)?;
-        let message = restored.as_ref().map_or(message, |restored| restored.message.clone());
-        let next = self.judge_outbound(&message, &call, &route, restored.as_ref()).await?;
+        let message = restored
+            .as_ref()
+            .map_or(message, |restored| restored.message.clone());
+        let next = self
+            .judge_outbound(&message, &call, &route, restored.as_ref())
+            .await?;
         call.ask = CallKind::Send(message);
         match next {
             AskResult::Answer(reply) => Ok(*reply),
@@ -66,17 +81,30 @@ impl Gate {
 
     /// GET: the session's stream. DELETE: its end.
     async fn carry_stream(self: &Arc<Self>, mut call: Box<Call>) -> Result<Reply, CallError> {
-        let upstream = self.upstreams.get(&call.context.upstream).ok_or(CallError::NotOffered)?;
+        let upstream = self
+            .upstreams
+            .get(&call.context.upstream)
+            .ok_or(CallError::NotOffered)?;
         let route = self.route(upstream, &mut call.context)?;
-        let places = route.session.take_places(call.listens(), &route.upstream.places)?;
+        let places = route
+            .session
+            .take_places(call.listens(), &route.upstream.places)?;
         let permit = places.with(Vec::new(), route.session.enter(&call));
         self.send(call, route, permit, None).await
     }
 
     /// Resolves what a call is carried with.
-    pub(super) fn route(&self, upstream: Arc<UpstreamState>, context: &mut Context) -> Result<Route, CallError> {
+    pub(super) fn route(
+        &self,
+        upstream: Arc<UpstreamState>,
+        context: &mut Context,
+    ) -> Result<Route, CallError> {
         let policy = upstream.policy()?;
-        Ok(Route { session: self.sessions.admit(context)?, policy, upstream })
+        Ok(Route {
+            session: self.sessions.admit(context)?,
+            policy,
+            upstream,
+        })
     }
 
     /// Sends what may go on, and judges what comes back. `approved` is what a person was asked about it.
@@ -108,23 +136,37 @@ impl Gate {
         if matches!(open.call.ask, CallKind::Close) && reply.status.is_success() {
             self.sessions.forget(context);
         } else {
-            self.sessions.observe(&open.route.session, context, open.sent(), &reply);
+            self.sessions
+                .observe(&open.route.session, context, open.sent(), &reply);
         }
         Ok(self.judge_reply(reply, open).await)
     }
 }
 
 /// Whether headers and body agree. Which arguments a tool mirrors in headers is known to those only for whom it `is_there`.
-fn agree(call: &Call, message: &Message, upstream: &UpstreamState, is_there: bool) -> Result<(), CallError> {
+fn agree(
+    call: &Call,
+    message: &Message,
+    upstream: &UpstreamState,
+    is_there: bool,
+) -> Result<(), CallError> {
     if call.context.wire.is_pipe() {
         // Lines have no headers, and their revision is a matter of their two ends.
         return Ok(());
     }
     // Only 2025-03-26 has batches; its clients send no version header, or that one.
-    if message.is_batch() && call.headers.get(header::VERSION).is_some_and(|version| version != "2025-03-26") {
+    if message.is_batch()
+        && call
+            .headers
+            .get(header::VERSION)
+            .is_some_and(|version| version != "2025-03-26")
+    {
         return Err(CallError::NoBatches);
     }
-    let tool = message.single().filter(|_| is_there).and_then(|envelope| headers::named(message, envelope));
+    let tool = message
+        .single()
+        .filter(|_| is_there)
+        .and_then(|envelope| headers::named(message, envelope));
     let mirrors = tool.and_then(|tool| upstream.mirrors.get(&tool));
     headers::agree(&call.headers, message, call.context.era, mirrors.as_deref())
 }

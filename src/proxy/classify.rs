@@ -27,7 +27,11 @@ type CachedClassifier = (Weak<ClassifierConfig>, Result<Arc<Service>, ()>);
 
 impl Classifiers {
     /// What the policy's classifier says of a judged message, for a task: `None` if it is not to be asked.
-    pub(super) async fn more_for(&self, policy: &Policy, inspection: &mut Inspection) -> Option<Classified> {
+    pub(super) async fn more_for(
+        &self,
+        policy: &Policy,
+        inspection: &mut Inspection,
+    ) -> Option<Classified> {
         let (config, open) = policy.to_classify(inspection)?;
         // Boxed: where no classifier is asked, calls make no room for it.
         Some(Box::pin(self.ask(config.clone(), open)).await)
@@ -40,24 +44,44 @@ impl Classifiers {
             Err(()) => Err(ClassifierFailure::Unreachable),
             Ok(service) => {
                 let answer = service.ask(request(&open), config.timeout).await;
-                answer.map_err(failure).and_then(|answer| read(answer, open).ok_or(ClassifierFailure::BadAnswer))
+                answer
+                    .map_err(failure)
+                    .and_then(|answer| read(answer, open).ok_or(ClassifierFailure::BadAnswer))
             }
         };
         let took = started.elapsed();
         match answer {
-            Ok(ClassifierReply { name, version, scores }) => Classified { name, version, scores: Ok(scores), took },
-            Err(why) => Classified { name: String::new(), version: None, scores: Err(why), took },
+            Ok(ClassifierReply {
+                name,
+                version,
+                scores,
+            }) => Classified {
+                name,
+                version,
+                scores: Ok(scores),
+                took,
+            },
+            Err(why) => Classified {
+                name: String::new(),
+                version: None,
+                scores: Err(why),
+                took,
+            },
         }
     }
 
     fn service(&self, config: &Arc<ClassifierConfig>) -> Result<Arc<Service>, ()> {
         let mut known = self.0.lock();
         known.retain(|(of, _)| of.strong_count() > 0);
-        if let Some((_, service)) = known.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(config))) {
+        if let Some((_, service)) = known
+            .iter()
+            .find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(config)))
+        {
             return service.clone();
         }
         let made = Service::new(&config.server, config.calls_at_once, ANSWER_BYTES).map(Arc::new);
-        let service = made.map_err(|error| tracing::error!(%error, "cannot reach the external classifier"));
+        let service =
+            made.map_err(|error| tracing::error!(%error, "cannot reach the external classifier"));
         known.push((Arc::downgrade(config), service.clone()));
         service
     }
@@ -74,28 +98,60 @@ fn request(open: &Unclassified) -> Bytes {
     let mut body = String::from(r#"{"format":1,"texts":["#);
     for (n, text) in open.texts.iter().enumerate() {
         let comma = if n > 0 { "," } else { "" };
-        let tool = text.tool.as_ref().map(|tool| format!(r#""tool":{},"#, quote(tool))).unwrap_or_default();
+        let tool = text
+            .tool
+            .as_ref()
+            .map(|tool| format!(r#""tool":{},"#, quote(tool)))
+            .unwrap_or_default();
         let (surface, at) = (text.surface.name(), quote(&text.at));
-        body += &format!(r#"{comma}{{"surface":"{surface}",{tool}"at":{at},"text":{}}}"#, quote(&text.text));
+        body += &format!(
+            r#"{comma}{{"surface":"{surface}",{tool}"at":{at},"text":{}}}"#,
+            quote(&text.text)
+        );
     }
     (body + "]}").into()
 }
 
 /// The scores that an answer gives to the texts, one for each and in their order; `None` if it is anything else.
 fn read(answer: Bytes, open: Unclassified) -> Option<ClassifierReply> {
-    let json = Json::parse(answer, &ReadLimits { message_bytes: ANSWER_BYTES, ..ReadLimits::default() }).ok()?;
+    let json = Json::parse(
+        answer,
+        &ReadLimits {
+            message_bytes: ANSWER_BYTES,
+            ..ReadLimits::default()
+        },
+    )
+    .ok()?;
     let root = json.root();
-    let label = |key: &str| root.get(key)?.str().filter(|label| is_label(label)).map(|label| label.into_owned());
+    let label = |key: &str| {
+        root.get(key)?
+            .str()
+            .filter(|label| is_label(label))
+            .map(|label| label.into_owned())
+    };
     let (name, version) = (label("name")?, label("version"));
     if version.is_none() && root.get("version").is_some() {
         return None;
     }
-    let scores: Vec<f64> = root.get("scores")?.elements().map(|score| score.raw().parse().ok()).collect::<Option<_>>()?;
+    let scores: Vec<f64> = root
+        .get("scores")?
+        .elements()
+        .map(|score| score.raw().parse().ok())
+        .collect::<Option<_>>()?;
     if scores.len() != open.texts.len() || !scores.iter().all(|score| (0.0..=1.0).contains(score)) {
         return None;
     }
-    let scores = open.texts.into_iter().map(|text| text.text).zip(scores).collect();
-    Some(ClassifierReply { name, version, scores })
+    let scores = open
+        .texts
+        .into_iter()
+        .map(|text| text.text)
+        .zip(scores)
+        .collect();
+    Some(ClassifierReply {
+        name,
+        version,
+        scores,
+    })
 }
 
 fn is_label(text: &str) -> bool {
@@ -136,15 +192,26 @@ mod tests {
         let read: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(read["format"], 1);
         assert_eq!(read["texts"][0]["text"], "one \"two\"\n");
-        assert_eq!((&read["texts"][1]["tool"], &read["texts"][1]["surface"]), (&"fe\"tch".into(), &"content".into()));
+        assert_eq!(
+            (&read["texts"][1]["tool"], &read["texts"][1]["surface"]),
+            (&"fe\"tch".into(), &"content".into())
+        );
     }
 
     #[test]
     fn only_whole_answers_count() {
         let said = |answer: &'static str| read(answer.into(), open(&["a", "b"]));
-        let good = said(r#" {"name":"guard","version":"2.1","scores":[0, 0.75],"model":{"any":"thing"}} "#).unwrap();
-        assert_eq!((&*good.name, good.version.as_deref(), good.scores["b"]), ("guard", Some("2.1"), 0.75));
-        assert!(said(r#"{"name":"guard","scores":[1,0]}"#).is_some_and(|said| said.version.is_none()));
+        let good = said(
+            r#" {"name":"guard","version":"2.1","scores":[0, 0.75],"model":{"any":"thing"}} "#,
+        )
+        .unwrap();
+        assert_eq!(
+            (&*good.name, good.version.as_deref(), good.scores["b"]),
+            ("guard", Some("2.1"), 0.75)
+        );
+        assert!(
+            said(r#"{"name":"guard","scores":[1,0]}"#).is_some_and(|said| said.version.is_none())
+        );
         for bad in [
             "",
             "[0,1]",

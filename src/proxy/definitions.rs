@@ -47,14 +47,26 @@ impl ServedList {
             Some(bytes) => {
                 let (told_bytes, shown_bytes) = (said.bytes().len(), bytes.len());
                 let shown = read(bytes)?;
-                let event = Event::Overlaid { context, policy: &policy.name, told_bytes, shown_bytes };
+                let event = Event::Overlaid {
+                    context,
+                    policy: &policy.name,
+                    told_bytes,
+                    shown_bytes,
+                };
                 recorder.record(event).map_err(CallError::Audit)?;
                 Some(shown)
             }
             None => None,
         };
-        let narrowed = narrowed(overlaid.as_ref().unwrap_or(said), context).map(read).transpose()?;
-        Ok(Self { listed, pinned, overlaid, narrowed })
+        let narrowed = narrowed(overlaid.as_ref().unwrap_or(said), context)
+            .map(read)
+            .transpose()?;
+        Ok(Self {
+            listed,
+            pinned,
+            overlaid,
+            narrowed,
+        })
     }
 
     /// What the server is held to: what it told, where that is pinned.
@@ -64,7 +76,10 @@ impl ServedList {
 
     /// What agents see, if nothing in it is found.
     pub(super) fn message<'m>(&'m self, told: &'m Message) -> &'m Message {
-        self.narrowed.as_ref().or(self.overlaid.as_ref()).unwrap_or(self.pinned(told))
+        self.narrowed
+            .as_ref()
+            .or(self.overlaid.as_ref())
+            .unwrap_or(self.pinned(told))
     }
 
     /// The same, if it is not what the server told.
@@ -74,7 +89,13 @@ impl ServedList {
 
     /// What is to be kept of it, if anything is.
     pub(super) fn take_listed(&mut self) -> Option<Listed> {
-        let Listed { seen, ended, gone, full, .. } = &self.listed;
+        let Listed {
+            seen,
+            ended,
+            gone,
+            full,
+            ..
+        } = &self.listed;
         let any = !seen.is_empty() || !ended.is_empty() || !gone.is_empty() || *full;
         any.then(|| std::mem::take(&mut self.listed))
     }
@@ -92,20 +113,38 @@ pub(super) fn pin(
     context: &Context,
     recorder: &Recorder,
 ) -> Result<(), CallError> {
-    let PinOutcome { became, first, faults } = store.keep(name, listed);
+    let PinOutcome {
+        became,
+        first,
+        faults,
+    } = store.keep(name, listed);
     let tell = |event: Event<'_>| recorder.record(event).map_err(CallError::Audit);
     if listed.full {
-        tell(Event::Limit { name: "pinned_definitions" })?;
+        tell(Event::Limit {
+            name: "pinned_definitions",
+        })?;
     }
     if !faults.is_empty() {
         tell(Event::PinsRefused { faults: &faults })?;
     }
     if first > 0 {
-        tell(Event::Pinned { context, count: first })?;
+        tell(Event::Pinned {
+            context,
+            count: first,
+        })?;
     }
-    for DefinitionEvent { key, classes, action, old, new } in &became {
+    for DefinitionEvent {
+        key,
+        classes,
+        action,
+        old,
+        new,
+    } in &became
+    {
         let observed = mode == Mode::Observe && *action != ChangeAction::Pass;
-        let digest = |content: &Option<crate::inspect::definitions::Content>| content.as_ref().map(|content| content.digest());
+        let digest = |content: &Option<crate::inspect::definitions::Content>| {
+            content.as_ref().map(|content| content.digest())
+        };
         let (old, new) = (digest(old), digest(new));
         tell(Event::Definition(&DefinitionChange {
             context: Some(context),
@@ -124,8 +163,18 @@ pub(super) fn pin(
     Ok(())
 }
 
-fn record_held(store: &PinStore, name: &str, upstream: &UpstreamName, recorder: &Recorder) -> Result<(), CallError> {
-    recorder.record(Event::Held { upstream, count: store.of(name).held() }).map_err(CallError::Audit)
+fn record_held(
+    store: &PinStore,
+    name: &str,
+    upstream: &UpstreamName,
+    recorder: &Recorder,
+) -> Result<(), CallError> {
+    recorder
+        .record(Event::Held {
+            upstream,
+            count: store.of(name).held(),
+        })
+        .map_err(CallError::Audit)
 }
 
 impl Gate {
@@ -144,18 +193,39 @@ impl Gate {
         let (policy, told, context) = (policy.clone(), told.clone(), context.clone());
         let (limits, recorder) = (self.limits.clone(), self.recorder.clone());
         let _permits = self.judging_permits(upstream).await?;
-        let shown = tokio::task::spawn_blocking(move || ServedList::of(&policy, &told, &context, &pins, &limits, &recorder));
-        shown.await.map_err(|_| CallError::BadReply("comparing definitions failed"))?
+        let shown = tokio::task::spawn_blocking(move || {
+            ServedList::of(&policy, &told, &context, &pins, &limits, &recorder)
+        });
+        shown
+            .await
+            .map_err(|_| CallError::BadReply("comparing definitions failed"))?
     }
 
     /// Pins what a list says, where the disk holds up nobody.
-    pub(super) async fn keep(&self, listed: Listed, mode: Mode, context: &Context) -> Result<(), CallError> {
-        let (store, recorder, context) = (self.pins.clone(), self.recorder.clone(), context.clone());
-        let kept = move || pin(&store, &context.upstream.0, &listed, mode, &context, &recorder);
+    pub(super) async fn keep(
+        &self,
+        listed: Listed,
+        mode: Mode,
+        context: &Context,
+    ) -> Result<(), CallError> {
+        let (store, recorder, context) =
+            (self.pins.clone(), self.recorder.clone(), context.clone());
+        let kept = move || {
+            pin(
+                &store,
+                &context.upstream.0,
+                &listed,
+                mode,
+                &context,
+                &recorder,
+            )
+        };
         if !self.pins.is_on_disk() {
             return kept();
         }
-        tokio::task::spawn_blocking(kept).await.map_err(|_| CallError::BadReply("pinning definitions failed"))?
+        tokio::task::spawn_blocking(kept)
+            .await
+            .map_err(|_| CallError::BadReply("pinning definitions failed"))?
     }
 
     /// Looks at what people have done with pins and in quarantine, and forgets what is too old there. To be called now and then; may wait for the disk.
@@ -177,19 +247,27 @@ impl Gate {
     /// Tells agents and the log of pins that have changed.
     pub(super) fn show_pins(&self, visible: &VisibleChanges) {
         let known = |name: &str| self.upstream_named(self.pins.upstream_of(name));
-        visible.iter().filter_map(|(name, kind)| Some((known(name)?, kind))).for_each(|(upstream, kind)| {
-            self.changed.notify(&upstream, *kind);
-        });
+        visible
+            .iter()
+            .filter_map(|(name, kind)| Some((known(name)?, kind)))
+            .for_each(|(upstream, kind)| {
+                self.changed.notify(&upstream, *kind);
+            });
         let mut upstreams: Vec<&str> = visible.iter().map(|(name, _)| &**name).collect();
         upstreams.dedup();
-        self.record(Event::PinsReloaded { upstreams: &upstreams });
+        self.record(Event::PinsReloaded {
+            upstreams: &upstreams,
+        });
         self.tell_held();
     }
 
     /// Tells how many definitions wait.
     pub fn tell_held(&self) {
         for upstream in self.upstreams.names() {
-            self.record(Event::Held { upstream: &upstream, count: self.pins.of(&upstream.0).held() });
+            self.record(Event::Held {
+                upstream: &upstream,
+                count: self.pins.of(&upstream.0).held(),
+            });
         }
     }
 
@@ -200,7 +278,11 @@ impl Gate {
             if before.is_some_and(|before| !before.shows_tools_like(policy)) {
                 self.changed.notify(upstream, Kind::Tool);
             } else if before.is_some_and(|before| !before.holds_like(policy)) {
-                self.pins.of(&upstream.0).held_kinds().into_iter().for_each(|kind| self.changed.notify(upstream, kind));
+                self.pins
+                    .of(&upstream.0)
+                    .held_kinds()
+                    .into_iter()
+                    .for_each(|kind| self.changed.notify(upstream, kind));
             }
         }
     }
@@ -220,10 +302,20 @@ impl Gate {
     ///
     /// # Errors
     /// The lock file cannot be read or written; nothing was approved.
-    pub fn approve_definition(&self, upstream: &str, key: &Key, sha256: &str) -> Result<bool, Vec<Fault>> {
+    pub fn approve_definition(
+        &self,
+        upstream: &str,
+        key: &Key,
+        sha256: &str,
+    ) -> Result<bool, Vec<Fault>> {
         let (approved, visible) = self.pins.approve(upstream, key, sha256)?;
         if approved {
-            tracing::info!(upstream, kind = key.kind.name(), sha256, "definition approved at the console");
+            tracing::info!(
+                upstream,
+                kind = key.kind.name(),
+                sha256,
+                "definition approved at the console"
+            );
         }
         if visible.is_empty() {
             self.look_at_pins();

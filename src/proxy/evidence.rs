@@ -23,9 +23,16 @@ const POINTER_BYTES: usize = 512;
 impl Subject<'_> {
     /// The message, if something of it is withheld from the agent: it is kept in quarantine. `open` is the call that it
     /// answers.
-    pub(super) fn taken_out(&self, inspection: &Inspection, open: Option<&OpenCall>) -> Option<StoredMessage> {
+    pub(super) fn taken_out(
+        &self,
+        inspection: &Inspection,
+        open: Option<&OpenCall>,
+    ) -> Option<StoredMessage> {
         let takes = matches!(inspection.verdict, Verdict::Rewrite(_) | Verdict::Block(_))
-            && inspection.findings.iter().any(|finding| finding.action >= Action::Quarantine);
+            && inspection
+                .findings
+                .iter()
+                .any(|finding| finding.action >= Action::Quarantine);
         let inbound = self.direction == Direction::Inbound && self.policy.mode == Mode::Enforce;
         // Only an answer can be given as one.
         let answers = self.message.single().is_some_and(Envelope::is_answer);
@@ -43,9 +50,19 @@ impl Subject<'_> {
     }
 
     fn keep(&self, inspection: &Inspection, call: Option<CallDigest>) -> StoredMessage {
-        let Self { ref policy, direction, message, context, audit, .. } = *self;
+        let Self {
+            ref policy,
+            direction,
+            message,
+            context,
+            audit,
+            ..
+        } = *self;
         let (method, tool) = about_what(message, context);
-        let taken = inspection.findings.iter().filter(|finding| finding.action >= Action::Quarantine);
+        let taken = inspection
+            .findings
+            .iter()
+            .filter(|finding| finding.action >= Action::Quarantine);
         let about = MessageInfo {
             method,
             tool,
@@ -53,16 +70,23 @@ impl Subject<'_> {
             bytes: message.bytes().len() as u64,
             ..message_info(policy, direction, context, audit, taken)
         };
-        StoredMessage { info: about, message: message.bytes().clone() }
+        StoredMessage {
+            info: about,
+            message: message.bytes().clone(),
+        }
     }
 }
 
 impl Gate {
     /// Keeps what was taken out, if anything was; whether it is kept now.
     pub(super) async fn quarantines(&self, kept: Option<StoredMessage>) -> bool {
-        let Some(kept) = kept.filter(|_| self.recorder.quarantine().is_some()) else { return false };
+        let Some(kept) = kept.filter(|_| self.recorder.quarantine().is_some()) else {
+            return false;
+        };
         let recorder = self.recorder.clone();
-        tokio::task::spawn_blocking(move || recorder.quarantine_message(&kept)).await.unwrap_or(false)
+        tokio::task::spawn_blocking(move || recorder.quarantine_message(&kept))
+            .await
+            .unwrap_or(false)
     }
 
     /// A text that is no message, if something of it is taken out.
@@ -74,12 +98,23 @@ impl Gate {
         audit: AuditId,
         findings: &[Finding],
     ) -> bool {
-        let taken = || findings.iter().filter(|finding| finding.action >= Action::Quarantine);
-        let takes = policy.mode == Mode::Enforce && taken().next().is_some() && self.recorder.quarantine().is_some();
+        let taken = || {
+            findings
+                .iter()
+                .filter(|finding| finding.action >= Action::Quarantine)
+        };
+        let takes = policy.mode == Mode::Enforce
+            && taken().next().is_some()
+            && self.recorder.quarantine().is_some();
         let kept = takes.then(|| {
-            let about =
-                MessageInfo { bytes: text.len() as u64, ..message_info(policy, Direction::Inbound, context, audit, taken()) };
-            StoredMessage { info: about, message: text.to_owned().into() }
+            let about = MessageInfo {
+                bytes: text.len() as u64,
+                ..message_info(policy, Direction::Inbound, context, audit, taken())
+            };
+            StoredMessage {
+                info: about,
+                message: text.to_owned().into(),
+            }
         });
         self.quarantines(kept).await
     }
@@ -94,10 +129,16 @@ fn message_info<'f>(
     taken: impl Iterator<Item = &'f Finding>,
 ) -> MessageInfo {
     let taken: Vec<&Finding> = taken.take(NAMED).collect();
-    let mut why: Vec<String> = taken.iter().map(|finding| finding.rule.to_string()).collect();
+    let mut why: Vec<String> = taken
+        .iter()
+        .map(|finding| finding.rule.to_string())
+        .collect();
     why.sort();
     why.dedup();
-    let mut withheld: Vec<String> = taken.iter().map(|finding| cut(&finding.at, POINTER_BYTES).to_owned()).collect();
+    let mut withheld: Vec<String> = taken
+        .iter()
+        .map(|finding| cut(&finding.at, POINTER_BYTES).to_owned())
+        .collect();
     withheld.sort();
     withheld.dedup();
     MessageInfo {
@@ -120,13 +161,21 @@ fn message_info<'f>(
 
 /// The method and the tool of a single message; of an answer, those of its request.
 fn about_what(message: &Message, context: &Context) -> (Option<String>, Option<String>) {
-    let Some(envelope) = message.single() else { return (None, None) };
+    let Some(envelope) = message.single() else {
+        return (None, None);
+    };
     let owned = |text: &str| cut(text, POINTER_BYTES).to_owned();
     if !envelope.is_answer() {
-        return (envelope.method().map(owned), headers::named(message, envelope).map(|named| owned(&named)));
+        return (
+            envelope.method().map(owned),
+            headers::named(message, envelope).map(|named| owned(&named)),
+        );
     }
     let asked = message.id(envelope).and_then(|id| context.open_request(id));
-    (asked.map(|asked| owned(&asked.method)), asked.and_then(|asked| asked.tool.as_deref()).map(owned))
+    (
+        asked.map(|asked| owned(&asked.method)),
+        asked.and_then(|asked| asked.tool.as_deref()).map(owned),
+    )
 }
 
 /// What an agent reads of content that is kept. It names no command: an agent that runs it would read what was taken out.
@@ -135,9 +184,17 @@ pub(super) const KEPT: &str = "kept for review by a person";
 /// Adds to the first notice of what was taken out that it is kept. Not in `structuredContent`, which has to fit its schema.
 pub(super) fn say_so(edits: &mut [Edit], message: &Message, audit: AuditId) {
     let notice = format!("quarantine {audit}]");
-    let structured = message.envelopes().iter().filter_map(|envelope| message.body(envelope)?.get("structuredContent"));
+    let structured = message
+        .envelopes()
+        .iter()
+        .filter_map(|envelope| message.body(envelope)?.get("structuredContent"));
     let structured: Vec<_> = structured.map(|value| value.span()).collect();
-    let free = |edit: &&mut Edit| edit.with.contains(&notice) && !structured.iter().any(|span| span.contains(&edit.span.start));
+    let free = |edit: &&mut Edit| {
+        edit.with.contains(&notice)
+            && !structured
+                .iter()
+                .any(|span| span.contains(&edit.span.start))
+    };
     if let Some(edit) = edits.iter_mut().find(free) {
         edit.with = with_kept(&edit.with, audit);
     }
@@ -145,5 +202,9 @@ pub(super) fn say_so(edits: &mut [Edit], message: &Message, audit: AuditId) {
 
 /// A text whose first notice says that the content is kept.
 pub(super) fn with_kept(text: &str, audit: AuditId) -> String {
-    text.replacen(&format!("quarantine {audit}]"), &format!("quarantine {audit}: {KEPT}]"), 1)
+    text.replacen(
+        &format!("quarantine {audit}]"),
+        &format!("quarantine {audit}: {KEPT}]"),
+        1,
+    )
 }

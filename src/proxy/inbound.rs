@@ -14,7 +14,9 @@ use super::list_changed::Listening;
 use super::route::{OpenCall, Route};
 use crate::inspect::{Mode, TextVerdict};
 use crate::message::{Direction, Message};
-use crate::protocol::{AuditId, Call, CallError, CallKind, Context, Frame, Frames, Framing, Payload, Reply};
+use crate::protocol::{
+    AuditId, Call, CallError, CallKind, Context, Frame, Frames, Framing, Payload, Reply,
+};
 use crate::record::Event;
 
 impl Gate {
@@ -23,39 +25,51 @@ impl Gate {
         let framing = reply.framing;
         let frames = match reply.frames {
             Frames::Body(None) => Frames::empty(),
-            Frames::Body(Some(frame)) => Frames::Body(self.judge_arrival(frame, framing, &open).await.transpose()),
+            Frames::Body(Some(frame)) => {
+                Frames::Body(self.judge_arrival(frame, framing, &open).await.transpose())
+            }
             Frames::Stream(_) => self.judge_stream(reply.frames, framing, reply.status, open),
         };
         Reply { frames, ..reply }
     }
 
-    fn judge_stream(self: &Arc<Self>, frames: Frames, framing: Framing, status: StatusCode, open: Arc<OpenCall>) -> Frames {
+    fn judge_stream(
+        self: &Arc<Self>,
+        frames: Frames,
+        framing: Framing,
+        status: StatusCode,
+        open: Arc<OpenCall>,
+    ) -> Frames {
         let announces = framing == Framing::Events && status.is_success() && open.listens.is_some();
         let call = open.clone();
-        let judged = stream::unfold(Some((frames, self.clone(), open)), move |state| async move {
-            let (mut frames, gate, open) = state?;
-            loop {
-                let frame = frames.next().await?;
-                // Boxed: a stream that waits for a frame makes no room for judging it.
-                match Box::pin(gate.judge_arrival(frame, framing, &open)).await {
-                    // Nothing of the frame goes on.
-                    Ok(None) => {}
-                    Ok(Some(frame)) => return Some((Ok(frame), Some((frames, gate, open)))),
-                    // Nothing follows a failure.
-                    Err(error) => return Some((Err(error), None)),
+        let judged = stream::unfold(
+            Some((frames, self.clone(), open)),
+            move |state| async move {
+                let (mut frames, gate, open) = state?;
+                loop {
+                    let frame = frames.next().await?;
+                    // Boxed: a stream that waits for a frame makes no room for judging it.
+                    match Box::pin(gate.judge_arrival(frame, framing, &open)).await {
+                        // Nothing of the frame goes on.
+                        Ok(None) => {}
+                        Ok(Some(frame)) => return Some((Ok(frame), Some((frames, gate, open)))),
+                        // Nothing follows a failure.
+                        Err(error) => return Some((Err(error), None)),
+                    }
                 }
-            }
-        });
+            },
+        );
         let judged = Frames::stream(judged);
         if !announces {
             return judged;
         }
         let upstream = call.context().upstream.clone();
-        self.changed.told_on(judged, upstream, move |kind| match &call.listens {
-            Some(Listening::Session) => call.route.upstream.declared.notification(kind),
-            Some(Listening::To(subscription)) => subscription.notification(kind),
-            None => None,
-        })
+        self.changed
+            .told_on(judged, upstream, move |kind| match &call.listens {
+                Some(Listening::Session) => call.route.upstream.declared.notification(kind),
+                Some(Listening::To(subscription)) => subscription.notification(kind),
+                None => None,
+            })
     }
 
     /// Judges what comes next of a reply, and tells of what fails.
@@ -95,12 +109,17 @@ impl Gate {
                     return match framing {
                         Framing::Events => {
                             self.tell_failed(context, &CallError::STRAY_ANSWER);
-                            Ok(Some(Frame { payload: Payload::Empty, fields: frame.fields }))
+                            Ok(Some(Frame {
+                                payload: Payload::Empty,
+                                fields: frame.fields,
+                            }))
                         }
                         _ => Err(CallError::STRAY_ANSWER),
                     };
                 }
-                let Route { upstream, session, .. } = &open.route;
+                let Route {
+                    upstream, session, ..
+                } = &open.route;
                 let policy = open.policy()?;
                 let mode = policy.mode;
                 let mut shown = self.served_list(&policy, told, context, upstream).await?;
@@ -114,8 +133,11 @@ impl Gate {
                 }
                 let Delivery { outcome, to_server } = judged.carry_out(message, context)?;
                 // What is learnt is what the server said and what is pinned: it is what its calls are held to.
-                if outcome != Outcome::Dropped && upstream.tools.learn(shown.pinned(told), context) {
-                    self.record(Event::Limit { name: "tool_definitions" });
+                if outcome != Outcome::Dropped && upstream.tools.learn(shown.pinned(told), context)
+                {
+                    self.record(Event::Limit {
+                        name: "tool_definitions",
+                    });
                 }
                 if judged.goes_on()
                     && let Some(listed) = shown.take_listed()
@@ -144,16 +166,27 @@ impl Gate {
             (Outcome::Dropped, _) if framing == Framing::Events => Payload::Empty,
             (Outcome::Dropped, _) => return Ok(None),
         };
-        Ok(Some(Frame { payload, fields: frame.fields }))
+        Ok(Some(Frame {
+            payload,
+            fields: frame.fields,
+        }))
     }
 
     /// Sends a server a message of the gateway's own: that a request did not reach the agent, or that an answer was withheld.
     pub(super) fn tell_server(self: &Arc<Self>, call: &Call, route: &Route, message: String) {
-        let Ok(message) = Message::parse(message.into(), &self.limits.read) else { return };
-        let call = Call { ask: CallKind::Send(message), headers: call.headers.clone(), context: call.context.clone() };
+        let Ok(message) = Message::parse(message.into(), &self.limits.read) else {
+            return;
+        };
+        let call = Call {
+            ask: CallKind::Send(message),
+            headers: call.headers.clone(),
+            context: call.context.clone(),
+        };
         let (gate, route) = (self.clone(), route.clone());
         tokio::spawn(async move {
-            let Ok(_places) = route.session.take_places(false, &route.upstream.places) else { return };
+            let Ok(_places) = route.session.take_places(false, &route.upstream.places) else {
+                return;
+            };
             match route.upstream.call(&call).await {
                 Ok(mut reply) => while reply.frames.next().await.is_some() {},
                 Err(error) => gate.tell_failed(&call.context, &error),
@@ -163,7 +196,9 @@ impl Gate {
 
     /// Judges what a server's process printed, which its fault names. An agent reads it only where it passes unchanged.
     pub(super) async fn inspect_output(&self, error: CallError, open: &OpenCall) -> CallError {
-        let CallError::Process(mut fault) = error else { return error };
+        let CallError::Process(mut fault) = error else {
+            return error;
+        };
         if !fault.output.is_empty() {
             let text = Bytes::from(fault.output.to_string());
             fault.inspected = matches!(self.judge_text(&text, open).await, Ok(Outcome::Verbatim));
@@ -173,7 +208,8 @@ impl Gate {
 
     /// A body that is not JSON-RPC is judged as one text: it passes whole, edited, or not at all.
     async fn judge_text(&self, bytes: &Bytes, open: &OpenCall) -> Result<Outcome, CallError> {
-        let text = std::str::from_utf8(bytes).map_err(|_| CallError::BadReply("its text is not UTF-8"))?;
+        let text =
+            std::str::from_utf8(bytes).map_err(|_| CallError::BadReply("its text is not UTF-8"))?;
         let (policy, context) = (open.policy()?, open.context());
         let (audit, mode) = (AuditId::make(), policy.mode);
         let mut judged = self.inspect_text(&policy, bytes, audit, open).await?;
@@ -184,14 +220,30 @@ impl Gate {
             TextVerdict::Block(_) => "block",
         };
         let (findings, coverage) = (&judged.findings[..], &judged.coverage);
-        let kept = self.quarantines_text(text, &policy, context, audit, &judged.findings).await;
-        let event = Event::JudgedText { audit, context, bytes: text.len(), verdict, findings, coverage, mode, rules };
+        let kept = self
+            .quarantines_text(text, &policy, context, audit, &judged.findings)
+            .await;
+        let event = Event::JudgedText {
+            audit,
+            context,
+            bytes: text.len(),
+            verdict,
+            findings,
+            coverage,
+            mode,
+            rules,
+        };
         self.recorder.record(event).map_err(CallError::Audit)?;
         let learnt = std::mem::take(&mut judged.learnt);
-        limits_hit(&self.recorder, &open.route.session.remember(Direction::Inbound, learnt))?;
+        limits_hit(
+            &self.recorder,
+            &open.route.session.remember(Direction::Inbound, learnt),
+        )?;
         Ok(match (mode, judged.verdict) {
             (Mode::Observe, _) | (_, TextVerdict::Pass) => Outcome::Verbatim,
-            (_, TextVerdict::Rewrite(new)) if kept => Outcome::Replaced(evidence::with_kept(&new, audit).into()),
+            (_, TextVerdict::Rewrite(new)) if kept => {
+                Outcome::Replaced(evidence::with_kept(&new, audit).into())
+            }
             (_, TextVerdict::Rewrite(new)) => Outcome::Replaced(new.into()),
             (_, TextVerdict::Block(_)) => Outcome::Dropped,
         })
@@ -205,6 +257,16 @@ fn with_answered<'c>(message: &Message, open: &'c OpenCall) -> Cow<'c, Context> 
     if !context.is_stray(message) {
         return Cow::Borrowed(context);
     }
-    let asked = open.route.session.open_requests(context.era).iter().chain(&*context.asked).cloned().collect();
-    Cow::Owned(Context { asked, ..context.clone() })
+    let asked = open
+        .route
+        .session
+        .open_requests(context.era)
+        .iter()
+        .chain(&*context.asked)
+        .cloned()
+        .collect();
+    Cow::Owned(Context {
+        asked,
+        ..context.clone()
+    })
 }

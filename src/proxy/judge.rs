@@ -75,13 +75,32 @@ impl<'a> Subject<'a> {
     /// A message of an agent's.
     pub(super) fn outbound(route: &Route, message: &'a Message, context: &'a Context) -> Self {
         let (policy, audit) = (route.policy.clone(), AuditId::make());
-        Self { policy, direction: Direction::Outbound, message, context, audit, waited: None }
+        Self {
+            policy,
+            direction: Direction::Outbound,
+            message,
+            context,
+            audit,
+            waited: None,
+        }
     }
 
     /// A message of a reply. `context` is that of the call, with the requests that the message answers.
-    pub(super) fn inbound(policy: Arc<Policy>, message: &'a Message, context: &'a Context, open: &OpenCall) -> Self {
+    pub(super) fn inbound(
+        policy: Arc<Policy>,
+        message: &'a Message,
+        context: &'a Context,
+        open: &OpenCall,
+    ) -> Self {
         let waited = open.sent().map(|_| open.started.elapsed());
-        Self { policy, direction: Direction::Inbound, message, context, audit: AuditId::make(), waited }
+        Self {
+            policy,
+            direction: Direction::Inbound,
+            message,
+            context,
+            audit: AuditId::make(),
+            waited,
+        }
     }
 }
 
@@ -96,8 +115,14 @@ impl Gate {
     ) -> Result<Judgement, CallError> {
         let mut known = self.inspect_context(subject, route, open);
         let (mut inspection, mut took) = self.inspect(subject, &known, route).await?;
-        let resolved = self.resolver.more_for(&subject.policy, &mut inspection).await;
-        let classified = self.classifiers.more_for(&subject.policy, &mut inspection).await;
+        let resolved = self
+            .resolver
+            .more_for(&subject.policy, &mut inspection)
+            .await;
+        let classified = self
+            .classifiers
+            .more_for(&subject.policy, &mut inspection)
+            .await;
         if resolved.is_some() || classified.is_some() {
             if let Some(resolved) = resolved {
                 limits_hit(&self.recorder, &resolved.hit)?;
@@ -116,8 +141,15 @@ impl Gate {
         Ok(judged)
     }
 
-    fn inspect_context(&self, subject: &Subject<'_>, route: &Route, open: Option<&OpenCall>) -> InspectContext {
-        let Route { upstream, session, .. } = route;
+    fn inspect_context(
+        &self,
+        subject: &Subject<'_>,
+        route: &Route,
+        open: Option<&OpenCall>,
+    ) -> InspectContext {
+        let Route {
+            upstream, session, ..
+        } = route;
         let links = |open: &OpenCall| headers::knows_links(&open.call.headers, subject.context.era);
         InspectContext {
             tools: Some(upstream.tools.clone()),
@@ -143,20 +175,51 @@ impl Gate {
         kept: bool,
         route: &Route,
     ) -> Result<(Judgement, PendingWrite), CallError> {
-        let Subject { ref policy, direction, message, context, audit, waited } = *subject;
-        let (mode, evidence, rules) = (policy.mode, policy.evidence, policy.rules_digest(direction));
-        let event =
-            Event::Judged { audit, direction, context, message, inspection: &inspection, mode, evidence, rules, took, waited };
+        let Subject {
+            ref policy,
+            direction,
+            message,
+            context,
+            audit,
+            waited,
+        } = *subject;
+        let (mode, evidence, rules) =
+            (policy.mode, policy.evidence, policy.rules_digest(direction));
+        let event = Event::Judged {
+            audit,
+            direction,
+            context,
+            message,
+            inspection: &inspection,
+            mode,
+            evidence,
+            rules,
+            took,
+            waited,
+        };
         let written = self.recorder.start(event);
         subject.offer(&self.recorder, &inspection);
         if !inspection.findings.is_empty() {
-            let hit = |limit: &&str| inspection.findings.iter().any(|finding| finding.reading == *limit);
-            limits_hit(&self.recorder, &work::ALL.into_iter().filter(hit).collect::<Vec<_>>())?;
+            let hit = |limit: &&str| {
+                inspection
+                    .findings
+                    .iter()
+                    .any(|finding| finding.reading == *limit)
+            };
+            limits_hit(
+                &self.recorder,
+                &work::ALL.into_iter().filter(hit).collect::<Vec<_>>(),
+            )?;
         }
         limits_hit(&self.recorder, &inspection.limits_hit)?;
         if mode == Mode::Enforce && matches!(inspection.verdict, Verdict::Rewrite(_)) {
             limits_hit(&self.recorder, &inspection.delivery.hit)?;
-            limits_hit(&self.recorder, &self.pages.keep(context, std::mem::take(&mut inspection.delivery.rests)))?;
+            limits_hit(
+                &self.recorder,
+                &self
+                    .pages
+                    .keep(context, std::mem::take(&mut inspection.delivery.rests)),
+            )?;
         }
         // What an agent sends is no piece of anything unless it goes on.
         let goes_on = mode == Mode::Observe || !matches!(inspection.verdict, Verdict::Block(_));
@@ -164,9 +227,22 @@ impl Gate {
             if matches!(inspection.verdict, Verdict::Ask(_)) {
                 inspection.learnt.flow.unsaid();
             }
-            limits_hit(&self.recorder, &route.session.remember(direction, std::mem::take(&mut inspection.learnt)))?;
+            limits_hit(
+                &self.recorder,
+                &route
+                    .session
+                    .remember(direction, std::mem::take(&mut inspection.learnt)),
+            )?;
         }
-        Ok((Judgement { inspection, mode, audit, kept }, written))
+        Ok((
+            Judgement {
+                inspection,
+                mode,
+                audit,
+                kept,
+            },
+            written,
+        ))
     }
 }
 
@@ -185,29 +261,58 @@ impl Judgement {
             (_, Mode::Observe) | (Verdict::Pass, _) => return Ok(OutboundOutcome::Pass),
             (Verdict::Block(refusals), _) => refusals,
             (Verdict::Ask(questions), _) => match questions.as_slice() {
-                [question] if message.single().is_some_and(Envelope::is_request) => return Ok(OutboundOutcome::Ask(question)),
-                questions => &questions.iter().map(|question| unasked(question, message)).collect::<Vec<_>>(),
+                [question] if message.single().is_some_and(Envelope::is_request) => {
+                    return Ok(OutboundOutcome::Ask(question));
+                }
+                questions => &questions
+                    .iter()
+                    .map(|question| unasked(question, message))
+                    .collect::<Vec<_>>(),
             },
-            (Verdict::Rewrite(_), _) => return Err(CallError::BadReply("rewriting an outbound message is not supported")),
+            (Verdict::Rewrite(_), _) => {
+                return Err(CallError::BadReply(
+                    "rewriting an outbound message is not supported",
+                ));
+            }
         };
-        let of_item = |item| refusals.iter().find(|refusal| refusal.item == item).map(|refusal| self.reason(refusal));
-        let reasons: Vec<Option<answer::RefusalReason>> = (0..message.envelopes().len()).map(of_item).collect();
+        let of_item = |item| {
+            refusals
+                .iter()
+                .find(|refusal| refusal.item == item)
+                .map(|refusal| self.reason(refusal))
+        };
+        let reasons: Vec<Option<answer::RefusalReason>> =
+            (0..message.envelopes().len()).map(of_item).collect();
         let mut to_server = Vec::new();
         for (envelope, reason) in message.envelopes().iter().zip(&reasons) {
-            if let (true, Some(id), Some(reason)) = (envelope.is_answer(), message.id(envelope), reason) {
+            if let (true, Some(id), Some(reason)) =
+                (envelope.is_answer(), message.id(envelope), reason)
+            {
                 let text = format!("The agent's answer was withheld (rule `{}`).", reason.rule);
                 to_server.push(answer::error(Some(id), answer::REFUSED, &text, None));
             }
         }
-        Ok(OutboundOutcome::Refused(RefusedMessage { reasons, to_server }))
+        Ok(OutboundOutcome::Refused(RefusedMessage {
+            reasons,
+            to_server,
+        }))
     }
 
     /// What becomes of a message from a server.
     ///
     /// # Errors
     /// Edits that cannot be carried out.
-    pub(super) fn carry_out(&self, message: &Message, context: &Context) -> Result<Delivery, CallError> {
-        let done = |outcome| Ok(Delivery { outcome, to_server: Vec::new() });
+    pub(super) fn carry_out(
+        &self,
+        message: &Message,
+        context: &Context,
+    ) -> Result<Delivery, CallError> {
+        let done = |outcome| {
+            Ok(Delivery {
+                outcome,
+                to_server: Vec::new(),
+            })
+        };
         let refusals = match (&self.inspection.verdict, self.mode) {
             (_, Mode::Observe) | (Verdict::Pass, _) => return done(Outcome::Verbatim),
             (Verdict::Rewrite(edits), _) => {
@@ -215,15 +320,23 @@ impl Judgement {
                 if self.kept {
                     evidence::say_so(&mut edits, message, self.audit);
                 }
-                let new = splice(message.bytes(), edits).ok_or(CallError::BadReply("its edits overlap"))?;
+                let new = splice(message.bytes(), edits)
+                    .ok_or(CallError::BadReply("its edits overlap"))?;
                 return done(Outcome::Replaced(new));
             }
-            (Verdict::Ask(_), _) => return Err(CallError::BadReply("asking about an inbound message is not supported")),
+            (Verdict::Ask(_), _) => {
+                return Err(CallError::BadReply(
+                    "asking about an inbound message is not supported",
+                ));
+            }
             (Verdict::Block(refusals), _) => refusals,
         };
         let (mut left, mut to_server) = (Vec::new(), Vec::new());
         for (item, envelope) in message.envelopes().iter().enumerate() {
-            let Some(refusal) = refusals.iter().find(|refusal| refusal.item == item).or_else(|| self.falls(item, refusals))
+            let Some(refusal) = refusals
+                .iter()
+                .find(|refusal| refusal.item == item)
+                .or_else(|| self.falls(item, refusals))
             else {
                 left.push(message.value(envelope).raw().to_owned());
                 continue;
@@ -231,7 +344,10 @@ impl Judgement {
             let reason = self.reason(refusal);
             left.extend(answer::withheld(context, message, envelope, &reason));
             if let (true, Some(id)) = (envelope.is_request(), message.id(envelope)) {
-                let text = format!("The question was withheld from the agent (rule `{}`).", reason.rule);
+                let text = format!(
+                    "The question was withheld from the agent (rule `{}`).",
+                    reason.rule
+                );
                 to_server.push(answer::error(Some(id), answer::REFUSED, &text, None));
             }
         }
@@ -248,16 +364,36 @@ impl Judgement {
 
     /// A message of a batch that would be edited falls with the one that is refused: a verdict that blocks has no edits.
     fn falls<'r>(&self, item: usize, refusals: &'r [Refusal]) -> Option<&'r Refusal> {
-        let edited = |finding: &crate::inspect::Finding| finding.item == item && finding.action > Action::Log;
-        if self.inspection.findings.iter().any(edited) { refusals.first() } else { None }
+        let edited = |finding: &crate::inspect::Finding| {
+            finding.item == item && finding.action > Action::Log
+        };
+        if self.inspection.findings.iter().any(edited) {
+            refusals.first()
+        } else {
+            None
+        }
     }
 
     /// The words of a refusal, as the agent reads them.
     fn reason(&self, refusal: &Refusal) -> answer::RefusalReason {
-        let (Refusal { rule, title, why, .. }, audit) = (refusal, self.audit);
-        let look = if self.kept { format!("; {}", evidence::KEPT) } else { String::new() };
-        let text = format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit}{look})");
-        answer::RefusalReason { text, rule: rule.to_string(), audit }
+        let (
+            Refusal {
+                rule, title, why, ..
+            },
+            audit,
+        ) = (refusal, self.audit);
+        let look = if self.kept {
+            format!("; {}", evidence::KEPT)
+        } else {
+            String::new()
+        };
+        let text =
+            format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit}{look})");
+        answer::RefusalReason {
+            text,
+            rule: rule.to_string(),
+            audit,
+        }
     }
 }
 
@@ -266,18 +402,29 @@ impl Judgement {
 /// # Errors
 /// What must be told and cannot be is not passed on.
 pub(super) fn limits_hit(recorder: &Recorder, names: &[&'static str]) -> Result<(), CallError> {
-    names.iter().try_for_each(|name| recorder.record(Event::Limit { name }).map_err(CallError::Audit))
+    names.iter().try_for_each(|name| {
+        recorder
+            .record(Event::Limit { name })
+            .map_err(CallError::Audit)
+    })
 }
 
 /// A person is asked about one call at a time: whatever else would need a yes does not go on.
 fn unasked(question: &Question, message: &Message) -> Refusal {
-    let Question { item, title, why, .. } = question.clone();
+    let Question {
+        item, title, why, ..
+    } = question.clone();
     let next = if message.is_batch() {
         "It requires approval: send it on its own, not in a batch."
     } else {
         "It requires approval, which is available only for requests."
     };
-    Refusal { item, rule: question.rule().clone(), title, why: format!("{why} {next}") }
+    Refusal {
+        item,
+        rule: question.rule().clone(),
+        title,
+        why: format!("{why} {next}"),
+    }
 }
 
 #[cfg(test)]

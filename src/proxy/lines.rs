@@ -21,8 +21,8 @@ use crate::message::{Direction, Envelope, Message, ParseError};
 use crate::pins::PinStore;
 use crate::protocol::sse::Fields;
 use crate::protocol::{
-    AgentName, AgentTransport, AgentWire, Call, CallError, CallKind, Caller, Context, Era, Frame, Frames, Framing, Payload,
-    UpstreamName, answer, header, headers,
+    AgentName, AgentTransport, AgentWire, Call, CallError, CallKind, Caller, Context, Era, Frame,
+    Frames, Framing, Payload, UpstreamName, answer, header, headers,
 };
 use crate::record::{Recorder, printable};
 use crate::upstream::{ServerInput, Upstream};
@@ -66,14 +66,38 @@ impl LineSession {
         let input = Arc::<ServerInput>::default();
         let policies = Policies::from([(name.clone(), Arc::new(policy))]);
         let pins = PinStore::open(config.pins.file.as_deref())?.with_alias(&name.0, pinned_as);
-        let gate = Gate::build(vec![(name.clone(), Upstream::wrapped(input.clone()))], policies, recorder, config, pins, true)?;
-        let missing = || vec![Fault::of_file("wrap", "the gate has no upstream".to_owned(), None)];
+        let gate = Gate::build(
+            vec![(name.clone(), Upstream::wrapped(input.clone()))],
+            policies,
+            recorder,
+            config,
+            pins,
+            true,
+        )?;
+        let missing = || {
+            vec![Fault::of_file(
+                "wrap",
+                "the gate has no upstream".to_owned(),
+                None,
+            )]
+        };
         let upstream = gate.upstreams.get(&name).ok_or_else(missing)?;
         let caller = caller(&config.access, &name);
-        let mut context = Context { caller: caller.clone(), ..Context::new(local(), name.clone(), Era::Legacy) };
+        let mut context = Context {
+            caller: caller.clone(),
+            ..Context::new(local(), name.clone(), Era::Legacy)
+        };
         let route = gate.route(upstream, &mut context).map_err(|_| missing())?;
         let (revision, prints) = (Mutex::default(), AtomicBool::new(false));
-        Ok(Self { gate: Arc::new(gate), route, name, caller, input, revision, prints })
+        Ok(Self {
+            gate: Arc::new(gate),
+            route,
+            name,
+            caller,
+            input,
+            revision,
+            prints,
+        })
     }
 
     /// The standard input of the server.
@@ -110,19 +134,28 @@ impl LineSession {
             Ok(reply) => reply,
             Err(error) => {
                 self.log_withheld(&error);
-                return Answer::Lines(answer::unsent(&error, Some(&context), &message).into_iter().map(one_line).collect());
+                return Answer::Lines(
+                    answer::unsent(&error, Some(&context), &message)
+                        .into_iter()
+                        .map(one_line)
+                        .collect(),
+                );
             }
         };
         if reply.framing == Framing::Events {
             return Answer::Later(reply.frames);
         }
-        let frames = reply.frames.filter_map(|frame| async { frame.ok()?.text().map(|text| one_line(text.clone())) });
+        let frames = reply
+            .frames
+            .filter_map(|frame| async { frame.ok()?.text().map(|text| one_line(text.clone())) });
         Answer::Lines(frames.collect().await)
     }
 
     /// A line of the agent's that was longer than [`Self::longest`]: what the agent gets.
     pub fn too_long_from_agent(&self) -> Bytes {
-        self.unread_of_agent(ParseError::TooLarge { limit: self.longest() })
+        self.unread_of_agent(ParseError::TooLarge {
+            limit: self.longest(),
+        })
     }
 
     /// A line of the server's that is not blank: what the agent gets.
@@ -140,7 +173,10 @@ impl LineSession {
             return None;
         }
         self.agree(&message, context);
-        let frame = Frame { payload: Payload::Message(message.clone()), fields: Fields::default() };
+        let frame = Frame {
+            payload: Payload::Message(message.clone()),
+            fields: Fields::default(),
+        };
         let judged = self.gate.judge_frame(frame, Framing::Events, &call).await;
         self.open().inspect(|open| open.observe(&message));
         match judged.map(|frame| frame.map(|frame| frame.payload)) {
@@ -161,17 +197,33 @@ impl LineSession {
 
     /// A line of the server's that was longer than [`Self::longest`]: what the agent gets.
     pub fn too_long_from_server(&self) -> Option<Bytes> {
-        self.withheld_answer(&CallError::NotMcp(ParseError::TooLarge { limit: self.longest() }), true)
+        self.withheld_answer(
+            &CallError::NotMcp(ParseError::TooLarge {
+                limit: self.longest(),
+            }),
+            true,
+        )
     }
 
     /// Tells the agent of lists that it sees otherwise by the gate's own doing.
     pub fn changes(&self) -> impl Stream<Item = Bytes> + Send + use<> {
         let upstream = self.route.upstream.clone();
         let told = move |kind| {
-            let of_subscriptions = upstream.open.as_ref().map(|open| open.notifications(kind)).unwrap_or_default();
-            upstream.declared.notification(kind).into_iter().chain(of_subscriptions)
+            let of_subscriptions = upstream
+                .open
+                .as_ref()
+                .map(|open| open.notifications(kind))
+                .unwrap_or_default();
+            upstream
+                .declared
+                .notification(kind)
+                .into_iter()
+                .chain(of_subscriptions)
         };
-        let frames = self.gate.changed.told_on(Frames::stream(stream::pending()), self.name.clone(), told);
+        let frames =
+            self.gate
+                .changed
+                .told_on(Frames::stream(stream::pending()), self.name.clone(), told);
         frames.filter_map(|frame| async { frame.ok()?.text().map(|text| one_line(text.clone())) })
     }
 
@@ -187,10 +239,19 @@ impl LineSession {
         let mut context = self.context(&message);
         context.wire.line_end = Some(line_end);
         let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let revision = self.agreed_on().and_then(|revision| HeaderValue::from_str(&revision).ok());
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
+        let revision = self
+            .agreed_on()
+            .and_then(|revision| HeaderValue::from_str(&revision).ok());
         revision.and_then(|revision| headers.insert(header::VERSION, revision));
-        Box::new(Call { ask: CallKind::Send(message), headers, context })
+        Box::new(Call {
+            ask: CallKind::Send(message),
+            headers,
+            context,
+        })
     }
 
     /// Who sent a message, to whom.
@@ -199,8 +260,17 @@ impl LineSession {
         let none = HeaderMap::new();
         let era = headers::era(&none, Some(message)).unwrap_or(Era::Legacy);
         let agreed = self.agreed_on();
-        let wire = AgentWire::new(AgentTransport::Pipe, headers::version(&none, Some(message)).as_deref().or(agreed.as_deref()));
-        Context { era, wire, ..self.of_no_message() }
+        let wire = AgentWire::new(
+            AgentTransport::Pipe,
+            headers::version(&none, Some(message))
+                .as_deref()
+                .or(agreed.as_deref()),
+        );
+        Context {
+            era,
+            wire,
+            ..self.of_no_message()
+        }
     }
 
     fn of_no_message(&self) -> Context {
@@ -213,14 +283,24 @@ impl LineSession {
 
     /// The call to which a message of the server's belongs that answers none: one that only listens.
     fn unasked(&self, message: &Message) -> OpenCall {
-        let call = Call { ask: CallKind::Listen, headers: HeaderMap::new(), context: self.context(message) };
+        let call = Call {
+            ask: CallKind::Listen,
+            headers: HeaderMap::new(),
+            context: self.context(message),
+        };
         OpenCall::new(Box::new(call), self.route.clone(), Permit::default(), None)
     }
 
     /// Notes what the two sides have agreed on, if a message says so.
     fn agree(&self, message: &Message, context: &Context) {
-        let initialized = context.asked.iter().any(|asked| &*asked.method == "initialize");
-        let result = message.single().filter(|_| initialized).and_then(|envelope| message.body(envelope));
+        let initialized = context
+            .asked
+            .iter()
+            .any(|asked| &*asked.method == "initialize");
+        let result = message
+            .single()
+            .filter(|_| initialized)
+            .and_then(|envelope| message.body(envelope));
         if let Some(version) = result.and_then(|result| result.get("protocolVersion")?.str()) {
             *self.revision.lock() = Some(version.as_ref().into());
         }
@@ -278,7 +358,11 @@ fn local() -> AgentName {
 /// meant, so it is logged.
 fn caller(tables: &[Arc<AccessConfig>], upstream: &UpstreamName) -> Caller {
     let caller = Caller::new(&local(), None, &[], tables);
-    if let Some(Err(why)) = caller.access.as_ref().map(|access| access.upstream(upstream)) {
+    if let Some(Err(why)) = caller
+        .access
+        .as_ref()
+        .map(|access| access.upstream(upstream))
+    {
         tracing::warn!(%upstream, %why, "access to this server is denied");
     }
     caller
@@ -291,26 +375,46 @@ fn without_returns(line: &Bytes, direction: Direction) -> Bytes {
     if !body.contains(&b'\r') {
         return line.clone();
     }
-    tracing::warn!(direction = direction.name(), "replaced a carriage return in a line by a space");
+    tracing::warn!(
+        direction = direction.name(),
+        "replaced a carriage return in a line by a space"
+    );
     one_line(body)
 }
 
 /// What a line says, and what ends it.
 fn split_end(line: &Bytes) -> (Bytes, Bytes) {
-    let end = line.len() - line.iter().rev().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+    let end = line.len()
+        - line
+            .iter()
+            .rev()
+            .take_while(|byte| matches!(byte, b'\n' | b'\r'))
+            .count();
     (line.slice(..end), line.slice(end..))
 }
 
 /// The errors for those messages of a body whose senders wait for an answer that does not come.
-fn broken(message: &Message, waits: fn(&Envelope) -> bool, error: &CallError, context: &Context) -> impl Iterator<Item = String> {
-    let waiting = message.envelopes().iter().filter(move |envelope| waits(envelope));
-    waiting.filter_map(move |envelope| Some(answer::broken(Some(message.id(envelope)?), error, context)))
+fn broken(
+    message: &Message,
+    waits: fn(&Envelope) -> bool,
+    error: &CallError,
+    context: &Context,
+) -> impl Iterator<Item = String> {
+    let waiting = message
+        .envelopes()
+        .iter()
+        .filter(move |envelope| waits(envelope));
+    waiting.filter_map(move |envelope| {
+        Some(answer::broken(Some(message.id(envelope)?), error, context))
+    })
 }
 
 /// A message as one line: its raw line breaks, which in JSON can only be white space, become spaces.
 pub fn one_line(message: impl Into<Vec<u8>>) -> Bytes {
     let mut line = message.into();
-    line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
+    line.iter_mut()
+        .filter(|byte| matches!(byte, b'\n' | b'\r'))
+        .for_each(|byte| *byte = b' ');
     line.push(b'\n');
     line.into()
 }

@@ -38,23 +38,29 @@ impl ListChanges {
     ) -> Frames {
         let hears = self.0.subscribe();
         let state = (frames, hears, Vec::<String>::new(), upstream, told);
-        Frames::stream(stream::unfold(state, |(mut frames, mut hears, mut due, upstream, told)| async move {
-            loop {
-                if let Some(text) = due.pop() {
-                    return Some((Ok(Frame::inspected(text)), (frames, hears, due, upstream, told)));
+        Frames::stream(stream::unfold(
+            state,
+            |(mut frames, mut hears, mut due, upstream, told)| async move {
+                loop {
+                    if let Some(text) = due.pop() {
+                        return Some((
+                            Ok(Frame::inspected(text)),
+                            (frames, hears, due, upstream, told),
+                        ));
+                    }
+                    tokio::select! {
+                        frame = frames.next() => return Some((frame?, (frames, hears, due, upstream, told))),
+                        changed = hears.recv() => match changed {
+                            Ok((of, kind)) if of == upstream => due.extend(told(kind)),
+                            Ok(_) => {}
+                            Err(RecvError::Lagged(_)) => due.extend([Kind::Tool, Kind::Prompt, Kind::Resource].into_iter().flat_map(&told)),
+                            // The gate ends; so does the stream, by itself.
+                            Err(RecvError::Closed) => return Some((frames.next().await?, (frames, hears, due, upstream, told))),
+                        },
+                    }
                 }
-                tokio::select! {
-                    frame = frames.next() => return Some((frame?, (frames, hears, due, upstream, told))),
-                    changed = hears.recv() => match changed {
-                        Ok((of, kind)) if of == upstream => due.extend(told(kind)),
-                        Ok(_) => {}
-                        Err(RecvError::Lagged(_)) => due.extend([Kind::Tool, Kind::Prompt, Kind::Resource].into_iter().flat_map(&told)),
-                        // The gate ends; so does the stream, by itself.
-                        Err(RecvError::Closed) => return Some((frames.next().await?, (frames, hears, due, upstream, told))),
-                    },
-                }
-            }
-        }))
+            },
+        ))
     }
 }
 
@@ -65,16 +71,27 @@ pub(super) struct DeclaredLists(AtomicU8);
 impl DeclaredLists {
     /// Learns from a message, if it answers `initialize`.
     pub(super) fn observe(&self, message: &Message, context: &Context) {
-        for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
+        for envelope in message
+            .envelopes()
+            .iter()
+            .filter(|envelope| envelope.is_answer())
+        {
             let asked = message.id(envelope).and_then(|id| context.open_request(id));
             if asked.is_some_and(|asked| &*asked.method == "initialize")
-                && let Some(capabilities) = message.body(envelope).and_then(|result| result.get("capabilities"))
+                && let Some(capabilities) = message
+                    .body(envelope)
+                    .and_then(|result| result.get("capabilities"))
             {
                 let says = |kind: &Kind| {
-                    let says = kind.list().and_then(|list| capabilities.at(&[list, "listChanged"]));
+                    let says = kind
+                        .list()
+                        .and_then(|list| capabilities.at(&[list, "listChanged"]));
                     says.is_some_and(|says| says.raw() == "true")
                 };
-                self.0.store(bits(Kind::ALL.iter().copied().filter(|kind| says(kind))), Ordering::Relaxed);
+                self.0.store(
+                    bits(Kind::ALL.iter().copied().filter(|kind| says(kind))),
+                    Ordering::Relaxed,
+                );
             }
         }
     }
@@ -83,7 +100,9 @@ impl DeclaredLists {
     pub(super) fn notification(&self, kind: Kind) -> Option<String> {
         let declared = self.0.load(Ordering::Relaxed) & bits([kind]) != 0;
         let list = kind.list().filter(|_| declared)?;
-        Some(format!(r#"{{"jsonrpc":"2.0","method":"notifications/{list}/list_changed"}}"#))
+        Some(format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/{list}/list_changed"}}"#
+        ))
     }
 }
 
@@ -97,24 +116,41 @@ pub(super) struct Subscription {
 impl Subscription {
     /// That of a message, if it is one.
     pub(super) fn of(message: &Message) -> Option<Self> {
-        let envelope = message.single().filter(|envelope| envelope.method() == Some("subscriptions/listen"))?;
-        Some(Self { id: message.id(envelope)?.into(), agreed: AtomicU8::default() })
+        let envelope = message
+            .single()
+            .filter(|envelope| envelope.method() == Some("subscriptions/listen"))?;
+        Some(Self {
+            id: message.id(envelope)?.into(),
+            agreed: AtomicU8::default(),
+        })
     }
 
     /// Learns from a message, if it is the server's agreement to this subscription.
     pub(super) fn observe(&self, message: &Message) {
         for envelope in message.envelopes() {
             let agrees = envelope.method() == Some("notifications/subscriptions/acknowledged");
-            let Some(params) = message.body(envelope).filter(|_| agrees) else { continue };
-            if !params.at(&["_meta", SUBSCRIPTION]).is_some_and(|id| crate::message::same_id(id.raw(), &self.id)) {
+            let Some(params) = message.body(envelope).filter(|_| agrees) else {
+                continue;
+            };
+            if !params
+                .at(&["_meta", SUBSCRIPTION])
+                .is_some_and(|id| crate::message::same_id(id.raw(), &self.id))
+            {
                 continue;
             }
             let says = |kind: &Kind| {
-                let Some(list) = kind.list() else { return false };
+                let Some(list) = kind.list() else {
+                    return false;
+                };
                 let key = format!("{list}ListChanged");
-                params.at(&["notifications", &key]).is_some_and(|says| says.raw() == "true")
+                params
+                    .at(&["notifications", &key])
+                    .is_some_and(|says| says.raw() == "true")
             };
-            self.agreed.store(bits(Kind::ALL.iter().copied().filter(|kind| says(kind))), Ordering::Relaxed);
+            self.agreed.store(
+                bits(Kind::ALL.iter().copied().filter(|kind| says(kind))),
+                Ordering::Relaxed,
+            );
         }
     }
 
@@ -123,7 +159,9 @@ impl Subscription {
         let agreed = self.agreed.load(Ordering::Relaxed) & bits([kind]) != 0;
         let (list, id) = (kind.list().filter(|_| agreed)?, &self.id);
         let method = format!("notifications/{list}/list_changed");
-        Some(format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"{SUBSCRIPTION}":{id}}}}}}}"#))
+        Some(format!(
+            r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"{SUBSCRIPTION}":{id}}}}}}}"#
+        ))
     }
 }
 
@@ -150,5 +188,7 @@ impl Listening {
 }
 
 fn bits(kinds: impl IntoIterator<Item = Kind>) -> u8 {
-    kinds.into_iter().fold(0, |bits, kind| bits | 1 << kind as u8)
+    kinds
+        .into_iter()
+        .fold(0, |bits, kind| bits | 1 << kind as u8)
 }

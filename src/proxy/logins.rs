@@ -17,9 +17,15 @@ impl Gate {
     /// The answer to a call that waits for a login, in the way of its client: as a link that it puts to its user, where it
     /// has said that it can. `None` where the answer is a sentence like that to any failure.
     pub(super) fn login_asked(&self, error: &CallError, open: &OpenCall) -> Option<Reply> {
-        let (CallError::LoginOwed { link: Some(link) }, Some(message)) = (error, open.sent()) else { return None };
+        let (CallError::LoginOwed { link: Some(link) }, Some(message)) = (error, open.sent())
+        else {
+            return None;
+        };
         let context = open.context();
-        let id = message.single().filter(|envelope| envelope.is_request()).and_then(|envelope| message.id(envelope))?;
+        let id = message
+            .single()
+            .filter(|envelope| envelope.is_request())
+            .and_then(|envelope| message.id(envelope))?;
         let text = quote(&format!(
             "lychgate asks you to log in to the server `{}` for the agent `{}`.",
             context.upstream, context.agent
@@ -28,16 +34,25 @@ impl Gate {
         let body = match context.era {
             Era::Modern if Approvals::takes_input(message) && asks(message, Era::Modern).url => {
                 let params = format!(r#"{{"mode":"url","message":{text},"url":{link}}}"#);
-                let asked = format!(r#"{{"{INPUT_KEY}":{{"method":"elicitation/create","params":{params}}}}}"#);
+                let asked = format!(
+                    r#"{{"{INPUT_KEY}":{{"method":"elicitation/create","params":{params}}}}}"#
+                );
                 answer::wants_input(id, &asked, &self.approvals.sealed_login(context, message)?)
             }
             // The call that opens a session says it for itself.
-            Era::Legacy if open.route.session.state().elicits.url || asks(message, Era::Legacy).url => {
+            Era::Legacy
+                if open.route.session.state().elicits.url || asks(message, Era::Legacy).url =>
+            {
                 let elicitation = format!("{INPUT_KEY}-{}", uuid::Uuid::new_v4().simple());
                 let data = format!(
                     r#"{{"elicitations":[{{"mode":"url","elicitationId":"{elicitation}","message":{text},"url":{link}}}]}}"#
                 );
-                answer::error(Some(id), URL_ELICITATION_REQUIRED, "authentication required for the upstream", Some(&data))
+                answer::error(
+                    Some(id),
+                    URL_ELICITATION_REQUIRED,
+                    "authentication required for the upstream",
+                    Some(&data),
+                )
             }
             _ => return None,
         };

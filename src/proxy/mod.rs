@@ -85,7 +85,14 @@ impl Gate {
         recorder: Arc<Recorder>,
         config: &Config,
     ) -> Result<Self, Vec<Fault>> {
-        Self::build(upstreams, policies, recorder, config, PinStore::open(config.pins.file.as_deref())?, false)
+        Self::build(
+            upstreams,
+            policies,
+            recorder,
+            config,
+            PinStore::open(config.pins.file.as_deref())?,
+            false,
+        )
     }
 
     /// The same with these pins; a gate of `one_session` ends with it.
@@ -99,11 +106,23 @@ impl Gate {
     ) -> Result<Self, Vec<Fault>> {
         let limits = config.limits.clone();
         let hint = "see what `file` under `[approval]` names";
-        let fault = |error: std::io::Error| vec![Fault::of_file("approval.file", error.to_string(), Some(hint))];
-        let approvals = Approvals::new(&config.approval, &limits, recorder.clone(), one_session).map_err(fault)?;
+        let fault = |error: std::io::Error| {
+            vec![Fault::of_file(
+                "approval.file",
+                error.to_string(),
+                Some(hint),
+            )]
+        };
+        let approvals = Approvals::new(&config.approval, &limits, recorder.clone(), one_session)
+            .map_err(fault)?;
         let approvals = approvals.notified_by(approval::notifier(config, &recorder)?);
         let in_flight = InFlight::new(limits.bytes_in_flight, limits.bytes_in_flight_per_agent);
-        let parts = UpstreamInputs { policies: &policies, pins: &pins, limits: &limits, in_flight: &in_flight };
+        let parts = UpstreamInputs {
+            policies: &policies,
+            pins: &pins,
+            limits: &limits,
+            in_flight: &in_flight,
+        };
         Ok(Self {
             upstreams: Upstreams::new(upstreams, &parts),
             policies: ArcSwap::from_pointee(policies),

@@ -26,7 +26,9 @@ pub(super) struct Offload {
 
 impl Offload {
     pub(super) fn new() -> Self {
-        Self { all: Arc::new(Semaphore::new(workers() * 2)) }
+        Self {
+            all: Arc::new(Semaphore::new(workers() * 2)),
+        }
     }
 }
 
@@ -37,11 +39,21 @@ pub(super) fn workers() -> usize {
 
 impl Gate {
     /// Waits for permission to judge a message of an upstream off the threads that carry traffic.
-    pub(super) async fn judging_permits(&self, upstream: &UpstreamState) -> Result<[OwnedSemaphorePermit; 2], CallError> {
+    pub(super) async fn judging_permits(
+        &self,
+        upstream: &UpstreamState,
+    ) -> Result<[OwnedSemaphorePermit; 2], CallError> {
         let permit = |of: &Arc<Semaphore>| of.clone().acquire_owned();
         // First that of the upstream: what waits for it holds up no other.
-        let of_upstream = permit(&upstream.judging).await.map_err(|_| CallError::Draining)?;
-        Ok([of_upstream, permit(&self.offload.all).await.map_err(|_| CallError::Draining)?])
+        let of_upstream = permit(&upstream.judging)
+            .await
+            .map_err(|_| CallError::Draining)?;
+        Ok([
+            of_upstream,
+            permit(&self.offload.all)
+                .await
+                .map_err(|_| CallError::Draining)?,
+        ])
     }
 
     /// Judges a message, and measures how long it took.
@@ -51,7 +63,14 @@ impl Gate {
         known: &InspectContext,
         route: &Route,
     ) -> Result<(Inspection, Duration), CallError> {
-        let Subject { ref policy, direction, message, context, audit, .. } = *subject;
+        let Subject {
+            ref policy,
+            direction,
+            message,
+            context,
+            audit,
+            ..
+        } = *subject;
         if expected_work(message.bytes(), self.limits.work) <= INLINE_WORK {
             let started = Instant::now();
             let inspection = policy.inspect(direction, message, context, audit, known);
@@ -62,11 +81,19 @@ impl Gate {
         // Boxed: few messages need it, and all calls would make room for it.
         Box::pin(async move {
             let _permits = self.judging_permits(&route.upstream).await?;
-            let (policy, message, context, known) = (policy.clone(), message.clone(), context.clone(), known.clone());
+            let (policy, message, context, known) = (
+                policy.clone(),
+                message.clone(),
+                context.clone(),
+                known.clone(),
+            );
             let started = Instant::now();
             let judge = move || policy.inspect(direction, &message, &context, audit, &known);
             let judged = tokio::task::spawn_blocking(judge).await;
-            Ok((judged.map_err(|_| CallError::BadReply("inspection failed"))?, started.elapsed()))
+            Ok((
+                judged.map_err(|_| CallError::BadReply("inspection failed"))?,
+                started.elapsed(),
+            ))
         })
         .await
     }
@@ -83,12 +110,23 @@ impl Gate {
         let memory = Some(open.route.session.memory());
         let expected = expected_work(&text, work);
         let judge = move || {
-            let text = std::str::from_utf8(&text).map_err(|_| CallError::BadReply("its text is not UTF-8"))?;
-            Ok(policy.inspect_text(text, audit, &InspectContext { memory, work, ..InspectContext::default() }))
+            let text = std::str::from_utf8(&text)
+                .map_err(|_| CallError::BadReply("its text is not UTF-8"))?;
+            Ok(policy.inspect_text(
+                text,
+                audit,
+                &InspectContext {
+                    memory,
+                    work,
+                    ..InspectContext::default()
+                },
+            ))
         };
         if expected > INLINE_WORK {
             let _permits = self.judging_permits(&open.route.upstream).await?;
-            return tokio::task::spawn_blocking(judge).await.map_err(|_| CallError::BadReply("inspection failed"))?;
+            return tokio::task::spawn_blocking(judge)
+                .await
+                .map_err(|_| CallError::BadReply("inspection failed"))?;
         }
         let started = Instant::now();
         let judged = judge();
@@ -104,6 +142,8 @@ impl Gate {
         let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let (upstream, direction) = (&context.upstream, direction.name());
         tracing::warn!(%audit, %upstream, direction, milliseconds, "slow inspection delayed other traffic");
-        self.record(Event::Limit { name: "judging_milliseconds" });
+        self.record(Event::Limit {
+            name: "judging_milliseconds",
+        });
     }
 }

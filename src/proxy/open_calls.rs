@@ -50,14 +50,20 @@ impl OpenCalls {
             }
         }
         let requests = call.context().asked.iter().map(|asked| asked.id.clone());
-        open.extend(requests.map(|id| OpenRequest { id, call: call.clone(), cancelled: false }));
+        open.extend(requests.map(|id| OpenRequest {
+            id,
+            call: call.clone(),
+            cancelled: false,
+        }));
         let extra = open.len().saturating_sub(OPEN);
         open.drain(..extra);
     }
 
     /// Forgets a call that was not sent.
     pub(super) fn remove(&self, call: &Arc<OpenCall>) {
-        self.open.lock().retain(|open| !Arc::ptr_eq(&open.call, call));
+        self.open
+            .lock()
+            .retain(|open| !Arc::ptr_eq(&open.call, call));
     }
 
     /// Forgets all of them: nobody will answer them any more.
@@ -68,9 +74,18 @@ impl OpenCalls {
     /// The requests that a message answers, which are open no more.
     pub(super) fn take_answered(&self, message: &Message) -> AnsweredCalls {
         let mut open = self.open.lock();
-        let mut answered = AnsweredCalls { call: None, is_stray: false };
-        for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
-            let Some(id) = message.id(envelope) else { continue };
+        let mut answered = AnsweredCalls {
+            call: None,
+            is_stray: false,
+        };
+        for envelope in message
+            .envelopes()
+            .iter()
+            .filter(|envelope| envelope.is_answer())
+        {
+            let Some(id) = message.id(envelope) else {
+                continue;
+            };
             let exact = open.iter().position(|open| *open.id == *id);
             let at = exact.or_else(|| open.iter().position(|open| same_id(&open.id, id)));
             match at.and_then(|at| open.remove(at)) {
@@ -84,7 +99,10 @@ impl OpenCalls {
     /// The only request that waits for an answer, with its id; it is open no more.
     pub(super) fn single(&self) -> Option<(Arc<str>, Arc<OpenCall>)> {
         let mut open = self.open.lock();
-        let mut waits = (0..).zip(open.iter()).filter(|(_, open)| !open.cancelled).map(|(at, _)| at);
+        let mut waits = (0..)
+            .zip(open.iter())
+            .filter(|(_, open)| !open.cancelled)
+            .map(|(at, _)| at);
         let at = waits.next().filter(|_| waits.next().is_none())?;
         open.remove(at).map(|open| (open.id, open.call))
     }
@@ -101,16 +119,23 @@ impl OpenCalls {
     /// What subscriptions are told of a list that has changed.
     pub(super) fn notifications(&self, kind: Kind) -> Vec<String> {
         let open = self.open.lock();
-        let subscriptions = open.iter().filter(|open| !open.cancelled).filter_map(|open| match &open.call.listens {
-            Some(Listening::To(subscription)) => Some(subscription),
-            _ => None,
-        });
-        subscriptions.filter_map(|subscription| subscription.notification(kind)).collect()
+        let subscriptions =
+            open.iter()
+                .filter(|open| !open.cancelled)
+                .filter_map(|open| match &open.call.listens {
+                    Some(Listening::To(subscription)) => Some(subscription),
+                    _ => None,
+                });
+        subscriptions
+            .filter_map(|subscription| subscription.notification(kind))
+            .collect()
     }
 }
 
 /// The id of the request that a message takes back.
 fn cancelled(message: &Message) -> Option<&str> {
-    let envelope = message.single().filter(|envelope: &&Envelope| envelope.method() == Some("notifications/cancelled"))?;
+    let envelope = message
+        .single()
+        .filter(|envelope: &&Envelope| envelope.method() == Some("notifications/cancelled"))?;
     Some(message.body(envelope)?.get("requestId")?.raw())
 }

@@ -23,24 +23,46 @@ impl Gate {
         let (context, policy) = (&call.context, &route.policy);
         let rules = policy.rules_digest(Direction::Outbound);
         if policy.mode == Mode::Enforce
-            && let Some(reason) =
-                self.approvals.refusal_loop.short_answer(context, message, rules, &self.recorder).map_err(CallError::Audit)?
+            && let Some(reason) = self
+                .approvals
+                .refusal_loop
+                .short_answer(context, message, rules, &self.recorder)
+                .map_err(CallError::Audit)?
         {
-            return Ok(AskResult::Answer(Box::new(answer::refuse(context, message, &[Some(reason)]))));
+            return Ok(AskResult::Answer(Box::new(answer::refuse(
+                context,
+                message,
+                &[Some(reason)],
+            ))));
         }
-        let judged = self.judge(&Subject::outbound(route, message, context), route, None).await?;
+        let judged = self
+            .judge(&Subject::outbound(route, message, context), route, None)
+            .await?;
         match judged.outbound(message)? {
             OutboundOutcome::Pass => Ok(AskResult::Send(None)),
-            OutboundOutcome::Ask(question) => Box::pin(self.ask(question, judged.audit, (call, message), route, restored)).await,
-            OutboundOutcome::Refused(RefusedMessage { mut reasons, to_server }) => {
+            OutboundOutcome::Ask(question) => {
+                Box::pin(self.ask(question, judged.audit, (call, message), route, restored)).await
+            }
+            OutboundOutcome::Refused(RefusedMessage {
+                mut reasons,
+                to_server,
+            }) => {
                 if let [Some(reason)] = reasons.as_mut_slice() {
-                    self.approvals.refusal_loop.note_verdict(context, message, rules, reason, &self.recorder);
+                    self.approvals.refusal_loop.note_verdict(
+                        context,
+                        message,
+                        rules,
+                        reason,
+                        &self.recorder,
+                    );
                 }
                 // The server waits for an answer that is withheld: it is told.
                 for error in to_server {
                     self.tell_server(call, route, error);
                 }
-                Ok(AskResult::Answer(Box::new(answer::refuse(context, message, &reasons))))
+                Ok(AskResult::Answer(Box::new(answer::refuse(
+                    context, message, &reasons,
+                ))))
             }
         }
     }

@@ -30,10 +30,17 @@ impl ParamHeaders {
             if asked.is_none_or(|asked| &*asked.method != "tools/list") {
                 continue;
             }
-            let Some(tools) = message.body(envelope).and_then(|result| result.get("tools")) else { continue };
+            let Some(tools) = message
+                .body(envelope)
+                .and_then(|result| result.get("tools"))
+            else {
+                continue;
+            };
             let mut known = self.0.lock();
             for tool in tools.elements() {
-                let Some(name) = tool.get("name").and_then(|name| name.str()) else { continue };
+                let Some(name) = tool.get("name").and_then(|name| name.str()) else {
+                    continue;
+                };
                 if known.len() < TOOLS || known.contains_key(&*name) {
                     known.insert(name.into_owned(), mirrors(tool.get("inputSchema")).into());
                 }
@@ -45,13 +52,23 @@ impl ParamHeaders {
 /// The annotated properties that are reached through `properties` alone.
 fn mirrors(schema: Option<Value<'_>>) -> Vec<Mirror> {
     let mut out = Vec::new();
-    let mut open: Vec<(Value<'_>, Vec<String>)> = schema.map(|schema| (schema, Vec::new())).into_iter().collect();
+    let mut open: Vec<(Value<'_>, Vec<String>)> = schema
+        .map(|schema| (schema, Vec::new()))
+        .into_iter()
+        .collect();
     while let Some((schema, path)) = open.pop() {
-        for (name, property) in schema.get("properties").into_iter().flat_map(|properties| properties.members()) {
+        for (name, property) in schema
+            .get("properties")
+            .into_iter()
+            .flat_map(|properties| properties.members())
+        {
             let mut path = path.clone();
             path.push(name.into_owned());
             if let Some(header) = property.get("x-mcp-header").and_then(|header| header.str()) {
-                out.push(Mirror { header: header.to_ascii_lowercase(), path: path.clone() });
+                out.push(Mirror {
+                    header: header.to_ascii_lowercase(),
+                    path: path.clone(),
+                });
             }
             open.push((property, path));
         }
@@ -70,15 +87,32 @@ mod tests {
         let text = r#"{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"q","inputSchema":{"type":"object","properties":{
             "region":{"type":"string","x-mcp-header":"Region"},"deep":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"plain":{}}}}]}}"#;
         let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
-        let asked =
-            OpenRequest { id: "3".into(), method: "tools/list".into(), tool: None, continues: false, target: CallTarget::Other };
-        let mut context = Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Modern);
+        let asked = OpenRequest {
+            id: "3".into(),
+            method: "tools/list".into(),
+            tool: None,
+            continues: false,
+            target: CallTarget::Other,
+        };
+        let mut context =
+            Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Modern);
         let mirrors = ParamHeaders::default();
         mirrors.observe(&message, &context);
         assert!(mirrors.get("q").is_none());
         context.asked = [asked].into();
         mirrors.observe(&message, &context);
-        let learnt: Vec<_> = mirrors.get("q").unwrap().iter().map(|m| (m.header.clone(), m.path.join("."))).collect();
-        assert_eq!(learnt, [("region".to_owned(), "region".to_owned()), ("n".to_owned(), "deep.n".to_owned())]);
+        let learnt: Vec<_> = mirrors
+            .get("q")
+            .unwrap()
+            .iter()
+            .map(|m| (m.header.clone(), m.path.join(".")))
+            .collect();
+        assert_eq!(
+            learnt,
+            [
+                ("region".to_owned(), "region".to_owned()),
+                ("n".to_owned(), "deep.n".to_owned())
+            ]
+        );
     }
 }

@@ -48,8 +48,15 @@ impl Client {
             Some("initialize") => params.get("clientInfo"),
             _ => params.at(&["_meta", CLIENT_INFO]),
         }?;
-        let word = |key: &str| info.get(key)?.str().map(|text| cut(&text, CLIENT_BYTES).to_owned());
-        Some(Self { name: word("name")?, version: word("version") })
+        let word = |key: &str| {
+            info.get(key)?
+                .str()
+                .map(|text| cut(&text, CLIENT_BYTES).to_owned())
+        };
+        Some(Self {
+            name: word("name")?,
+            version: word("version"),
+        })
     }
 }
 
@@ -62,7 +69,12 @@ impl Presence {
             self.client = Some(client);
         }
         let era = call.context.era.name();
-        let seen = self.seen.get_or_insert(LastCall { era, since: now, last: now, calls: 0 });
+        let seen = self.seen.get_or_insert(LastCall {
+            era,
+            since: now,
+            last: now,
+            calls: 0,
+        });
         (seen.era, seen.last) = (era, now);
         seen.calls += u64::from(!call.listens());
     }
@@ -102,7 +114,11 @@ impl ConnectedClient {
         let state = session.state();
         let Presence { client, seen } = &state.presence;
         let seen = seen.as_ref()?;
-        let unix = |time: SystemTime| time.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
+        let unix = |time: SystemTime| {
+            time.duration_since(UNIX_EPOCH)
+                .map(|since| since.as_secs())
+                .unwrap_or_default()
+        };
         let holder = &session.agent.holder;
         Some(Self {
             agent: holder.agent.to_string(),
@@ -110,7 +126,11 @@ impl ConnectedClient {
             upstream: session.upstream.to_string(),
             client: client.as_ref().map(|client| client.name.clone()),
             client_version: client.as_ref().and_then(|client| client.version.clone()),
-            session: session.id.as_ref().map(SessionId::digest).map(str::to_owned),
+            session: session
+                .id
+                .as_ref()
+                .map(SessionId::digest)
+                .map(str::to_owned),
             era: seen.era,
             since: unix(seen.since),
             last: unix(seen.last),
@@ -124,11 +144,22 @@ impl ConnectedClient {
 impl Gate {
     /// Who is connected.
     pub fn present(&self) -> Vec<ConnectedClient> {
-        let mut present: Vec<ConnectedClient> =
-            self.sessions.live().iter().filter_map(|session| ConnectedClient::of(session)).collect();
+        let mut present: Vec<ConnectedClient> = self
+            .sessions
+            .live()
+            .iter()
+            .filter_map(|session| ConnectedClient::of(session))
+            .collect();
         present.sort_by_key(|one| std::cmp::Reverse(one.last));
         present.truncate(LISTED);
-        present.sort_by(|a, b| (&a.agent, &a.upstream, a.since, &a.session).cmp(&(&b.agent, &b.upstream, b.since, &b.session)));
+        present.sort_by(|a, b| {
+            (&a.agent, &a.upstream, a.since, &a.session).cmp(&(
+                &b.agent,
+                &b.upstream,
+                b.since,
+                &b.session,
+            ))
+        });
         present
     }
 }

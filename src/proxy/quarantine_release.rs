@@ -34,19 +34,32 @@ pub(super) enum ReleaseRequest {
 impl PendingReleases {
     /// Looks at the disk: what was released is known from then on, and what people did is told. May wait for the disk.
     pub(super) fn refresh(&self, recorder: &Recorder) {
-        let Some(quarantine) = recorder.quarantine() else { return };
+        let Some(quarantine) = recorder.quarantine() else {
+            return;
+        };
         if let Err(error) = self.try_look(quarantine, recorder) {
             tracing::warn!(%error, "cannot read the quarantine");
         }
     }
 
     fn try_look(&self, quarantine: &Quarantine, recorder: &Recorder) -> Result<(), StoreError> {
-        let (over, open): (Vec<_>, Vec<_>) = quarantine.releases()?.into_iter().partition(Release::is_over);
+        let (over, open): (Vec<_>, Vec<_>) = quarantine
+            .releases()?
+            .into_iter()
+            .partition(Release::is_over);
         *self.0.lock() = open.into_iter().map(Arc::new).collect();
         for note in quarantine.notes()? {
             let (agent, upstream) = (note.agent.as_deref(), note.upstream.as_deref());
             let (by, reason) = (Some(note.by.who.as_str()), note.by.reason.as_deref());
-            let told = QuarantineEvent { audit: note.audit, outcome: note.act.name(), agent, upstream, by, reason, way: None };
+            let told = QuarantineEvent {
+                audit: note.audit,
+                outcome: note.act.name(),
+                agent,
+                upstream,
+                by,
+                reason,
+                way: None,
+            };
             // Told before it is forgotten: rather twice than never.
             match recorder.record(Event::Quarantine(&told)) {
                 Ok(()) => quarantine.told(&note)?,
@@ -55,7 +68,8 @@ impl PendingReleases {
         }
         for release in over {
             if quarantine.expire(&release)?
-                && let Err(error) = recorder.record(Event::Quarantine(&release_event(&release, "expired", None)))
+                && let Err(error) =
+                    recorder.record(Event::Quarantine(&release_event(&release, "expired", None)))
             {
                 tracing::error!(%error, "cannot write the audit log");
             }
@@ -72,17 +86,25 @@ impl PendingReleases {
         let envelope = message.single().filter(|envelope| envelope.is_request())?;
         let call = CallDigest::of(context, message, envelope).hex();
         let same = |release: &&Arc<Release>| {
-            release.about.call.as_deref() == Some(&*call) && release.about.era == context.era.name() && !release.is_over()
+            release.about.call.as_deref() == Some(&*call)
+                && release.about.era == context.era.name()
+                && !release.is_over()
         };
         waiting.iter().find(same).cloned().map(ReleaseRequest::Call)
     }
 
     /// Whether a message reads a resource of the quarantine.
-    pub(super) fn of_resource(&self, message: &Message, context: &Context) -> Option<ReleaseRequest> {
+    pub(super) fn of_resource(
+        &self,
+        message: &Message,
+        context: &Context,
+    ) -> Option<ReleaseRequest> {
         let (_, uri) = requested_part(message)?;
         let id = uri.strip_prefix(AT)?;
         let waiting = self.0.lock();
-        let here = |release: &&Arc<Release>| release.audit.to_string() == id && is_of(release, context) && !release.is_over();
+        let here = |release: &&Arc<Release>| {
+            release.audit.to_string() == id && is_of(release, context) && !release.is_over()
+        };
         Some(ReleaseRequest::Resource(waiting.iter().find(here).cloned()))
     }
 
@@ -103,7 +125,8 @@ impl PendingReleases {
             ReleaseRequest::Call(release) => (Some(release), "call"),
             ReleaseRequest::Resource(release) => (release.as_ref(), "resource"),
         };
-        let taken = release.and_then(|release| self.take(release, wanted, message, context, recorder));
+        let taken =
+            release.and_then(|release| self.take(release, wanted, message, context, recorder));
         let (Some((answer, kept)), Some(release)) = (taken, release) else {
             return Ok(match wanted {
                 // The server answers it.
@@ -111,10 +134,20 @@ impl PendingReleases {
                 ReleaseRequest::Resource(_) => not_found(message, context),
             });
         };
-        recorder.record(Event::Quarantine(&release_event(release, "delivered", Some(way)))).map_err(CallError::Audit)?;
+        recorder
+            .record(Event::Quarantine(&release_event(
+                release,
+                "delivered",
+                Some(way),
+            )))
+            .map_err(CallError::Audit)?;
         // A body that is no message says nothing that could be told apart.
         if let Ok(kept) = Message::parse(kept, &most()) {
-            let learnt = route.policy.released(&kept, release.about.tool.as_deref(), &route.session.memory());
+            let learnt = route.policy.released(
+                &kept,
+                release.about.tool.as_deref(),
+                &route.session.memory(),
+            );
             limits_hit(recorder, &route.session.release(learnt))?;
         }
         Ok(Some(answer))
@@ -130,11 +163,19 @@ impl PendingReleases {
     ) -> Option<(Vec<u8>, bytes::Bytes)> {
         let taken = recorder.quarantine()?.take(release);
         self.0.lock().retain(|waiting| waiting.id != release.id);
-        let kept = taken.map_err(|error| tracing::error!(%error, "cannot deliver the released message")).ok().flatten()?;
+        let kept = taken
+            .map_err(|error| tracing::error!(%error, "cannot deliver the released message"))
+            .ok()
+            .flatten()?;
         let id = message.id(message.single()?)?;
         let answer = match wanted {
             ReleaseRequest::Call(_) => with_id(kept.message.clone(), id)?,
-            ReleaseRequest::Resource(_) => as_resource(&kept.message, id, &format!("{AT}{}", release.audit), context.era),
+            ReleaseRequest::Resource(_) => as_resource(
+                &kept.message,
+                id,
+                &format!("{AT}{}", release.audit),
+                context.era,
+            ),
         };
         Some((answer, kept.message))
     }
@@ -151,7 +192,15 @@ impl Gate {
         context: &Context,
         route: &Route,
     ) -> Result<Option<Reply>, CallError> {
-        if let Some(reply) = self.released(self.releases.of_resource(message, context), message, context, route).await? {
+        if let Some(reply) = self
+            .released(
+                self.releases.of_resource(message, context),
+                message,
+                context,
+                route,
+            )
+            .await?
+        {
             return Ok(Some(reply));
         }
         let page = self.pages.answer(message, context, &self.recorder)?;
@@ -162,9 +211,21 @@ impl Gate {
     ///
     /// # Errors
     /// It cannot be recorded, and must be.
-    pub(super) async fn released_answer(&self, call: &Call, route: &Route) -> Result<Option<Reply>, CallError> {
-        let CallKind::Send(message) = &call.ask else { return Ok(None) };
-        self.released(self.releases.of_call(message, &call.context), message, &call.context, route).await
+    pub(super) async fn released_answer(
+        &self,
+        call: &Call,
+        route: &Route,
+    ) -> Result<Option<Reply>, CallError> {
+        let CallKind::Send(message) = &call.ask else {
+            return Ok(None);
+        };
+        self.released(
+            self.releases.of_call(message, &call.context),
+            message,
+            &call.context,
+            route,
+        )
+        .await
     }
 
     async fn released(
@@ -174,7 +235,9 @@ impl Gate {
         context: &Context,
         route: &Route,
     ) -> Result<Option<Reply>, CallError> {
-        let Some(wanted) = wanted else { return Ok(None) };
+        let Some(wanted) = wanted else {
+            return Ok(None);
+        };
         // Boxed: calls that nobody has released make no room for it.
         Box::pin(self.give_released(wanted, message, context, route)).await
     }
@@ -186,12 +249,16 @@ impl Gate {
         context: &Context,
         route: &Route,
     ) -> Result<Option<Reply>, CallError> {
-        let (releases, recorder, route) = (self.releases.clone(), self.recorder.clone(), route.clone());
+        let (releases, recorder, route) =
+            (self.releases.clone(), self.recorder.clone(), route.clone());
         let (message, context) = (message.clone(), context.clone());
         let give = move || releases.give(&wanted, &message, &context, &recorder, &route);
         let given = tokio::task::spawn_blocking(give).await;
-        let given = given.map_err(|_| CallError::BadReply("delivering the released message failed"))??;
-        Ok(given.map(|bytes| answer::body(StatusCode::OK, String::from_utf8(bytes).unwrap_or_default())))
+        let given =
+            given.map_err(|_| CallError::BadReply("delivering the released message failed"))??;
+        Ok(given.map(|bytes| {
+            answer::body(StatusCode::OK, String::from_utf8(bytes).unwrap_or_default())
+        }))
     }
 }
 
@@ -202,15 +269,33 @@ fn is_of(release: &Release, context: &Context) -> bool {
         && about.upstream == *context.upstream.0
 }
 
-fn release_event<'r>(release: &'r Release, outcome: &'static str, way: Option<&'static str>) -> QuarantineEvent<'r> {
-    let (agent, upstream) = (Some(release.about.agent.as_str()), Some(release.about.upstream.as_str()));
+fn release_event<'r>(
+    release: &'r Release,
+    outcome: &'static str,
+    way: Option<&'static str>,
+) -> QuarantineEvent<'r> {
+    let (agent, upstream) = (
+        Some(release.about.agent.as_str()),
+        Some(release.about.upstream.as_str()),
+    );
     let (by, reason) = (Some(release.by.who.as_str()), release.by.reason.as_deref());
-    QuarantineEvent { audit: release.audit, outcome, agent, upstream, by, reason, way }
+    QuarantineEvent {
+        audit: release.audit,
+        outcome,
+        agent,
+        upstream,
+        by,
+        reason,
+        way,
+    }
 }
 
 /// What was kept once was within bounds.
 fn most() -> ReadLimits {
-    ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() }
+    ReadLimits {
+        message_bytes: usize::MAX,
+        ..ReadLimits::default()
+    }
 }
 
 /// The message as it came, with another id.
@@ -221,10 +306,15 @@ fn with_id(message: bytes::Bytes, id: &str) -> Option<Vec<u8>> {
 }
 
 fn as_resource(message: &[u8], id: &str, uri: &str, era: Era) -> Vec<u8> {
-    let modern = if era == Era::Modern { r#""resultType":"complete","ttlMs":0,"cacheScope":"private","# } else { "" };
+    let modern = if era == Era::Modern {
+        r#""resultType":"complete","ttlMs":0,"cacheScope":"private","#
+    } else {
+        ""
+    };
     let (uri, text) = (quote(uri), quote(&String::from_utf8_lossy(message)));
     let contents = format!(r#"[{{"uri":{uri},"mimeType":"application/json","text":{text}}}]"#);
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{{modern}"contents":{contents}}}}}"#).into_bytes()
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{{modern}"contents":{contents}}}}}"#)
+        .into_bytes()
 }
 
 fn not_found(message: &Message, context: &Context) -> Option<Vec<u8>> {

@@ -55,7 +55,10 @@ impl Default for Resolver {
 
 impl Resolver {
     pub(super) fn new(look_up: Arc<LookUp>) -> Self {
-        Self { look_up, places: Arc::new(Semaphore::new(AT_ONCE)) }
+        Self {
+            look_up,
+            places: Arc::new(Semaphore::new(AT_ONCE)),
+        }
     }
 
     /// The addresses of all names that are known `within` this time.
@@ -63,21 +66,32 @@ impl Resolver {
         let (found, asked) = (Arc::new(Mutex::new(HashMap::new())), wanted.names.len());
         let mut looking = JoinSet::new();
         for name in wanted.names {
-            let (look_up, places, found) = (self.look_up.clone(), self.places.clone(), found.clone());
+            let (look_up, places, found) =
+                (self.look_up.clone(), self.places.clone(), found.clone());
             looking.spawn(async move {
-                let Ok(place) = places.acquire_owned().await else { return };
+                let Ok(place) = places.acquire_owned().await else {
+                    return;
+                };
                 // By itself: it keeps its place to its end, whoever still waits for it.
                 let looked_up = tokio::spawn(async move {
                     let _place = place;
                     let addresses = look_up(name.clone()).await;
                     (name, addresses)
                 });
-                let Ok((name, addresses)) = looked_up.await else { return };
-                let addresses = addresses.ok().filter(|addresses| addresses.len() <= ADDRESSES).unwrap_or_default();
+                let Ok((name, addresses)) = looked_up.await else {
+                    return;
+                };
+                let addresses = addresses
+                    .ok()
+                    .filter(|addresses| addresses.len() <= ADDRESSES)
+                    .unwrap_or_default();
                 found.lock().insert(name, addresses);
             });
         }
-        let in_time = tokio::time::timeout(within, async { while looking.join_next().await.is_some() {} }).await;
+        let in_time = tokio::time::timeout(within, async {
+            while looking.join_next().await.is_some() {}
+        })
+        .await;
         drop(looking);
         let found = std::mem::take(&mut *found.lock());
         let mut hit = Vec::new();
@@ -87,11 +101,18 @@ impl Resolver {
         if wanted.more {
             hit.push("resolve_names");
         }
-        Resolved { answers: found.into_iter().collect(), hit }
+        Resolved {
+            answers: found.into_iter().collect(),
+            hit,
+        }
     }
 
     /// What an inspection would know more of, for a task: `None` if there is nothing.
-    pub(super) async fn more_for(&self, policy: &Policy, inspection: &mut Inspection) -> Option<Resolved> {
+    pub(super) async fn more_for(
+        &self,
+        policy: &Policy,
+        inspection: &mut Inspection,
+    ) -> Option<Resolved> {
         let within = policy.to_resolve(inspection)?;
         // Boxed: most calls wait for no name, and all would make room for it.
         Some(Box::pin(self.resolve(std::mem::take(&mut inspection.wanted), within)).await)

@@ -38,7 +38,10 @@ struct StoredResult {
 impl StoredResults {
     /// Within these bounds.
     pub(super) fn new(limits: &StoredResultLimits) -> Self {
-        Self { kept: Mutex::default(), limits: limits.clone() }
+        Self {
+            kept: Mutex::default(),
+            limits: limits.clone(),
+        }
     }
 
     /// How what is too long of the next answer is kept: under a new id. `links` is whether the client knows links.
@@ -52,13 +55,26 @@ impl StoredResults {
         if rests.is_empty() {
             return hit;
         }
-        let rests: Vec<(Rest, Vec<usize>)> =
-            rests.into_iter().map(|rest| (ends(&rest), rest)).map(|(ends, rest)| (rest, ends)).collect();
+        let rests: Vec<(Rest, Vec<usize>)> = rests
+            .into_iter()
+            .map(|rest| (ends(&rest), rest))
+            .map(|(ends, rest)| (rest, ends))
+            .collect();
         let mut all = self.kept.lock();
         if all.len() >= HOLDERS && !all.contains_key(&context.holder()) {
-            all.retain(|_, kept| kept.back().is_some_and(|newest| newest.since.elapsed() < self.limits.age));
-            let quiet = || all.iter().min_by_key(|(_, kept)| kept.back().map(|newest| newest.since));
-            if let Some(quiet) = (all.len() >= HOLDERS).then(quiet).flatten().map(|(holder, _)| holder.clone()) {
+            all.retain(|_, kept| {
+                kept.back()
+                    .is_some_and(|newest| newest.since.elapsed() < self.limits.age)
+            });
+            let quiet = || {
+                all.iter()
+                    .min_by_key(|(_, kept)| kept.back().map(|newest| newest.since))
+            };
+            if let Some(quiet) = (all.len() >= HOLDERS)
+                .then(quiet)
+                .flatten()
+                .map(|(holder, _)| holder.clone())
+            {
                 all.remove(&quiet);
                 hit.push("kept_results");
             }
@@ -67,12 +83,22 @@ impl StoredResults {
         let since = Instant::now();
         for (rest, ends) in rests {
             let (upstream, session) = (context.upstream.clone(), context.session.clone());
-            kept.push_back(StoredResult { upstream, session, since, rest, ends });
+            kept.push_back(StoredResult {
+                upstream,
+                session,
+                since,
+                rest,
+                ends,
+            });
         }
         self.forget_old(kept);
         let mut bytes: usize = kept.iter().map(StoredResult::bytes).sum();
         while kept.len() > self.limits.count || bytes > self.limits.bytes {
-            hit.push(if kept.len() > self.limits.count { "kept_results" } else { "kept_result_bytes" });
+            hit.push(if kept.len() > self.limits.count {
+                "kept_results"
+            } else {
+                "kept_result_bytes"
+            });
             bytes -= kept.pop_front().map_or(bytes, |oldest| oldest.bytes());
         }
         hit
@@ -82,20 +108,33 @@ impl StoredResults {
     ///
     /// # Errors
     /// It cannot be told of, and must be.
-    pub(super) fn answer(&self, message: &Message, context: &Context, recorder: &Recorder) -> Result<Option<String>, CallError> {
-        let Some((id, uri)) = requested_part(message) else { return Ok(None) };
+    pub(super) fn answer(
+        &self,
+        message: &Message,
+        context: &Context,
+        recorder: &Recorder,
+    ) -> Result<Option<String>, CallError> {
+        let Some((id, uri)) = requested_part(message) else {
+            return Ok(None);
+        };
         let page = self.page(context, &uri);
         let told = ResultPage {
             context,
             outcome: if page.is_some() { "read" } else { "gone" },
             bytes: page.as_ref().map_or(0, String::len),
         };
-        recorder.record(Event::ResultPage(&told)).map_err(CallError::Audit)?;
+        recorder
+            .record(Event::ResultPage(&told))
+            .map_err(CallError::Audit)?;
         let Some(text) = page else {
             let text = "This part of the result is no longer available, or belongs to another session. Call the tool again and request less at a time.";
             return Ok(Some(unknown(id, context.era, text)));
         };
-        let modern = if context.era == Era::Modern { r#""resultType":"complete","ttlMs":0,"cacheScope":"private","# } else { "" };
+        let modern = if context.era == Era::Modern {
+            r#""resultType":"complete","ttlMs":0,"cacheScope":"private","#
+        } else {
+            ""
+        };
         let (uri, text) = (quote(&uri), quote(&text));
         Ok(Some(format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{{modern}"contents":[{{"uri":{uri},"mimeType":"text/plain","text":{text}}}]}}}}"#
@@ -106,16 +145,28 @@ impl StoredResults {
     fn page(&self, context: &Context, uri: &str) -> Option<String> {
         let (id, number) = uri.strip_prefix(AT)?.split_once('/')?;
         // The first page is what the answer showed.
-        let index = number.parse::<usize>().ok().filter(|page| page.to_string() == number)?.checked_sub(2)?;
+        let index = number
+            .parse::<usize>()
+            .ok()
+            .filter(|page| page.to_string() == number)?
+            .checked_sub(2)?;
         let mut all = self.kept.lock();
         let kept = all.get_mut(&context.holder())?;
         self.forget_old(kept);
-        let of_session = |kept: &&StoredResult| kept.upstream == context.upstream && kept.session == context.session;
-        kept.iter().filter(of_session).find(|kept| kept.rest.id == id)?.page(index)
+        let of_session = |kept: &&StoredResult| {
+            kept.upstream == context.upstream && kept.session == context.session
+        };
+        kept.iter()
+            .filter(of_session)
+            .find(|kept| kept.rest.id == id)?
+            .page(index)
     }
 
     fn forget_old(&self, kept: &mut VecDeque<StoredResult>) {
-        while kept.front().is_some_and(|oldest| oldest.since.elapsed() >= self.limits.age) {
+        while kept
+            .front()
+            .is_some_and(|oldest| oldest.since.elapsed() >= self.limits.age)
+        {
             kept.pop_front();
         }
     }
@@ -128,12 +179,22 @@ impl StoredResult {
 
     fn page(&self, index: usize) -> Option<String> {
         let end = *self.ends.get(index)?;
-        let start = index.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        let start = index
+            .checked_sub(1)
+            .map_or(Some(0), |before| self.ends.get(before).copied())?;
         let text = self.rest.text.get(start..end)?;
-        let mut page = self.rest.wrapped.as_ref().map_or_else(|| text.to_owned(), |id| between_markers(text, id));
+        let mut page = self
+            .rest
+            .wrapped
+            .as_ref()
+            .map_or_else(|| text.to_owned(), |id| between_markers(text, id));
         if end < self.bytes() {
             let before = self.rest.before_bytes;
-            page += &footer(before + end, before + self.bytes(), Some(&address(&self.rest.id, index + 3)));
+            page += &footer(
+                before + end,
+                before + self.bytes(),
+                Some(&address(&self.rest.id, index + 3)),
+            );
         }
         Some(page)
     }
@@ -142,7 +203,12 @@ impl StoredResult {
 /// The answer where there is no such resource.
 pub(super) fn unknown(id: &str, era: Era, text: &str) -> String {
     // 2026-07-28 has no code of its own for it any more.
-    answer::error(Some(id), if era == Era::Modern { -32602 } else { -32002 }, text, None)
+    answer::error(
+        Some(id),
+        if era == Era::Modern { -32602 } else { -32002 },
+        text,
+        None,
+    )
 }
 
 /// Where the pages of a text end.
@@ -160,9 +226,13 @@ fn ends(rest: &Rest) -> Vec<usize> {
 
 /// The id and address of a request for something that the gate serves.
 pub(super) fn requested_part(message: &Message) -> Option<(&str, Cow<'_, str>)> {
-    let envelope = message.single().filter(|envelope| envelope.is_request() && envelope.method() == Some("resources/read"))?;
+    let envelope = message
+        .single()
+        .filter(|envelope| envelope.is_request() && envelope.method() == Some("resources/read"))?;
     let uri = message.body(envelope)?.get("uri")?.str()?;
-    let ours = uri.get(..SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
+    let ours = uri
+        .get(..SCHEME.len())
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
     ours.then_some((message.id(envelope)?, uri))
 }
 
@@ -176,12 +246,22 @@ mod tests {
     fn context(agent: &str, session: Option<&str>) -> Context {
         Context {
             session: session.and_then(SessionId::new),
-            ..Context::new(AgentName(agent.into()), UpstreamName("up".into()), Era::Legacy)
+            ..Context::new(
+                AgentName(agent.into()),
+                UpstreamName("up".into()),
+                Era::Legacy,
+            )
         }
     }
 
     fn rest(id: &str, text: &str) -> Rest {
-        Rest { id: id.into(), text: text.into(), page_bytes: 10, before_bytes: 10, wrapped: None }
+        Rest {
+            id: id.into(),
+            text: text.into(),
+            page_bytes: 10,
+            before_bytes: 10,
+            wrapped: None,
+        }
     }
 
     fn pages(count: usize, bytes: usize, age: Duration) -> StoredResults {
@@ -190,16 +270,35 @@ mod tests {
 
     #[test]
     fn pages_follow_each_other_and_are_one_sessions() {
-        let (kept, ann) = (pages(9, 1000, Duration::from_secs(9)), context("ann", Some("s")));
-        assert!(kept.keep(&ann, vec![rest("a-1", "one two three four five")]).is_empty());
-        let page = |context: &Context, number: &str| kept.page(context, &format!("{AT}a-1/{number}"));
-        assert!(page(&ann, "2").unwrap().starts_with("one two \n[lychgate: … 18 of 33 bytes; more: lychgate://result/a-1/3 "));
-        assert!(page(&ann, "3").unwrap().starts_with("three "), "{:?}", page(&ann, "3"));
+        let (kept, ann) = (
+            pages(9, 1000, Duration::from_secs(9)),
+            context("ann", Some("s")),
+        );
+        assert!(
+            kept.keep(&ann, vec![rest("a-1", "one two three four five")])
+                .is_empty()
+        );
+        let page =
+            |context: &Context, number: &str| kept.page(context, &format!("{AT}a-1/{number}"));
+        assert!(
+            page(&ann, "2").unwrap().starts_with(
+                "one two \n[lychgate: … 18 of 33 bytes; more: lychgate://result/a-1/3 "
+            )
+        );
+        assert!(
+            page(&ann, "3").unwrap().starts_with("three "),
+            "{:?}",
+            page(&ann, "3")
+        );
         assert_eq!(page(&ann, "4").unwrap(), "four five");
         for number in ["5", "1", "0", "02", "x", "", "2/3"] {
             assert_eq!(page(&ann, number), None, "{number}");
         }
-        for other in [context("bob", Some("s")), context("ann", Some("t")), context("ann", None)] {
+        for other in [
+            context("bob", Some("s")),
+            context("ann", Some("t")),
+            context("ann", None),
+        ] {
             assert_eq!(page(&other, "2"), None);
         }
     }
@@ -208,12 +307,28 @@ mod tests {
     fn bounded_in_count_bytes_and_age() {
         let ann = context("ann", None);
         let kept = pages(2, 30, Duration::from_secs(9));
-        assert!(kept.keep(&ann, vec![rest("a", "0123456789"), rest("b", "0123456789")]).is_empty());
-        assert_eq!(kept.keep(&ann, vec![rest("c", "0123456789")]), ["kept_results"]);
-        assert_eq!(kept.keep(&context("bob", None), vec![rest("d", "x")]), [""; 0], "another agent has bounds of its own");
-        assert_eq!(kept.keep(&ann, vec![rest("e", "012345678901234567890123456789")]), ["kept_results", "kept_result_bytes"]);
+        assert!(
+            kept.keep(&ann, vec![rest("a", "0123456789"), rest("b", "0123456789")])
+                .is_empty()
+        );
+        assert_eq!(
+            kept.keep(&ann, vec![rest("c", "0123456789")]),
+            ["kept_results"]
+        );
+        assert_eq!(
+            kept.keep(&context("bob", None), vec![rest("d", "x")]),
+            [""; 0],
+            "another agent has bounds of its own"
+        );
+        assert_eq!(
+            kept.keep(&ann, vec![rest("e", "012345678901234567890123456789")]),
+            ["kept_results", "kept_result_bytes"]
+        );
         let is_kept = |id: &str| kept.page(&ann, &address(id, 2)).is_some();
-        assert_eq!([is_kept("a"), is_kept("c"), is_kept("e")], [false, false, true]);
+        assert_eq!(
+            [is_kept("a"), is_kept("c"), is_kept("e")],
+            [false, false, true]
+        );
         let brief = pages(2, 30, Duration::ZERO);
         brief.keep(&ann, vec![rest("a", "x")]);
         assert_eq!(brief.page(&ann, &address("a", 2)), None);

@@ -38,10 +38,23 @@ pub(super) struct OpenCall {
 }
 
 impl OpenCall {
-    pub(super) fn new(call: Box<Call>, route: Route, permit: Permit, approved: Option<Box<ApprovalRequest>>) -> Self {
+    pub(super) fn new(
+        call: Box<Call>,
+        route: Route,
+        permit: Permit,
+        approved: Option<Box<ApprovalRequest>>,
+    ) -> Self {
         let listens = Listening::of(&call);
         let (tail, permit) = (Mutex::default(), Mutex::new(permit));
-        Self { call, route, started: Instant::now(), approved, listens, tail, permit }
+        Self {
+            call,
+            route,
+            started: Instant::now(),
+            approved,
+            listens,
+            tail,
+            permit,
+        }
     }
 
     pub(super) fn context(&self) -> &Context {
@@ -50,7 +63,11 @@ impl OpenCall {
 
     /// What was sent, if it was a message.
     pub(super) fn sent(&self) -> Option<&Message> {
-        if let CallKind::Send(message) = &self.call.ask { Some(message) } else { None }
+        if let CallKind::Send(message) = &self.call.ask {
+            Some(message)
+        } else {
+            None
+        }
     }
 
     /// The policy for a message of the reply: that of the call, or for a stream without a call of its own the one in force.
@@ -58,7 +75,11 @@ impl OpenCall {
     /// # Errors
     /// The upstream has none any more.
     pub(super) fn policy(&self) -> Result<Arc<Policy>, CallError> {
-        if self.call.listens() { self.route.upstream.policy() } else { Ok(self.route.policy.clone()) }
+        if self.call.listens() {
+            self.route.upstream.policy()
+        } else {
+            Ok(self.route.policy.clone())
+        }
     }
 
     /// The digest of the call, if it is one request.
@@ -70,7 +91,12 @@ impl OpenCall {
 
     /// The last texts that the agent received on the stream of the reply.
     pub(super) fn tail(&self) -> MutexGuard<'_, Heard> {
-        let tail = self.route.upstream.open.as_ref().map_or(&self.tail, |open| &open.tail);
+        let tail = self
+            .route
+            .upstream
+            .open
+            .as_ref()
+            .map_or(&self.tail, |open| &open.tail);
         tail.lock()
     }
 

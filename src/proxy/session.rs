@@ -15,7 +15,9 @@ use crate::approval::ElicitationSupport;
 use crate::inspect::files::{Files, Wrote};
 use crate::inspect::memory::{Learnt, Memory, Piece};
 use crate::message::{Direction, Envelope, Message, same_id};
-use crate::protocol::{Call, CallError, Context, Era, Holder, OpenRequest, SessionId, UpstreamName, headers};
+use crate::protocol::{
+    Call, CallError, Context, Era, Holder, OpenRequest, SessionId, UpstreamName, headers,
+};
 
 /// Maximum number of open requests per session, for answers that come on another stream than their request's.
 const OPEN: usize = 256;
@@ -37,7 +39,11 @@ pub(super) struct AgentRecord {
 
 impl AgentRecord {
     pub(super) fn new(holder: Holder, calls: usize, memory: AgentMemory) -> Self {
-        Self { holder, places: Arc::new(Semaphore::new(calls)), memory: Mutex::new(memory) }
+        Self {
+            holder,
+            places: Arc::new(Semaphore::new(calls)),
+            memory: Mutex::new(memory),
+        }
     }
 
     pub(super) fn memory(&self) -> MutexGuard<'_, AgentMemory> {
@@ -97,7 +103,12 @@ impl RecentRequests {
 }
 
 impl Session {
-    pub(super) fn new(agent: Arc<AgentRecord>, upstream: UpstreamName, id: Option<SessionId>, now: Instant) -> Self {
+    pub(super) fn new(
+        agent: Arc<AgentRecord>,
+        upstream: UpstreamName,
+        id: Option<SessionId>,
+        now: Instant,
+    ) -> Self {
         let from = agent.memory().number(&upstream);
         let state = State {
             used: now,
@@ -109,7 +120,15 @@ impl Session {
             wrote: now,
             presence: Presence::default(),
         };
-        Self { agent, upstream, id, from, state: Mutex::new(state), calls: AtomicUsize::new(0), streams: AtomicUsize::new(0) }
+        Self {
+            agent,
+            upstream,
+            id,
+            from,
+            state: Mutex::new(state),
+            calls: AtomicUsize::new(0),
+            streams: AtomicUsize::new(0),
+        }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -121,14 +140,26 @@ impl Session {
     ///
     /// # Errors
     /// The limit that was hit.
-    pub(super) fn take_places(self: &Arc<Self>, listens: bool, of_upstream: &Arc<Semaphore>) -> Result<Permit, CallError> {
+    pub(super) fn take_places(
+        self: &Arc<Self>,
+        listens: bool,
+        of_upstream: &Arc<Semaphore>,
+    ) -> Result<Permit, CallError> {
         if listens {
             return Ok(Permit::default());
         }
-        let take = |places: &Arc<Semaphore>, limit| places.clone().try_acquire_owned().map_err(|_| CallError::Limit(limit));
+        let take = |places: &Arc<Semaphore>, limit| {
+            places
+                .clone()
+                .try_acquire_owned()
+                .map_err(|_| CallError::Limit(limit))
+        };
         let agent = take(&self.agent.places, "calls_per_agent")?;
         let upstream = take(of_upstream, "calls_per_upstream")?;
-        Ok(Permit { _places: Some([agent, upstream]), ..Permit::default() })
+        Ok(Permit {
+            _places: Some([agent, upstream]),
+            ..Permit::default()
+        })
     }
 
     /// Records that a call is carried, or that a stream is open, until the result is dropped.
@@ -137,7 +168,10 @@ impl Session {
         self.state().presence.note(call, SystemTime::now());
         let counter = if listens { &self.streams } else { &self.calls };
         counter.fetch_add(1, Ordering::Relaxed);
-        InFlightGuard { session: self.clone(), listens }
+        InFlightGuard {
+            session: self.clone(),
+            listens,
+        }
     }
 
     /// Whether a budget of `most` calls of the tools that `glob` fits has room for one more. It starts anew after `idle`.
@@ -170,15 +204,27 @@ impl Session {
             return Arc::default();
         }
         let state = self.state();
-        state.requests.answered.iter().chain(&state.requests.open).cloned().collect()
+        state
+            .requests
+            .answered
+            .iter()
+            .chain(&state.requests.open)
+            .cloned()
+            .collect()
     }
 
     /// Records that the requests which a message answers are no longer open.
     pub(super) fn close_answered(&self, era: Era, message: &Message) {
-        let mut answers = message.envelopes().iter().filter(|envelope: &&Envelope| envelope.is_answer()).peekable();
+        let mut answers = message
+            .envelopes()
+            .iter()
+            .filter(|envelope: &&Envelope| envelope.is_answer())
+            .peekable();
         if answers.peek().is_some() && self.keeps_requests(era) {
             let mut state = self.state();
-            answers.filter_map(|envelope| message.id(envelope)).for_each(|id| state.requests.answer(id));
+            answers
+                .filter_map(|envelope| message.id(envelope))
+                .for_each(|id| state.requests.answer(id));
         }
     }
 
@@ -196,14 +242,28 @@ impl Session {
         let now = Instant::now();
         let (pieces, files) = {
             let state = self.state();
-            let fresh = |(since, piece): &(Instant, Piece)| (now.duration_since(*since) < PIECE_AGE).then(|| piece.clone());
+            let fresh = |(since, piece): &(Instant, Piece)| {
+                (now.duration_since(*since) < PIECE_AGE).then(|| piece.clone())
+            };
             // An empty slice needs no allocation.
-            let pieces = if state.pieces.is_empty() { Arc::default() } else { state.pieces.iter().filter_map(fresh).collect() };
-            let files = if now.duration_since(state.wrote) < FILES_AGE { state.files.clone() } else { Arc::default() };
+            let pieces = if state.pieces.is_empty() {
+                Arc::default()
+            } else {
+                state.pieces.iter().filter_map(fresh).collect()
+            };
+            let files = if now.duration_since(state.wrote) < FILES_AGE {
+                state.files.clone()
+            } else {
+                Arc::default()
+            };
             (pieces, files)
         };
         let memory = self.agent.memory().view(self.from, now);
-        Memory { pieces, files, ..memory }
+        Memory {
+            pieces,
+            files,
+            ..memory
+        }
     }
 
     /// Adds what a judged message leaves behind. Returns the limits that were hit, by name.
@@ -218,7 +278,10 @@ impl Session {
         let traces = {
             let mut memory = self.agent.memory();
             if direction == Direction::Inbound {
-                learnt.secrets.values().for_each(|value| memory.remember(value, self.from));
+                learnt
+                    .secrets
+                    .values()
+                    .for_each(|value| memory.remember(value, self.from));
             }
             memory.traces()
         };
@@ -246,8 +309,11 @@ impl Session {
 
 impl State {
     fn keep(&mut self, pieces: Vec<Piece>, files: Vec<Wrote>, now: Instant) {
-        self.pieces.retain(|(since, old)| now.duration_since(*since) < PIECE_AGE && !pieces.iter().any(|new| new.replaces(old)));
-        self.pieces.extend(pieces.into_iter().map(|piece| (now, piece)));
+        self.pieces.retain(|(since, old)| {
+            now.duration_since(*since) < PIECE_AGE && !pieces.iter().any(|new| new.replaces(old))
+        });
+        self.pieces
+            .extend(pieces.into_iter().map(|piece| (now, piece)));
         let extra = self.pieces.len().saturating_sub(PIECES);
         self.pieces.drain(..extra);
         if now.duration_since(self.wrote) >= FILES_AGE {
@@ -273,7 +339,11 @@ pub(super) struct Permit {
 impl Permit {
     /// The same, with places among the calls of a tool, and presence.
     pub(super) fn with(self, of_tool: Vec<OwnedSemaphorePermit>, carried: InFlightGuard) -> Self {
-        Self { _of_tool: of_tool, _carried: Some(carried), ..self }
+        Self {
+            _of_tool: of_tool,
+            _carried: Some(carried),
+            ..self
+        }
     }
 }
 
@@ -285,7 +355,11 @@ pub(super) struct InFlightGuard {
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        let counter = if self.listens { &self.session.streams } else { &self.session.calls };
+        let counter = if self.listens {
+            &self.session.streams
+        } else {
+            &self.session.calls
+        };
         counter.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -51,9 +51,17 @@ impl Sessions {
     /// The agent has not opened it, or it is unknown: its client starts a new one.
     pub(super) fn admit(&self, context: &mut Context) -> Result<Arc<Session>, CallError> {
         let now = Instant::now();
-        let Some(id) = context.session.take() else { return Ok(self.outside(context, now)) };
+        let Some(id) = context.session.take() else {
+            return Ok(self.outside(context, now));
+        };
         let key = (context.upstream.clone(), id);
-        let session = self.table.lock().opened.get(&key).cloned().filter(|session| session.is_of(context));
+        let session = self
+            .table
+            .lock()
+            .opened
+            .get(&key)
+            .cloned()
+            .filter(|session| session.is_of(context));
         let session = session.ok_or(CallError::UnknownSession)?;
         {
             let mut state = session.state();
@@ -88,19 +96,40 @@ impl Sessions {
         // An agent with a session or a call keeps its record: a second one would give it its places again.
         if table.agents.len() >= self.most {
             let idle = |agent: &AgentRecord| now.duration_since(agent.memory().used);
-            table.agents.retain(|_, agent| Arc::strong_count(agent) > 1 || idle(agent) < self.idle);
+            table
+                .agents
+                .retain(|_, agent| Arc::strong_count(agent) > 1 || idle(agent) < self.idle);
             if table.agents.len() >= self.most {
-                let unused = table.agents.iter().filter(|(_, agent)| Arc::strong_count(agent) == 1);
-                let oldest = unused.max_by_key(|(_, agent)| idle(agent)).map(|(holder, _)| holder.clone());
+                let unused = table
+                    .agents
+                    .iter()
+                    .filter(|(_, agent)| Arc::strong_count(agent) == 1);
+                let oldest = unused
+                    .max_by_key(|(_, agent)| idle(agent))
+                    .map(|(holder, _)| holder.clone());
                 oldest.map(|holder| table.agents.remove(&holder));
             }
         }
-        let agent = AgentRecord::new(holder.clone(), self.calls_per_agent, AgentMemory::new(self.flow, now));
-        table.agents.entry(holder.clone()).or_insert(Arc::new(agent)).clone()
+        let agent = AgentRecord::new(
+            holder.clone(),
+            self.calls_per_agent,
+            AgentMemory::new(self.flow, now),
+        );
+        table
+            .agents
+            .entry(holder.clone())
+            .or_insert(Arc::new(agent))
+            .clone()
     }
 
     /// Records the session that a reply opens, and what the client that sent `message` puts to its user.
-    pub(super) fn observe(&self, asker: &Session, context: &Context, message: Option<&Message>, reply: &Reply) {
+    pub(super) fn observe(
+        &self,
+        asker: &Session,
+        context: &Context,
+        message: Option<&Message>,
+        reply: &Reply,
+    ) {
         if !reply.status.is_success() {
             return;
         }
@@ -137,7 +166,10 @@ impl Sessions {
     /// Forgets a session that was closed.
     pub(super) fn forget(&self, context: &Context) {
         if let Some(session) = &context.session {
-            self.table.lock().opened.remove(&(context.upstream.clone(), session.clone()));
+            self.table
+                .lock()
+                .opened
+                .remove(&(context.upstream.clone(), session.clone()));
         }
     }
 
@@ -152,24 +184,38 @@ impl Sessions {
     pub(super) fn live(&self) -> Vec<Arc<Session>> {
         let (table, now) = (self.table.lock(), Instant::now());
         let all = table.opened.values().chain(table.others.values());
-        all.filter(|session| session.is_busy() || now.duration_since(session.state().used) < self.idle).cloned().collect()
+        all.filter(|session| {
+            session.is_busy() || now.duration_since(session.state().used) < self.idle
+        })
+        .cloned()
+        .collect()
     }
 }
 
 /// What the client of a message puts to its user, if the message opens a session.
 fn opens(message: &Message) -> Option<ElicitationSupport> {
-    let opens = message.single().is_some_and(|envelope| envelope.method() == Some("initialize"));
+    let opens = message
+        .single()
+        .is_some_and(|envelope| envelope.method() == Some("initialize"));
     opens.then(|| asks(message, Era::Legacy))
 }
 
 /// Makes room for one more session: idle ones go, else the one that was not used for longest.
-fn make_room<K: Clone + Eq + Hash>(sessions: &mut HashMap<K, Arc<Session>>, most: usize, idle: Duration, now: Instant) {
+fn make_room<K: Clone + Eq + Hash>(
+    sessions: &mut HashMap<K, Arc<Session>>,
+    most: usize,
+    idle: Duration,
+    now: Instant,
+) {
     if sessions.len() < most {
         return;
     }
     sessions.retain(|_, session| now.duration_since(session.state().used) < idle);
     if sessions.len() >= most {
-        let oldest = sessions.iter().min_by_key(|(_, session)| session.state().used).map(|(key, _)| key.clone());
+        let oldest = sessions
+            .iter()
+            .min_by_key(|(_, session)| session.state().used)
+            .map(|(key, _)| key.clone());
         oldest.map(|key| sessions.remove(&key));
     }
 }

@@ -64,8 +64,17 @@ impl UpstreamState {
 
     /// The same server, reached otherwise: what was learnt of it holds until it lists anew.
     fn knowing(self, before: &Self) -> Self {
-        let (mirrors, tools, declared) = (before.mirrors.clone(), before.tools.clone(), before.declared.clone());
-        Self { mirrors, tools, declared, ..self }
+        let (mirrors, tools, declared) = (
+            before.mirrors.clone(),
+            before.tools.clone(),
+            before.declared.clone(),
+        );
+        Self {
+            mirrors,
+            tools,
+            declared,
+            ..self
+        }
     }
 
     /// The policy in force.
@@ -104,14 +113,23 @@ impl UpstreamState {
             }
             frames.poll_next_unpin(cx)
         });
-        Ok(Reply { frames: Frames::stream(frames), ..reply })
+        Ok(Reply {
+            frames: Frames::stream(frames),
+            ..reply
+        })
     }
 
     /// Waits for its open calls, for so long, then ends its streams, sessions and processes.
     async fn retire(&self, limits: &Limits) {
         let all = u32::try_from(limits.calls_per_upstream).unwrap_or(u32::MAX);
-        if tokio::time::timeout(limits.drain, self.places.acquire_many(all)).await.is_err() {
-            tracing::warn!(limit = "drain_seconds", "closed calls to a changed or removed upstream");
+        if tokio::time::timeout(limits.drain, self.places.acquire_many(all))
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                limit = "drain_seconds",
+                "closed calls to a changed or removed upstream"
+            );
         }
         self.shutdown().await;
     }
@@ -150,8 +168,16 @@ pub struct UpstreamChanges {
 }
 
 impl Upstreams {
-    pub(super) fn new(upstreams: Vec<(UpstreamName, Upstream)>, parts: &UpstreamInputs<'_>) -> Self {
-        let state = |(name, upstream): (UpstreamName, _)| (name.clone(), Arc::new(UpstreamState::new(name, upstream, parts)));
+    pub(super) fn new(
+        upstreams: Vec<(UpstreamName, Upstream)>,
+        parts: &UpstreamInputs<'_>,
+    ) -> Self {
+        let state = |(name, upstream): (UpstreamName, _)| {
+            (
+                name.clone(),
+                Arc::new(UpstreamState::new(name, upstream, parts)),
+            )
+        };
         Self {
             table: ArcSwap::from_pointee(upstreams.into_iter().map(state).collect()),
             retiring: Mutex::default(),
@@ -194,17 +220,30 @@ impl Upstreams {
 impl Gate {
     /// The upstreams, with their names.
     pub fn upstreams(&self) -> Vec<(UpstreamName, Arc<Upstream>)> {
-        self.upstreams.table.load().iter().map(|(name, state)| (name.clone(), state.upstream.clone())).collect()
+        self.upstreams
+            .table
+            .load()
+            .iter()
+            .map(|(name, state)| (name.clone(), state.upstream.clone()))
+            .collect()
     }
 
     /// The upstream of this name, if there is one.
     pub fn upstream_named(&self, name: &str) -> Option<UpstreamName> {
-        self.upstreams.table.load().get_key_value(name).map(|(name, _)| name.clone())
+        self.upstreams
+            .table
+            .load()
+            .get_key_value(name)
+            .map(|(name, _)| name.clone())
     }
 
     /// Whether the replies of an upstream have a status and headers of the server's own; not those of one that is not there.
     pub fn speaks_http(&self, name: &UpstreamName) -> bool {
-        self.upstreams.table.load().get(name).is_some_and(|state| state.upstream.speaks_http())
+        self.upstreams
+            .table
+            .load()
+            .get(name)
+            .is_some_and(|state| state.upstream.speaks_http())
     }
 
     /// The name of the upstream, if there is only one.
@@ -223,7 +262,12 @@ impl Gate {
     pub fn replace_upstreams(self: &Arc<Self>, policies: Policies, changes: UpstreamChanges) {
         self.replace(policies);
         let policies = self.policies();
-        let parts = UpstreamInputs { policies: &policies, pins: &self.pins, limits: &self.limits, in_flight: &self.in_flight };
+        let parts = UpstreamInputs {
+            policies: &policies,
+            pins: &self.pins,
+            limits: &self.limits,
+            in_flight: &self.in_flight,
+        };
         let old = self.upstreams.table.load_full();
         let mut new = Table::clone(&old);
         let mut retired = Vec::new();
@@ -233,9 +277,17 @@ impl Gate {
                 Some(before) if is_same_server => state.knowing(before),
                 _ => state,
             };
-            retired.extend(new.insert(name.clone(), Arc::new(state)).map(|state| (name, state)));
+            retired.extend(
+                new.insert(name.clone(), Arc::new(state))
+                    .map(|state| (name, state)),
+            );
         }
-        retired.extend(changes.removed.into_iter().filter_map(|name| new.remove(&name).map(|state| (name, state))));
+        retired.extend(
+            changes
+                .removed
+                .into_iter()
+                .filter_map(|name| new.remove(&name).map(|state| (name, state))),
+        );
         self.upstreams.table.store(Arc::new(new));
         self.upstreams.changed.send_replace(());
         for (name, state) in retired {

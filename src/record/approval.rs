@@ -32,6 +32,14 @@ pub struct Approval<'a> {
 
 /// What can happen to a question: it is put; answered with yes or no; not answered in time; taken back with its call;
 /// answered, but the call never came back; or there is nobody to put it to.
-pub(super) const OUTCOMES: [&str; 7] = ["asked", "approved", "denied", "expired", "cancelled", "unused", "nobody"];
+pub(super) const OUTCOMES: [&str; 7] = [
+    "asked",
+    "approved",
+    "denied",
+    "expired",
+    "cancelled",
+    "unused",
+    "nobody",
+];
 /// The ways to an answer: the agent's own user, the admin port, an earlier yes; none.
 pub(super) const WAYS: [&str; 4] = ["elicitation", "console", "earlier", "none"];

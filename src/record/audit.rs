@@ -67,7 +67,9 @@ impl Audit {
     /// # Errors
     /// Never, unless the patterns that find secrets are wrong.
     pub(super) fn new() -> Result<Self, regex::Error> {
-        Ok(Self { redactor: Redactor::new()? })
+        Ok(Self {
+            redactor: Redactor::new()?,
+        })
     }
 
     /// The line of one judged message.
@@ -96,11 +98,29 @@ impl Audit {
         let findings: Vec<&Finding> = findings.iter().collect();
         let uninspected: Vec<&Uninspected> = body.coverage.uninspected.iter().collect();
         let (findings, uninspected) = (&*findings, &*uninspected);
-        self.line(body, &Judgement { item: None, kind: "text", bytes, wanted, done, findings, uninspected })
+        self.line(
+            body,
+            &Judgement {
+                item: None,
+                kind: "text",
+                bytes,
+                wanted,
+                done,
+                findings,
+                uninspected,
+            },
+        )
     }
 
     fn line(&self, body: &Body<'_>, judgement: &Judgement<'_, '_>) -> String {
-        let Judgement { item, wanted, done, findings, uninspected, .. } = *judgement;
+        let Judgement {
+            item,
+            wanted,
+            done,
+            findings,
+            uninspected,
+            ..
+        } = *judgement;
         let named = |member: &str| {
             let (_, name) = item?.named.as_ref().filter(|(kind, _)| *kind == member)?;
             Some(self.name(name))
@@ -108,11 +128,19 @@ impl Audit {
         let tool = named(member::tool::NAME);
         let failure = item.and_then(|item| self.failure(item));
         let sent = item.and_then(|item| self.sent(body, item));
-        let result = item.filter(|item| item.is_answer && body.direction == Direction::Inbound).and_then(|item| item.body);
+        let result = item
+            .filter(|item| item.is_answer && body.direction == Direction::Inbound)
+            .and_then(|item| item.body);
         let cut = body.delivery.filter(|delivery| delivery.cut_bytes > 0);
-        let broken = body.delivery.map(|delivery| &*delivery.broken_digests).filter(|broken| !broken.is_empty());
+        let broken = body
+            .delivery
+            .map(|delivery| &*delivery.broken_digests)
+            .filter(|broken| !broken.is_empty());
         let broken_digests = |list: &mut List<'_, Text>| {
-            broken.unwrap_or_default().iter().for_each(|at| list.add(self.name(at)));
+            broken
+                .unwrap_or_default()
+                .iter()
+                .for_each(|at| list.add(self.name(at)));
         };
         event::Judged {
             audit: body.audit,
@@ -120,21 +148,30 @@ impl Audit {
             who: who(body.context),
             direction: body.direction.name(),
             kind: judgement.kind,
-            method: item.and_then(|item| item.method).map(|method| self.name(method)),
+            method: item
+                .and_then(|item| item.method)
+                .map(|method| self.name(method)),
             operation: tool.as_ref().map(|_| "execute_tool"),
             tool,
             prompt: named(member::prompt::NAME),
             resource: named(member::resource::NAME),
-            request: item.and_then(|item| item.id).map(|id| self.name(id.trim_matches('"'))),
+            request: item
+                .and_then(|item| item.id)
+                .map(|id| self.name(id.trim_matches('"'))),
             status: failure.clone().and_then(|(status, _)| status),
             error: failure.map(|(_, error)| error),
             mode: body.mode.name(),
             verdict: done,
             would: (body.mode == Mode::Observe).then_some(wanted),
             disposition: disposition(done, wanted, findings),
-            rule: item.and_then(|item| item.refused_by).map(|rule| rule.as_str().into()),
+            rule: item
+                .and_then(|item| item.refused_by)
+                .map(|rule| rule.as_str().into()),
             bytes: judgement.bytes as u64,
-            sent_left_out: sent.as_ref().map(|sent| sent.left_out as u64).filter(|left_out| *left_out > 0),
+            sent_left_out: sent
+                .as_ref()
+                .map(|sent| sent.left_out as u64)
+                .filter(|left_out| *left_out > 0),
             sent_sha256: sent.as_ref().map(|sent| sent.sha256),
             arguments: sent.as_ref().and_then(|sent| sent.arguments.as_deref()),
             sent: sent.as_ref().and_then(|sent| sent.other.as_deref()),
@@ -143,18 +180,36 @@ impl Audit {
             cut_bytes: cut.map(|delivery| delivery.cut_bytes as u64),
             kept_rests: cut.map(|delivery| delivery.rests.len() as u64),
             broken_digests: broken.map(|_| &broken_digests as Fill<'_, Text>),
-            classifier: item.and(body.classified).map(|classified| self.classifier(classified)),
-            inspect_us: body.took.map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),
+            classifier: item
+                .and(body.classified)
+                .map(|classified| self.classifier(classified)),
+            inspect_us: body
+                .took
+                .map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),
             upstream_ms: body.waited,
             rule_set: body.rules.into(),
-            coverage: if uninspected.is_empty() { "full" } else { "partial" },
+            coverage: if uninspected.is_empty() {
+                "full"
+            } else {
+                "partial"
+            },
             clean: uninspected.is_empty() && findings.is_empty(),
-            findings: &|list| findings.iter().take(FINDINGS).for_each(|finding| self.finding(finding, list)),
+            findings: &|list| {
+                findings
+                    .iter()
+                    .take(FINDINGS)
+                    .for_each(|finding| self.finding(finding, list))
+            },
             findings_left_out: left_out(findings.len(), FINDINGS),
             inspected_strings: body.coverage.strings as u64,
             inspected_bytes: body.coverage.bytes as u64,
             inspected_readings: &|list| list.texts(&body.coverage.readings),
-            uninspected: &|list| uninspected.iter().take(UNINSPECTED).for_each(|part| list.add(self.uninspected(part))),
+            uninspected: &|list| {
+                uninspected
+                    .iter()
+                    .take(UNINSPECTED)
+                    .for_each(|part| list.add(self.uninspected(part)))
+            },
             uninspected_left_out: left_out(uninspected.len(), UNINSPECTED),
         }
         .line(severity(findings))
@@ -167,29 +222,52 @@ impl Audit {
             let code = body.get("code").map(|code| self.name(code.raw()));
             return Some((code.clone(), code.unwrap_or(Cow::Borrowed("_OTHER"))));
         }
-        body.get("isError").filter(|value| value.raw() == "true").map(|_| (None, "tool_error".into()))
+        body.get("isError")
+            .filter(|value| value.raw() == "true")
+            .map(|_| (None, "tool_error".into()))
     }
 
     fn sent(&self, body: &Body<'_>, item: &Item<'_>) -> Option<AgentContent> {
         let (value, at) = item.arguments(body.direction)?;
         let is_arguments = at.ends_with("/params/arguments");
-        let at = if body.is_batch { format!("/{}{at}", item.index).into() } else { Cow::Borrowed(at) };
+        let at = if body.is_batch {
+            format!("/{}{at}", item.index).into()
+        } else {
+            Cow::Borrowed(at)
+        };
         // Everything else that was found in content from an agent is shown, so that it can be explained and judged again.
         let shows = body.direction == Direction::Outbound && body.evidence != Keeps::None;
-        let masked = item.findings.iter().filter(|finding| finding.private || !shows);
+        let masked = item
+            .findings
+            .iter()
+            .filter(|finding| finding.private || !shows);
         let found: Vec<&str> = masked.map(|finding| finding.at.as_str()).collect();
         let shown = self.redactor.value(value, &at, &found);
-        let (arguments, other) = if is_arguments { (Some(shown.json), None) } else { (None, Some(shown.json)) };
-        Some(AgentContent { sha256: sha(value.raw().as_bytes()), arguments, other, left_out: shown.left_out })
+        let (arguments, other) = if is_arguments {
+            (Some(shown.json), None)
+        } else {
+            (None, Some(shown.json))
+        };
+        Some(AgentContent {
+            sha256: sha(value.raw().as_bytes()),
+            arguments,
+            other,
+            left_out: shown.left_out,
+        })
     }
 
     fn classifier<'c>(&self, classified: &'c Classified) -> object::Classifier<'c> {
         let scores = classified.scores.as_ref();
         object::Classifier {
             name: scores.ok().map(|_| self.name(&classified.name)),
-            version: scores.ok().and(classified.version.as_deref()).map(|version| self.name(version)),
+            version: scores
+                .ok()
+                .and(classified.version.as_deref())
+                .map(|version| self.name(version)),
             texts: scores.ok().map(|scores| scores.len() as u64),
-            highest: scores.ok().map(|_| classified.highest().unwrap_or_default()),
+            highest: scores
+                .ok()
+                .map(|_| classified.highest().unwrap_or_default()),
             failed: scores.err().map(|failure| failure.name()),
             ms: classified.took,
         }
@@ -204,7 +282,10 @@ impl Audit {
             None => {}
         }
         let servers = |list: &mut List<'_, Text>| {
-            source.into_iter().flat_map(|from| &from.servers).for_each(|server| list.add(server.to_string().into()));
+            source
+                .into_iter()
+                .flat_map(|from| &from.servers)
+                .for_each(|server| list.add(server.to_string().into()));
         };
         list.add(object::Finding {
             rule: finding.rule.as_str().into(),
@@ -217,7 +298,10 @@ impl Audit {
             surface: finding.surface.name(),
             at: self.name(&finding.at),
             reading: finding.reading,
-            evidence: object::Evidence { sha256: Cow::from(&*finding.evidence.sha256), length: finding.evidence.length as u64 },
+            evidence: object::Evidence {
+                sha256: Cow::from(&*finding.evidence.sha256),
+                length: finding.evidence.length as u64,
+            },
             score: score.map(|(score, _)| score),
             by: score.map(|(_, by)| self.name(by)),
             source: source.map(|_| &servers as Fill<'_, Text>),
@@ -226,7 +310,11 @@ impl Audit {
     }
 
     fn uninspected<'p>(&self, part: &'p Uninspected) -> object::Uninspected<'p> {
-        object::Uninspected { at: self.name(&part.at), reason: part.reason.name(), bytes: part.bytes as u64 }
+        object::Uninspected {
+            at: self.name(&part.at),
+            reason: part.reason.name(),
+            bytes: part.bytes as u64,
+        }
     }
 
     /// An error with all its causes. Parts of it may be a peer's words.
@@ -240,7 +328,9 @@ impl Audit {
             }
             cause = error.source();
         }
-        self.redactor.text(&told, super::redact::TEXT_BYTES).into_owned()
+        self.redactor
+            .text(&told, super::redact::TEXT_BYTES)
+            .into_owned()
     }
 
     /// A peer's words as they may be shown: bounded, secrets masked.
@@ -254,13 +344,22 @@ pub(super) fn who(context: &Context) -> Who<'_> {
     Who {
         agent: Cow::from(&*context.agent.0),
         user: context.caller.user.as_deref().map(Cow::from),
-        session: context.session.as_ref().map(|session| session.digest().into()),
+        session: context
+            .session
+            .as_ref()
+            .map(|session| session.digest().into()),
         upstream: Cow::from(&*context.upstream.0),
         era: context.era.name(),
         revision: context.wire.revision.as_deref().map(Cow::from),
         transport: context.wire.carrier.map(|carrier| carrier.transport()),
-        trace: context.trace.as_ref().map(|trace| trace.id.to_string().into()),
-        span: context.trace.as_ref().map(|trace| trace.span.to_string().into()),
+        trace: context
+            .trace
+            .as_ref()
+            .map(|trace| trace.id.to_string().into()),
+        span: context
+            .trace
+            .as_ref()
+            .map(|trace| trace.span.to_string().into()),
     }
 }
 
@@ -271,7 +370,8 @@ fn left_out(count: usize, most: usize) -> Option<u64> {
 
 /// What was done, as OCSF has it (1.6, `disposition_id`).
 fn disposition(done: &str, wanted: &str, findings: &[&Finding]) -> &'static str {
-    let taken_out = |finding: &&Finding| matches!(finding.action, Action::Quarantine | Action::Withhold);
+    let taken_out =
+        |finding: &&Finding| matches!(finding.action, Action::Quarantine | Action::Withhold);
     match done {
         "block" => "Blocked",
         "ask" => "Delayed",
@@ -285,5 +385,10 @@ fn disposition(done: &str, wanted: &str, findings: &[&Finding]) -> &'static str 
 
 /// The highest of the findings that are not suppressed.
 fn severity(findings: &[&Finding]) -> Severity {
-    findings.iter().filter(|finding| finding.suppressed.is_none()).map(|finding| finding.severity).max().unwrap_or(Severity::Info)
+    findings
+        .iter()
+        .filter(|finding| finding.suppressed.is_none())
+        .map(|finding| finding.severity)
+        .max()
+        .unwrap_or(Severity::Info)
 }

@@ -11,7 +11,9 @@ use super::entry::{add, member};
 use super::exporter::Exporters;
 use super::item::Item;
 use super::metrics::is_injection;
-use super::recent_stats::{Counts, JudgedMessage, RecentStats, RuleHits, StatsBucket, UpstreamStats};
+use super::recent_stats::{
+    Counts, JudgedMessage, RecentStats, RuleHits, StatsBucket, UpstreamStats,
+};
 use super::tail::AuditTail;
 use super::{PendingWrite, Recorder, recent_stats};
 use crate::inspect::Finding;
@@ -78,14 +80,28 @@ impl Recorder {
     }
 
     pub(super) fn record_judged(&self, body: &Body<'_>, items: &[Item<'_>]) -> PendingWrite {
-        self.metrics.inspected(body.direction, body.took.unwrap_or_default());
+        self.metrics
+            .inspected(body.direction, body.took.unwrap_or_default());
         self.metrics.uninspected.count(body.coverage);
-        self.console_feed.stats.count_duration(body.took.unwrap_or_default());
+        self.console_feed
+            .stats
+            .count_duration(body.took.unwrap_or_default());
         let mut lines = String::new();
         for item in items {
-            self.metrics.judged(&body.context.upstream, body.direction, item, body.mode, body.waited);
+            self.metrics.judged(
+                &body.context.upstream,
+                body.direction,
+                item,
+                body.mode,
+                body.waited,
+            );
             let waited = body.waited.filter(|_| item.is_answer);
-            self.console_feed.count_judged(body, item.outcome(body.mode), item.findings.iter().copied(), waited);
+            self.console_feed.count_judged(
+                body,
+                item.outcome(body.mode),
+                item.findings.iter().copied(),
+                waited,
+            );
             self.log(body, item.verdict, item.findings.first().copied());
             if self.has_reader() {
                 let line = self.audit.judged(body, item);
@@ -105,22 +121,41 @@ impl Recorder {
         if wanted == "pass" {
             return;
         }
-        let (audit, context, direction, mode) = (body.audit, body.context, body.direction.name(), body.mode.name());
-        let (upstream, agent, rule) = (&context.upstream, &context.agent, first.map(|finding| finding.rule.as_str()));
+        let (audit, context, direction, mode) = (
+            body.audit,
+            body.context,
+            body.direction.name(),
+            body.mode.name(),
+        );
+        let (upstream, agent, rule) = (
+            &context.upstream,
+            &context.agent,
+            first.map(|finding| finding.rule.as_str()),
+        );
         tracing::info!(%audit, %upstream, %agent, direction, mode, verdict = wanted, rule, "message blocked or rewritten");
     }
 
     pub(super) fn line(&self, line: impl FnOnce() -> String) -> PendingWrite {
-        if self.has_reader() { self.write(line(), 1) } else { PendingWrite::done() }
+        if self.has_reader() {
+            self.write(line(), 1)
+        } else {
+            PendingWrite::done()
+        }
     }
 
     /// Whether anybody reads lines.
     fn has_reader(&self) -> bool {
-        self.sink.is_open() || self.console_feed.tail.is_watched() || self.exporters.get().is_some_and(Exporters::exports_lines)
+        self.sink.is_open()
+            || self.console_feed.tail.is_watched()
+            || self.exporters.get().is_some_and(Exporters::exports_lines)
     }
 
     fn write(&self, lines: String, count: u64) -> PendingWrite {
-        let lines = if self.is_trial { mark_as_trial(&lines) } else { lines };
+        let lines = if self.is_trial {
+            mark_as_trial(&lines)
+        } else {
+            lines
+        };
         self.console_feed.tail.push(&lines);
         if let Some(outlets) = self.exporters.get() {
             outlets.lines(&lines);
@@ -143,7 +178,11 @@ fn mark_as_trial(lines: &str) -> String {
 impl ConsoleFeed {
     /// Notes how a reload ended.
     pub(super) fn reloaded(&self, applied: bool, told: impl Iterator<Item = String>) {
-        let reload = Reload { at: recent_stats::now(), applied, told: told.take(MAX_REASONS).collect() };
+        let reload = Reload {
+            at: recent_stats::now(),
+            applied,
+            told: told.take(MAX_REASONS).collect(),
+        };
         *self.reload.lock() = Some(reload);
     }
 
@@ -156,10 +195,23 @@ impl ConsoleFeed {
         waited: Option<Duration>,
     ) {
         if self.stats.is_on() {
-            let (upstream, outbound) = (&body.context.upstream, body.direction == Direction::Outbound);
-            let injection_matches = findings.clone().filter(|found| !outbound && is_injection(found.action)).count();
+            let (upstream, outbound) = (
+                &body.context.upstream,
+                body.direction == Direction::Outbound,
+            );
+            let injection_matches = findings
+                .clone()
+                .filter(|found| !outbound && is_injection(found.action))
+                .count();
             let rules = findings.map(|found| found.rule.as_str());
-            self.stats.count_message(JudgedMessage { upstream, outbound, done, injection_matches, rules, waited });
+            self.stats.count_message(JudgedMessage {
+                upstream,
+                outbound,
+                done,
+                injection_matches,
+                rules,
+                waited,
+            });
         }
     }
 }

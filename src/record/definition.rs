@@ -26,7 +26,10 @@ pub struct DefinitionChange<'a> {
 impl DefinitionChange<'_> {
     /// The gravest class.
     pub(super) fn class(&self) -> &'static str {
-        self.classes.iter().max().map_or("other", |class| class.name())
+        self.classes
+            .iter()
+            .max()
+            .map_or("other", |class| class.name())
     }
 }
 

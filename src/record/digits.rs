@@ -12,7 +12,10 @@ pub(super) struct Decimal {
 
 impl Decimal {
     pub(super) fn of(number: u64) -> Self {
-        let mut decimal = Self { digits: [b'0'; DECIMALS], from: DECIMALS };
+        let mut decimal = Self {
+            digits: [b'0'; DECIMALS],
+            from: DECIMALS,
+        };
         let mut rest = number;
         for digit in decimal.digits.iter_mut().rev() {
             *digit += u8::try_from(rest % 10).unwrap_or(0);
@@ -39,7 +42,13 @@ pub(super) struct Hex([u8; 64]);
 
 impl Hex {
     pub(super) fn of(sha: &Sha) -> Self {
-        let digit = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' - 10 + nibble };
+        let digit = |nibble: u8| {
+            if nibble < 10 {
+                b'0' + nibble
+            } else {
+                b'a' - 10 + nibble
+            }
+        };
         let mut digits = [0; 64];
         for ([high, low], byte) in digits.as_chunks_mut().0.iter_mut().zip(sha) {
             (*high, *low) = (digit(byte >> 4), digit(byte & 15));

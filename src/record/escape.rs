@@ -17,7 +17,9 @@ pub(super) fn write_quoted(text: &str, out: &mut String) {
     out.reserve(text.len() + 2);
     out.push('"');
     // Without a branch for each byte, so that the compiler makes vector code of it.
-    if text.bytes().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~') & (byte != b'"') & (byte != b'\\')) {
+    if text.bytes().fold(true, |plain, byte| {
+        plain & matches!(byte, b' '..=b'~') & (byte != b'"') & (byte != b'\\')
+    }) {
         out.push_str(text);
         out.push('"');
         return;
@@ -60,7 +62,10 @@ pub fn terminal_safe(text: &str) -> Cow<'_, str> {
         }
         out
     };
-    Cow::Owned(text.chars().fold(String::with_capacity(text.len()), spelled))
+    Cow::Owned(
+        text.chars()
+            .fold(String::with_capacity(text.len()), spelled),
+    )
 }
 
 /// JSON as a terminal may be given it: what it would obey instead of showing is escaped in its strings. Line feeds between its
@@ -100,7 +105,10 @@ mod tests {
     #[test]
     fn what_a_terminal_would_obey_is_spelled_out() {
         assert_eq!(terminal_safe("a \"ä\" \\ 漢"), "a \"ä\" \\ 漢");
-        assert_eq!(terminal_safe("\u{1b}[2J\n\u{202e}x\u{9b}"), "\\u{1b}[2J\\u{a}\\u{202e}x\\u{9b}");
+        assert_eq!(
+            terminal_safe("\u{1b}[2J\n\u{202e}x\u{9b}"),
+            "\\u{1b}[2J\\u{a}\\u{202e}x\\u{9b}"
+        );
     }
 
     #[test]
@@ -108,7 +116,11 @@ mod tests {
         let hostile = "a\"\\\n\r\t\u{0}\u{1b}[2J\u{7f}\u{9b}\u{2028}\u{2029}\u{202e}\u{200b}\u{e0041}\u{feff} ä 漢 🦀";
         let mut line = String::new();
         write_quoted(hostile, &mut line);
-        assert!(line.chars().all(|c| !c.is_control() && !needs_escape(c) || matches!(c, '"' | '\\')), "{line}");
+        assert!(
+            line.chars()
+                .all(|c| !c.is_control() && !needs_escape(c) || matches!(c, '"' | '\\')),
+            "{line}"
+        );
         assert_eq!(serde_json::from_str::<String>(&line).unwrap(), hostile);
     }
 }

@@ -120,7 +120,9 @@ pub enum Event<'a> {
         upstreams: &'a [&'a str],
     },
     /// The lock file cannot be read or written; the pins in memory stay in force.
-    PinsRefused { faults: &'a [crate::document::Fault] },
+    PinsRefused {
+        faults: &'a [crate::document::Fault],
+    },
     /// New rules are in force.
     Reloaded {
         rules: usize,
@@ -128,5 +130,7 @@ pub enum Event<'a> {
         weakened: &'a [String],
     },
     /// A reload was refused; the old rules stay in force.
-    ReloadRefused { faults: &'a [crate::document::Fault] },
+    ReloadRefused {
+        faults: &'a [crate::document::Fault],
+    },
 }

@@ -21,8 +21,14 @@ const NAME_BYTES: usize = 256;
 impl Audit {
     /// The line of a call that failed.
     pub(super) fn failed(&self, of: &Context, error: &CallError) -> String {
-        let asked = if let [asked] = &*of.asked { Some(asked) } else { None };
-        let tool = asked.filter(|asked| &*asked.method == "tools/call").and_then(|asked| asked.tool.as_deref());
+        let asked = if let [asked] = &*of.asked {
+            Some(asked)
+        } else {
+            None
+        };
+        let tool = asked
+            .filter(|asked| &*asked.method == "tools/call")
+            .and_then(|asked| asked.tool.as_deref());
         event::Failed {
             who: who(of),
             method: asked.map(|asked| self.name(&asked.method)),
@@ -31,7 +37,11 @@ impl Audit {
             error: error.name().into(),
             error_message: self.chain(error).into(),
         }
-        .line(if error.side() == Side::Agent { Severity::Low } else { Severity::Medium })
+        .line(if error.side() == Side::Agent {
+            Severity::Low
+        } else {
+            Severity::Medium
+        })
     }
 
     /// The line of an approval request.
@@ -46,13 +56,22 @@ impl Audit {
             way: approval.way,
             scope: approval.scope,
             by: approval.by.map(|by| self.name(by)),
-            open_ms: approval.took.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
+            open_ms: approval
+                .took
+                .map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
         }
         .line(Severity::Info)
     }
 
     /// The line of a call that is refused repeatedly for the same reason.
-    pub(super) fn refused_again(&self, audit: Option<AuditId>, of: &Context, tool: &str, rule: &str, times: usize) -> String {
+    pub(super) fn refused_again(
+        &self,
+        audit: Option<AuditId>,
+        of: &Context,
+        tool: &str,
+        rule: &str,
+        times: usize,
+    ) -> String {
         event::RefusedAgain {
             audit,
             who: who(of),
@@ -66,9 +85,20 @@ impl Audit {
     }
 
     /// The line of a list of tools that was returned with changes.
-    pub(super) fn overlaid(&self, of: &Context, policy: &str, told_bytes: usize, shown_bytes: usize) -> String {
-        event::Overlaid { who: who(of), policy: policy.into(), bytes: told_bytes as u64, shown_bytes: shown_bytes as u64 }
-            .line(Severity::Info)
+    pub(super) fn overlaid(
+        &self,
+        of: &Context,
+        policy: &str,
+        told_bytes: usize,
+        shown_bytes: usize,
+    ) -> String {
+        event::Overlaid {
+            who: who(of),
+            policy: policy.into(),
+            bytes: told_bytes as u64,
+            shown_bytes: shown_bytes as u64,
+        }
+        .line(Severity::Info)
     }
 
     /// The line of a definition that differs from the pinned one.
@@ -79,7 +109,10 @@ impl Audit {
             agent: who.map(|who| who.agent.clone()),
             user: who.and_then(|who| who.user.clone()),
             session: who.and_then(|who| who.session.clone()),
-            upstream: who.map_or_else(|| Cow::from(&*change.upstream.0), |who| who.upstream.clone()),
+            upstream: who.map_or_else(
+                || Cow::from(&*change.upstream.0),
+                |who| who.upstream.clone(),
+            ),
             era: who.map(|who| who.era),
             revision: who.and_then(|who| who.revision.clone()),
             transport: who.and_then(|who| who.transport),
@@ -92,13 +125,21 @@ impl Audit {
             pinned_sha256: change.old.map(Cow::from),
             listed_sha256: change.new.map(Cow::from),
         }
-        .line(if change.action == "pass" { Severity::Low } else { Severity::High })
+        .line(if change.action == "pass" {
+            Severity::Low
+        } else {
+            Severity::High
+        })
     }
 }
 
 /// The line of a request that was rejected.
 pub(super) fn rejected(reason: &str) -> String {
-    event::TurnedAway { disposition: "Blocked", reason: reason.into() }.line(Severity::Low)
+    event::TurnedAway {
+        disposition: "Blocked",
+        reason: reason.into(),
+    }
+    .line(Severity::Low)
 }
 
 /// The line of an object that the caller has no access to.
@@ -117,7 +158,12 @@ pub(super) fn access_denied(barred: &AccessDenied<'_>) -> String {
 
 /// The line of a part of an answer that an agent requests.
 pub(super) fn page(page: &ResultPage<'_>) -> String {
-    event::Page { who: who(page.context), outcome: page.outcome, bytes: page.bytes as u64 }.line(Severity::Info)
+    event::Page {
+        who: who(page.context),
+        outcome: page.outcome,
+        bytes: page.bytes as u64,
+    }
+    .line(Severity::Info)
 }
 
 /// The line of a message in quarantine. Its id is that of the line of the message.
@@ -131,7 +177,11 @@ pub(super) fn quarantined(what: &QuarantineEvent<'_>) -> String {
         reason: what.reason.map(Cow::from),
         way: what.way,
     }
-    .line(if what.by.is_some() { Severity::Medium } else { Severity::Info })
+    .line(if what.by.is_some() {
+        Severity::Medium
+    } else {
+        Severity::Info
+    })
 }
 
 /// The line of a login at a server.
@@ -143,33 +193,59 @@ pub(super) fn login(login: &Login<'_>) -> String {
         error_message: login.error.map(Cow::from),
         expires_unix: login.expires_unix,
     }
-    .line(if matches!(login.outcome, "logged_in" | "renewed") { Severity::Info } else { Severity::Medium })
+    .line(if matches!(login.outcome, "logged_in" | "renewed") {
+        Severity::Info
+    } else {
+        Severity::Medium
+    })
 }
 
 /// The line of a reload.
 pub(super) fn reloaded(rules: usize, weakened: &[String]) -> String {
-    event::Reloaded { rule_count: rules as u64, weakened: &|list| list.texts(weakened.iter().take(SENTENCES)) }
-        .line(if weakened.is_empty() { Severity::Info } else { Severity::High })
+    event::Reloaded {
+        rule_count: rules as u64,
+        weakened: &|list| list.texts(weakened.iter().take(SENTENCES)),
+    }
+    .line(if weakened.is_empty() {
+        Severity::Info
+    } else {
+        Severity::High
+    })
 }
 
 /// The line of a reload that was refused.
 pub(super) fn reload_refused(faults: &[Fault]) -> String {
-    event::ReloadRefused { count: faults.len() as u64, faults: &|list| list.texts(sentences(faults)) }.line(Severity::High)
+    event::ReloadRefused {
+        count: faults.len() as u64,
+        faults: &|list| list.texts(sentences(faults)),
+    }
+    .line(Severity::High)
 }
 
 /// The line of the definitions of a new server.
 pub(super) fn pinned(of: &Context, count: usize) -> String {
-    event::Pinned { who: who(of), count: count as u64 }.line(Severity::Info)
+    event::Pinned {
+        who: who(of),
+        count: count as u64,
+    }
+    .line(Severity::Info)
 }
 
 /// The line of a lock file that was read anew.
 pub(super) fn pins_reloaded(upstreams: &[&str]) -> String {
-    event::PinsReloaded { upstreams: &|list| list.texts(upstreams.iter().take(SENTENCES)) }.line(Severity::Info)
+    event::PinsReloaded {
+        upstreams: &|list| list.texts(upstreams.iter().take(SENTENCES)),
+    }
+    .line(Severity::Info)
 }
 
 /// The line of a lock file that cannot be used.
 pub(super) fn pins_refused(faults: &[Fault]) -> String {
-    event::PinsRefused { count: faults.len() as u64, faults: &|list| list.texts(sentences(faults)) }.line(Severity::High)
+    event::PinsRefused {
+        count: faults.len() as u64,
+        faults: &|list| list.texts(sentences(faults)),
+    }
+    .line(Severity::High)
 }
 
 fn sentences(faults: &[Fault]) -> impl Iterator<Item = String> {

@@ -43,7 +43,10 @@ impl Exporters {
     pub(super) fn sampled(&self, trace: TraceId) -> Option<&Arc<dyn SpanExporter>> {
         let [.., a, b, c, d, e, f, g] = trace.0;
         let drawn = u64::from_be_bytes([0, a, b, c, d, e, f, g]);
-        #[allow(clippy::cast_precision_loss, reason = "56 bits of a number between 0 and 1 are more than anybody asks for")]
+        #[allow(
+            clippy::cast_precision_loss,
+            reason = "56 bits of a number between 0 and 1 are more than anybody asks for"
+        )]
         let share = drawn as f64 / (1_u64 << 56) as f64;
         self.spans.as_ref().filter(|_| share < self.ratio)
     }
@@ -69,14 +72,21 @@ impl ExportCounters {
     /// All at zero.
     pub(super) fn new(made: &Maker) -> Result<Self, prometheus::Error> {
         let counters = Self(made.counters(table::EXPORTED)?);
-        ["logs", "traces", "metrics"].into_iter().for_each(|signal| drop(counters.of(signal)));
+        ["logs", "traces", "metrics"]
+            .into_iter()
+            .for_each(|signal| drop(counters.of(signal)));
         Ok(counters)
     }
 
     fn of(&self, signal: &str) -> ExportCounts {
         let count = |outcome| self.0.with(&[signal, outcome]);
         let (accepted, rejected) = (count("accepted"), count("rejected"));
-        ExportCounts { accepted, rejected, failed: count("failed"), dropped: count("dropped") }
+        ExportCounts {
+            accepted,
+            rejected,
+            failed: count("failed"),
+            dropped: count("dropped"),
+        }
     }
 }
 
@@ -113,13 +123,25 @@ mod tests {
     #[test]
     fn about_so_many_traces_are_chosen_as_the_ratio_says() {
         let chosen = |ratio| {
-            let outlets = Exporters { spans: Some(Arc::new(NullExporter)), ratio, ..Exporters::default() };
-            (0..2000).filter(|_| outlets.sampled(TraceId::make()).is_some()).count()
+            let outlets = Exporters {
+                spans: Some(Arc::new(NullExporter)),
+                ratio,
+                ..Exporters::default()
+            };
+            (0..2000)
+                .filter(|_| outlets.sampled(TraceId::make()).is_some())
+                .count()
         };
         assert_eq!((chosen(0.0), chosen(1.0)), (0, 2000));
         assert!((350..650).contains(&chosen(0.25)), "{}", chosen(0.25));
-        let least = TraceId([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0]);
-        let outlets = Exporters { spans: Some(Arc::new(NullExporter)), ratio: 0.001, ..Exporters::default() };
+        let least = TraceId([
+            0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0,
+        ]);
+        let outlets = Exporters {
+            spans: Some(Arc::new(NullExporter)),
+            ratio: 0.001,
+            ..Exporters::default()
+        };
         assert!(outlets.sampled(least).is_some() && outlets.sampled(TraceId([0xff; 16])).is_none());
     }
 }

@@ -41,17 +41,28 @@ pub(super) struct Item<'a> {
 
 /// The messages of a judged body. What was found is dealt out once, so that a batch of many
 /// messages with many findings costs no more than their sum.
-pub(super) fn items<'a>(message: &'a Message, context: &'a Context, inspection: &'a Inspection) -> Vec<Item<'a>> {
+pub(super) fn items<'a>(
+    message: &'a Message,
+    context: &'a Context,
+    inspection: &'a Inspection,
+) -> Vec<Item<'a>> {
     let envelopes = message.envelopes();
-    let mut items: Vec<Item<'a>> =
-        envelopes.iter().enumerate().map(|(index, envelope)| item(index, envelope, message, context)).collect();
+    let mut items: Vec<Item<'a>> = envelopes
+        .iter()
+        .enumerate()
+        .map(|(index, envelope)| item(index, envelope, message, context))
+        .collect();
     for finding in &inspection.findings {
         if let Some(item) = items.get_mut(finding.item) {
             item.findings.push(finding);
         }
     }
     for part in &inspection.coverage.uninspected {
-        let index = if message.is_batch() { part.at.split('/').nth(1).and_then(|step| step.parse().ok()) } else { Some(0) };
+        let index = if message.is_batch() {
+            part.at.split('/').nth(1).and_then(|step| step.parse().ok())
+        } else {
+            Some(0)
+        };
         if let Some(item) = index.and_then(|index: usize| items.get_mut(index)) {
             item.uninspected.push(part);
         }
@@ -60,9 +71,14 @@ pub(super) fn items<'a>(message: &'a Message, context: &'a Context, inspection: 
         Verdict::Pass => {}
         Verdict::Rewrite(edits) => {
             // Messages stand in the order of the text.
-            let starts: Vec<usize> = envelopes.iter().map(|envelope| message.span(envelope).start).collect();
+            let starts: Vec<usize> = envelopes
+                .iter()
+                .map(|envelope| message.span(envelope).start)
+                .collect();
             for edit in edits {
-                let index = starts.partition_point(|start| *start <= edit.span.start).saturating_sub(1);
+                let index = starts
+                    .partition_point(|start| *start <= edit.span.start)
+                    .saturating_sub(1);
                 if let Some(item) = items.get_mut(index) {
                     item.verdict = "rewrite";
                 }
@@ -84,8 +100,14 @@ pub(super) fn items<'a>(message: &'a Message, context: &'a Context, inspection: 
             }
             for item in &mut items {
                 // A verdict that blocks has no edits: what would have been edited falls with what is refused.
-                if item.findings.iter().any(|finding| finding.action > Action::Log) {
-                    item.refused_by = item.refused_by.or(refusals.first().map(|refusal| &refusal.rule));
+                if item
+                    .findings
+                    .iter()
+                    .any(|finding| finding.action > Action::Log)
+                {
+                    item.refused_by = item
+                        .refused_by
+                        .or(refusals.first().map(|refusal| &refusal.rule));
                 }
                 if item.refused_by.is_some() {
                     item.verdict = "block";
@@ -96,22 +118,36 @@ pub(super) fn items<'a>(message: &'a Message, context: &'a Context, inspection: 
     items
 }
 
-fn item<'a>(index: usize, envelope: &'a Envelope, message: &'a Message, context: &'a Context) -> Item<'a> {
+fn item<'a>(
+    index: usize,
+    envelope: &'a Envelope,
+    message: &'a Message,
+    context: &'a Context,
+) -> Item<'a> {
     let (id, body) = (message.id(envelope), message.body(envelope));
-    let asked = if envelope.is_answer() { id.and_then(|id| context.open_request(id)) } else { None };
+    let asked = if envelope.is_answer() {
+        id.and_then(|id| context.open_request(id))
+    } else {
+        None
+    };
     let method = envelope.method().or(asked.map(|asked| &*asked.method));
     let names = match method {
         Some("tools/call") => Some((member::tool::NAME, "name")),
         Some("prompts/get") => Some((member::prompt::NAME, "name")),
-        Some("resources/read" | "resources/subscribe" | "resources/unsubscribe" | "notifications/resources/updated") => {
-            Some((member::resource::NAME, "uri"))
-        }
+        Some(
+            "resources/read"
+            | "resources/subscribe"
+            | "resources/unsubscribe"
+            | "notifications/resources/updated",
+        ) => Some((member::resource::NAME, "uri")),
         _ => None,
     };
     let named = names.and_then(|(member, key)| {
         let name = match asked {
             Some(asked) => asked.tool.as_deref().map(Cow::Borrowed),
-            None => body.and_then(|body| body.get(key)).and_then(|name| name.str()),
+            None => body
+                .and_then(|body| body.get(key))
+                .and_then(|name| name.str()),
         };
         Some((member, name?))
     });
@@ -140,12 +176,19 @@ fn item<'a>(index: usize, envelope: &'a Envelope, message: &'a Message, context:
 impl<'a> Item<'a> {
     fn tool_names(&self) -> Vec<Option<Cow<'a, str>>> {
         let tools = self.body.and_then(|body| body.get("tools"));
-        tools.into_iter().flat_map(|tools| tools.elements()).map(|tool| tool.get("name")?.str()).collect()
+        tools
+            .into_iter()
+            .flat_map(|tools| tools.elements())
+            .map(|tool| tool.get("name")?.str())
+            .collect()
     }
 
     /// The tool it calls, or whose answer it is.
     pub(super) fn tool(&self) -> Option<&str> {
-        self.named.as_ref().filter(|(member, _)| *member == member::tool::NAME).map(|(_, name)| &**name)
+        self.named
+            .as_ref()
+            .filter(|(member, _)| *member == member::tool::NAME)
+            .map(|(_, name)| &**name)
     }
 
     /// What was done with it.
@@ -161,9 +204,16 @@ impl<'a> Item<'a> {
         if self.tool().is_some() {
             return self.tool();
         }
-        let mut steps = finding.at.split('/').skip_while(|step| *step != "tools").skip(1);
+        let mut steps = finding
+            .at
+            .split('/')
+            .skip_while(|step| *step != "tools")
+            .skip(1);
         let index: usize = steps.next()?.parse().ok()?;
-        self.listed_tools.get_or_init(|| self.tool_names()).get(index)?.as_deref()
+        self.listed_tools
+            .get_or_init(|| self.tool_names())
+            .get(index)?
+            .as_deref()
     }
 
     /// What is shown and digested of it: the arguments of a tool call, or all that an agent sends along.
@@ -171,7 +221,9 @@ impl<'a> Item<'a> {
         let body = self.body?;
         match (direction, self.kind, self.method) {
             (Direction::Inbound, ..) => None,
-            (_, "request", Some("tools/call")) => body.get("arguments").map(|value| (value, "/params/arguments")),
+            (_, "request", Some("tools/call")) => body
+                .get("arguments")
+                .map(|value| (value, "/params/arguments")),
             (_, "result", _) => Some((body, "/result")),
             (_, "error", _) => Some((body, "/error")),
             _ => Some((body, "/params")),

@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use prometheus::core::{Collector, MetricVec, MetricVecBuilder};
-use prometheus::{Counter, Error, Gauge, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
+use prometheus::{
+    Counter, Error, Gauge, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry,
+};
 
 use super::redact::Redactor;
 use super::table::{self, Kind, Metric};
@@ -44,7 +47,9 @@ pub enum Values {
 }
 
 /// The first halves of pairs: of the words of an enumeration.
-pub(super) const fn words<T: Copy, const N: usize>(pairs: [(&'static str, T); N]) -> [&'static str; N] {
+pub(super) const fn words<T: Copy, const N: usize>(
+    pairs: [(&'static str, T); N],
+) -> [&'static str; N] {
     let mut words = [""; N];
     let mut at = 0;
     while at < N {
@@ -77,7 +82,11 @@ impl LabelValues {
             Values::Given(_, most) if value.is_empty() || is_tool_name(value) => most,
             Values::Named(..) | Values::Given(..) => return false,
         };
-        let scope = if matches!(label.values, Values::Given(..)) { upstream } else { "" };
+        let scope = if matches!(label.values, Values::Given(..)) {
+            upstream
+        } else {
+            ""
+        };
         if matches!(value, "" | OTHER) {
             return true;
         }
@@ -89,11 +98,17 @@ impl LabelValues {
         }
         drop(seen);
         let is_given = matches!(label.values, Values::Given(..));
-        if is_given && Redactor::shared().is_none_or(|redactor| redactor.text(value, NAME_BYTES) != value) {
+        if is_given
+            && Redactor::shared().is_none_or(|redactor| redactor.text(value, NAME_BYTES) != value)
+        {
             return false;
         }
         let mut seen = self.values.write();
-        let known = seen.entry(label.name).or_default().entry(scope.into()).or_default();
+        let known = seen
+            .entry(label.name)
+            .or_default()
+            .entry(scope.into())
+            .or_default();
         known.len() < most && (known.insert(value.into()) || known.contains(value))
     }
 }
@@ -103,7 +118,10 @@ fn is_clean(value: &str) -> bool {
 }
 
 fn is_tool_name(value: &str) -> bool {
-    value.len() <= NAME_BYTES && value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/'))
+    value.len() <= NAME_BYTES
+        && value
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/'))
 }
 
 /// All series of one metric. Whoever wants one says what its labels are, and gets the one whose labels may be so.
@@ -128,8 +146,17 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
 
     /// Has the series of an upstream begin at zero, for each word of the label after it.
     pub(super) fn announce(&self, upstream: &str) {
-        if let [_, Label { values: Values::Fixed(words), .. }] = self.metric.labels {
-            words.iter().for_each(|word| drop(self.with(&[upstream, word])));
+        if let [
+            _,
+            Label {
+                values: Values::Fixed(words),
+                ..
+            },
+        ] = self.metric.labels
+        {
+            words
+                .iter()
+                .for_each(|word| drop(self.with(&[upstream, word])));
         }
     }
 
@@ -141,7 +168,11 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
 
     fn capped_values<'v>(&self, values: &[&'v str]) -> Vec<&'v str> {
         let labels = self.metric.labels;
-        let upstream = labels.iter().position(|label| label.name == "upstream").and_then(|at| values.get(at)).unwrap_or(&"");
+        let upstream = labels
+            .iter()
+            .position(|label| label.name == "upstream")
+            .and_then(|at| values.get(at))
+            .unwrap_or(&"");
         let mut has_given = false;
         let mut shown: Vec<&str> = values
             .iter()
@@ -151,7 +182,8 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
                     self.cap(label);
                     return OTHER;
                 }
-                has_given |= matches!(label.values, Values::Given(..)) && !matches!(*value, "" | OTHER);
+                has_given |=
+                    matches!(label.values, Values::Given(..)) && !matches!(*value, "" | OTHER);
                 value
             })
             .collect();
@@ -172,7 +204,10 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
     }
 
     fn cap(&self, label: &Label) {
-        self.seen.capped.with_label_values(&[self.metric.name, label.name]).inc();
+        self.seen
+            .capped
+            .with_label_values(&[self.metric.name, label.name])
+            .inc();
     }
 }
 
@@ -190,11 +225,21 @@ impl Maker {
         let capped = IntCounterVec::new(options(metric), &metric.label_names())?;
         registry.register(Box::new(capped.clone()))?;
         for metric in table::METRICS {
-            for label in metric.labels.iter().filter(|label| matches!(label.values, Values::Given(..))) {
+            for label in metric
+                .labels
+                .iter()
+                .filter(|label| matches!(label.values, Values::Given(..)))
+            {
                 capped.with_label_values(&[metric.name, label.name]);
             }
         }
-        Ok(Self { registry, seen: Arc::new(LabelValues { values: RwLock::default(), capped }) })
+        Ok(Self {
+            registry,
+            seen: Arc::new(LabelValues {
+                values: RwLock::default(),
+                capped,
+            }),
+        })
     }
 
     /// What has been made.
@@ -204,8 +249,17 @@ impl Maker {
 
     /// Counters. Those of a single label with fixed values are there at once, at zero.
     pub(super) fn counters(&self, metric: Metric) -> Result<Counters, Error> {
-        let family = self.family(metric, IntCounterVec::new(options(metric), &metric.label_names())?)?;
-        if let [Label { values: Values::Fixed(words), .. }] = metric.labels {
+        let family = self.family(
+            metric,
+            IntCounterVec::new(options(metric), &metric.label_names())?,
+        )?;
+        if let [
+            Label {
+                values: Values::Fixed(words),
+                ..
+            },
+        ] = metric.labels
+        {
             words.iter().for_each(|word| drop(family.with(&[word])));
         }
         Ok(family)
@@ -217,7 +271,10 @@ impl Maker {
     }
 
     pub(super) fn gauges(&self, metric: Metric) -> Result<Gauges, Error> {
-        self.family(metric, IntGaugeVec::new(options(metric), &metric.label_names())?)
+        self.family(
+            metric,
+            IntGaugeVec::new(options(metric), &metric.label_names())?,
+        )
     }
 
     /// A gauge of a whole number, without labels.
@@ -239,9 +296,19 @@ impl Maker {
         self.family(metric, HistogramVec::new(options, &metric.label_names())?)
     }
 
-    fn family<B: MetricVecBuilder + 'static>(&self, metric: Metric, series: MetricVec<B>) -> Result<Family<MetricVec<B>>, Error> {
+    fn family<B: MetricVecBuilder + 'static>(
+        &self,
+        metric: Metric,
+        series: MetricVec<B>,
+    ) -> Result<Family<MetricVec<B>>, Error> {
         let series = self.register(series)?;
-        Ok(Family { metric, series, seen: self.seen.clone(), hasher: RandomState::new(), given: Mutex::default() })
+        Ok(Family {
+            metric,
+            series,
+            seen: self.seen.clone(),
+            hasher: RandomState::new(),
+            given: Mutex::default(),
+        })
     }
 
     fn register<C: Collector + Clone + 'static>(&self, metric: C) -> Result<C, Error> {

@@ -24,13 +24,20 @@ pub fn start_log() {
     };
     let is_terminal = std::io::stderr().is_terminal();
     let colour = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let started = tracing_subscriber::registry().with(layer(filter, is_terminal, colour, std::io::stderr)).try_init();
+    let started = tracing_subscriber::registry()
+        .with(layer(filter, is_terminal, colour, std::io::stderr))
+        .try_init();
     if let (Ok(()), Some(error)) = (started, fault) {
         tracing::warn!(%error, "invalid {LOG_VARIABLE}; using \"{DEFAULT_FILTER}\"");
     }
 }
 
-fn layer<W>(filter: EnvFilter, for_people: bool, colour: bool, writer: W) -> Box<dyn Layer<Registry> + Send + Sync>
+fn layer<W>(
+    filter: EnvFilter,
+    for_people: bool,
+    colour: bool,
+    writer: W,
+) -> Box<dyn Layer<Registry> + Send + Sync>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
@@ -39,8 +46,18 @@ where
     let filter = filter.and(no_headers);
     let layer = tracing_subscriber::fmt::layer().with_writer(writer);
     match for_people {
-        true => layer.with_ansi(colour).with_target(false).with_filter(filter).boxed(),
-        false => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).with_filter(filter).boxed(),
+        true => layer
+            .with_ansi(colour)
+            .with_target(false)
+            .with_filter(filter)
+            .boxed(),
+        false => layer
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .with_filter(filter)
+            .boxed(),
     }
 }
 
@@ -73,7 +90,9 @@ mod tests {
     fn logged(filter: &str, for_people: bool) -> String {
         let kept = Buffer::default();
         let writer = kept.clone();
-        let layer = layer(EnvFilter::new(filter), for_people, false, move || writer.clone());
+        let layer = layer(EnvFilter::new(filter), for_people, false, move || {
+            writer.clone()
+        });
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             tracing::info!(upstream = "files", "ours\n\u{1b}[2J");
             tracing::trace!("ours in detail");
@@ -87,18 +106,32 @@ mod tests {
     #[test]
     fn other_crates_cannot_be_made_to_log_headers() {
         let log = logged("trace", true);
-        assert!(log.contains("ours in detail") && log.contains("theirs\n"), "{log}");
-        assert!(!log.contains("hunter2") && !log.contains("not ours"), "{log}");
+        assert!(
+            log.contains("ours in detail") && log.contains("theirs\n"),
+            "{log}"
+        );
+        assert!(
+            !log.contains("hunter2") && !log.contains("not ours"),
+            "{log}"
+        );
     }
 
     #[test]
     fn people_read_lines_and_machines_json() {
         let log = logged(DEFAULT_FILTER, true);
-        assert!(log.contains("INFO ours") && log.contains("upstream=\"files\"") && !log.contains('\u{1b}'), "{log}");
+        assert!(
+            log.contains("INFO ours")
+                && log.contains("upstream=\"files\"")
+                && !log.contains('\u{1b}'),
+            "{log}"
+        );
         let log = logged(DEFAULT_FILTER, false);
         assert_eq!(log.lines().count(), 1, "{log}");
         #[allow(clippy::disallowed_types, reason = "a second opinion")]
         let read: serde_json::Value = serde_json::from_str(log.trim()).unwrap();
-        assert_eq!((read["level"].as_str(), read["upstream"].as_str()), (Some("INFO"), Some("files")));
+        assert_eq!(
+            (read["level"].as_str(), read["upstream"].as_str()),
+            (Some("INFO"), Some("files"))
+        );
     }
 }

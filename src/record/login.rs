@@ -26,7 +26,15 @@ pub struct Login<'a> {
 
 /// What can happen to a login: a person has to make one, has made it, or could not; a token was renewed, could not be for
 /// now (`unreachable`), or will not be any more, because the login is over (`ended`) or the client is not taken (`refused`).
-pub const LOGIN_OUTCOMES: [&str; 7] = ["owed", "logged_in", "login_failed", "renewed", "unreachable", "ended", "refused"];
+pub const LOGIN_OUTCOMES: [&str; 7] = [
+    "owed",
+    "logged_in",
+    "login_failed",
+    "renewed",
+    "unreachable",
+    "ended",
+    "refused",
+];
 
 /// The outcomes of a renewal.
 const RENEWALS: [&str; 4] = ["renewed", "unreachable", "ended", "refused"];
@@ -58,7 +66,9 @@ impl Logins {
 
     pub(super) fn count(&self, login: &Login<'_>) {
         let upstream = [login.upstream];
-        self.owed.with(&upstream).set(i64::try_from(login.owed).unwrap_or(i64::MAX));
+        self.owed
+            .with(&upstream)
+            .set(i64::try_from(login.owed).unwrap_or(i64::MAX));
         if RENEWALS.contains(&login.outcome) {
             self.renewals.with(&[login.upstream, login.outcome]).inc();
         }

@@ -163,17 +163,25 @@ impl Metrics {
             cpu: made.counter(table::PROCESS_CPU)?,
             files: made.gauge(table::PROCESS_FILES)?,
             registry: {
-                made.gauges(table::BUILD_INFO)?.with(&[env!("CARGO_PKG_VERSION")]).set(1);
-                made.gauge(table::PROCESS_START)?.set(process::seconds_since_1970());
+                made.gauges(table::BUILD_INFO)?
+                    .with(&[env!("CARGO_PKG_VERSION")])
+                    .set(1);
+                made.gauge(table::PROCESS_START)?
+                    .set(process::seconds_since_1970());
                 made.registry()
             },
         };
         for outcome in OUTCOMES {
-            let ways = WAYS.iter().filter(|way| matches!(outcome, "approved" | "denied") != (**way == "none"));
+            let ways = WAYS
+                .iter()
+                .filter(|way| matches!(outcome, "approved" | "denied") != (**way == "none"));
             ways.filter(|way| **way != "earlier" || outcome == "approved")
                 .for_each(|way| drop(made.approvals.with(&[outcome, way])));
         }
-        Limits::NAMES.iter().chain(&work::ALL).for_each(|limit| drop(made.limits_hit.with(&[limit])));
+        Limits::NAMES
+            .iter()
+            .chain(&work::ALL)
+            .for_each(|limit| drop(made.limits_hit.with(&[limit])));
         Ok(made)
     }
 
@@ -185,13 +193,25 @@ impl Metrics {
     /// Puts counters at zero for what these rules can cause, so that their first rise can be seen. Counters of rules by upstream
     /// are not among them: 650 for each upstream, without the name of a tool, which hardly any event would raise.
     pub(super) fn rules_in_force(&self, all: &[UpstreamRules<'_>]) {
-        self.of_upstreams.resolve(all.iter().map(|rules| rules.upstream), &self.messages, &self.upstream);
+        self.of_upstreams.resolve(
+            all.iter().map(|rules| rules.upstream),
+            &self.messages,
+            &self.upstream,
+        );
         let mut distinct: [HashSet<&str>; 2] = Default::default();
         let mut done = HashSet::new();
-        for UpstreamRules { upstream, mode, outbound, inbound } in all {
+        for UpstreamRules {
+            upstream,
+            mode,
+            outbound,
+            inbound,
+        } in all
+        {
             let upstream = upstream.0.as_ref();
             for class in definition::classes() {
-                ["pass", "hold"].iter().for_each(|action| drop(self.definitions.with(&[upstream, class, action])));
+                ["pass", "hold"]
+                    .iter()
+                    .for_each(|action| drop(self.definitions.with(&[upstream, class, action])));
             }
             self.held.with(&[upstream]);
             self.injected_messages.with(&[upstream, ""]);
@@ -206,13 +226,16 @@ impl Metrics {
                 if done.insert((rules.direction().name(), rules.digest(), mode.name())) {
                     for rule in rules.rules() {
                         distinct.insert(rule.id.as_str());
-                        self.findings.with(&[rule.id.as_str(), done_about(rule.action, *mode)]);
+                        self.findings
+                            .with(&[rule.id.as_str(), done_about(rule.action, *mode)]);
                     }
                 }
             }
         }
         for (direction, rules) in BOTH.iter().zip(&distinct) {
-            self.rules.with(&[direction.name()]).set(i64::try_from(rules.len()).unwrap_or(i64::MAX));
+            self.rules
+                .with(&[direction.name()])
+                .set(i64::try_from(rules.len()).unwrap_or(i64::MAX));
         }
     }
 
@@ -223,8 +246,14 @@ impl Metrics {
 
     /// Pieces of it are remembered: so many as quarantined, untrusted and private.
     pub(super) fn remembered(&self, upstream: &UpstreamName, counts: [usize; 3]) {
-        for ((from, _), count) in From::WORDS.iter().zip(counts).filter(|(_, count)| *count > 0) {
-            self.flow_pieces.with(&[&*upstream.0, *from]).inc_by(count as u64);
+        for ((from, _), count) in From::WORDS
+            .iter()
+            .zip(counts)
+            .filter(|(_, count)| *count > 0)
+        {
+            self.flow_pieces
+                .with(&[&*upstream.0, *from])
+                .inc_by(count as u64);
         }
     }
 
@@ -237,29 +266,59 @@ impl Metrics {
         mode: Mode,
         waited: Option<Duration>,
     ) {
-        let waited = waited.filter(|_| item.is_answer).map(|waited| waited.as_secs_f64());
-        if !self.of_upstreams.count(upstream, direction, item.outcome(mode), waited) {
-            self.messages.with(&[&upstream.0, direction.name(), item.outcome(mode)]).inc();
-            waited.into_iter().for_each(|seconds| self.upstream.with(&[&upstream.0]).observe(seconds));
+        let waited = waited
+            .filter(|_| item.is_answer)
+            .map(|waited| waited.as_secs_f64());
+        if !self
+            .of_upstreams
+            .count(upstream, direction, item.outcome(mode), waited)
+        {
+            self.messages
+                .with(&[&upstream.0, direction.name(), item.outcome(mode)])
+                .inc();
+            waited
+                .into_iter()
+                .for_each(|seconds| self.upstream.with(&[&upstream.0]).observe(seconds));
         }
         for finding in &item.findings {
             self.found(upstream, direction, finding, mode, || item.tool_of(finding));
         }
-        if let Some(first) = item.findings.iter().find(|finding| counts_as_injection(direction, finding)) {
-            self.injected_messages.with(&[&*upstream.0, item.tool_of(first).unwrap_or("")]).inc();
+        if let Some(first) = item
+            .findings
+            .iter()
+            .find(|finding| counts_as_injection(direction, finding))
+        {
+            self.injected_messages
+                .with(&[&*upstream.0, item.tool_of(first).unwrap_or("")])
+                .inc();
         }
-        if let (Direction::Outbound, "block", Some(rule)) = (direction, item.outcome(mode), item.refused_by) {
-            self.commands_blocked.with(&[&*upstream.0, item.tool().unwrap_or(""), rule.as_str()]).inc();
+        if let (Direction::Outbound, "block", Some(rule)) =
+            (direction, item.outcome(mode), item.refused_by)
+        {
+            self.commands_blocked
+                .with(&[&*upstream.0, item.tool().unwrap_or(""), rule.as_str()])
+                .inc();
         }
     }
 
     /// A text that is no message was judged.
-    pub(super) fn judged_text(&self, upstream: &UpstreamName, done: &str, findings: &[Finding], mode: Mode) {
-        self.messages.with(&[&upstream.0, Direction::Inbound.name(), done]).inc();
+    pub(super) fn judged_text(
+        &self,
+        upstream: &UpstreamName,
+        done: &str,
+        findings: &[Finding],
+        mode: Mode,
+    ) {
+        self.messages
+            .with(&[&upstream.0, Direction::Inbound.name(), done])
+            .inc();
         for finding in findings {
             self.found(upstream, Direction::Inbound, finding, mode, || None);
         }
-        if findings.iter().any(|finding| counts_as_injection(Direction::Inbound, finding)) {
+        if findings
+            .iter()
+            .any(|finding| counts_as_injection(Direction::Inbound, finding))
+        {
             self.injected_messages.with(&[&*upstream.0, ""]).inc();
         }
     }
@@ -274,13 +333,23 @@ impl Metrics {
     ) {
         if finding.suppressed.is_some() {
             self.suppressions.count(finding.rule.as_str());
-            self.findings.with(&[finding.rule.as_str(), SUPPRESSED]).inc();
+            self.findings
+                .with(&[finding.rule.as_str(), SUPPRESSED])
+                .inc();
             return;
         }
         let (rule, action) = (finding.rule.as_str(), done_about(finding.action, mode));
         self.findings.with(&[rule, action]).inc();
         if counts_as_injection(direction, finding) {
-            self.injections.with(&[&*upstream.0, tool().unwrap_or(""), rule, action, finding.surface.name()]).inc();
+            self.injections
+                .with(&[
+                    &*upstream.0,
+                    tool().unwrap_or(""),
+                    rule,
+                    action,
+                    finding.surface.name(),
+                ])
+                .inc();
         }
     }
 
@@ -296,8 +365,12 @@ impl Metrics {
 
     /// A call was refused without being judged, since it was refused before.
     pub(super) fn refused_unjudged(&self, upstream: &UpstreamName, tool: &str, rule: &str) {
-        self.messages.with(&[&*upstream.0, Direction::Outbound.name(), "block"]).inc();
-        self.commands_blocked.with(&[&*upstream.0, tool, rule]).inc();
+        self.messages
+            .with(&[&*upstream.0, Direction::Outbound.name(), "block"])
+            .inc();
+        self.commands_blocked
+            .with(&[&*upstream.0, tool, rule])
+            .inc();
     }
 
     /// Something happened to a question to a person.
@@ -312,12 +385,16 @@ impl Metrics {
 
     /// A definition is not what it was.
     pub(super) fn definition(&self, change: &DefinitionChange<'_>) {
-        self.definitions.with(&[&change.upstream.0, change.class(), change.action]).inc();
+        self.definitions
+            .with(&[&change.upstream.0, change.class(), change.action])
+            .inc();
     }
 
     /// So many definitions wait.
     pub(super) fn held(&self, upstream: &UpstreamName, count: usize) {
-        self.held.with(&[&upstream.0]).set(i64::try_from(count).unwrap_or(i64::MAX));
+        self.held
+            .with(&[&upstream.0])
+            .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// A server is there, or it is not.
@@ -354,7 +431,8 @@ impl Metrics {
     pub(super) fn gather(&self) -> Vec<MetricFamily> {
         if let Some(usage) = process::usage() {
             self.memory.set(usage.resident_bytes);
-            self.cpu.inc_by((usage.cpu_seconds - self.cpu.get()).max(0.0));
+            self.cpu
+                .inc_by((usage.cpu_seconds - self.cpu.get()).max(0.0));
             self.files.set(usage.open_files);
         }
         self.logins.refresh();
@@ -387,5 +465,8 @@ fn counts_as_injection(direction: Direction, finding: &Finding) -> bool {
 /// Whether an inbound rule with this action takes what it finds for an injection: what is only
 /// recorded, stripped of markup or masked is not one.
 pub fn is_injection(action: Action) -> bool {
-    matches!(action, Action::Wrap | Action::Quarantine | Action::Withhold | Action::Block)
+    matches!(
+        action,
+        Action::Wrap | Action::Quarantine | Action::Withhold | Action::Block
+    )
 }

@@ -142,10 +142,23 @@ impl Recorder {
 
     fn dispatch(&self, event: Event<'_>) -> PendingWrite {
         match event {
-            Event::Judged { audit, direction, context, message, inspection, mode, evidence, rules, took, waited } => {
-                self.metrics.remembered(&context.upstream, inspection.learnt.flow.counts());
+            Event::Judged {
+                audit,
+                direction,
+                context,
+                message,
+                inspection,
+                mode,
+                evidence,
+                rules,
+                took,
+                waited,
+            } => {
+                self.metrics
+                    .remembered(&context.upstream, inspection.learnt.flow.counts());
                 if let Some(classified) = &inspection.classified {
-                    self.metrics.classified(&context.upstream, classified.outcome(&inspection.findings));
+                    self.metrics
+                        .classified(&context.upstream, classified.outcome(&inspection.findings));
                 }
                 let body = Body {
                     audit,
@@ -163,7 +176,16 @@ impl Recorder {
                 };
                 self.record_judged(&body, &item::items(message, context, inspection))
             }
-            Event::JudgedText { audit, context, bytes, verdict, findings, coverage, mode, rules } => {
+            Event::JudgedText {
+                audit,
+                context,
+                bytes,
+                verdict,
+                findings,
+                coverage,
+                mode,
+                rules,
+            } => {
                 let body = Body {
                     audit,
                     direction: Direction::Inbound,
@@ -178,12 +200,21 @@ impl Recorder {
                     took: None,
                     waited: None,
                 };
-                let done = if mode == Mode::Observe { "pass" } else { verdict };
+                let done = if mode == Mode::Observe {
+                    "pass"
+                } else {
+                    verdict
+                };
                 self.metrics.uninspected.count(coverage);
-                self.metrics.judged_text(&context.upstream, done, findings, mode);
-                self.console_feed.count_judged(&body, done, findings.iter(), None);
+                self.metrics
+                    .judged_text(&context.upstream, done, findings, mode);
+                self.console_feed
+                    .count_judged(&body, done, findings.iter(), None);
                 self.log(&body, verdict, findings.first());
-                self.line(|| self.audit.judged_text(&body, bytes, verdict, done, findings))
+                self.line(|| {
+                    self.audit
+                        .judged_text(&body, bytes, verdict, done, findings)
+                })
             }
             Event::Failed { context, error } => {
                 let side = error.side();
@@ -192,9 +223,15 @@ impl Recorder {
                 let (upstream, agent) = (&context.upstream, &context.agent);
                 let told = self.audit.chain(error);
                 match side {
-                    Side::Agent => tracing::debug!(%upstream, %agent, error = ?told, "call failed: invalid request"),
-                    Side::Server => tracing::warn!(%upstream, %agent, error = ?told, "call failed: upstream error"),
-                    Side::Gateway => tracing::warn!(%upstream, %agent, error = ?told, "call failed: gateway error"),
+                    Side::Agent => {
+                        tracing::debug!(%upstream, %agent, error = ?told, "call failed: invalid request")
+                    }
+                    Side::Server => {
+                        tracing::warn!(%upstream, %agent, error = ?told, "call failed: upstream error")
+                    }
+                    Side::Gateway => {
+                        tracing::warn!(%upstream, %agent, error = ?told, "call failed: gateway error")
+                    }
                 }
                 self.failed_in_trace(context, error);
                 self.line(|| self.audit.failed(context, error))
@@ -206,7 +243,8 @@ impl Recorder {
             }
             Event::AccessDenied(barred) => {
                 self.metrics.rejected("access");
-                let (upstream, agent, thing, why) = (barred.upstream, barred.agent, barred.thing, barred.why);
+                let (upstream, agent, thing, why) =
+                    (barred.upstream, barred.agent, barred.thing, barred.why);
                 tracing::info!(%upstream, %agent, thing, why, "access denied");
                 self.line(|| event_lines::access_denied(&barred))
             }
@@ -221,10 +259,22 @@ impl Recorder {
             }
             Event::Login(login) => {
                 self.metrics.logins.count(login);
-                let Login { upstream, principal, outcome, error, .. } = *login;
+                let Login {
+                    upstream,
+                    principal,
+                    outcome,
+                    error,
+                    ..
+                } = *login;
                 match outcome {
-                    "owed" => tracing::warn!(upstream, principal, "login required; run `lychgate login {upstream}`"),
-                    "logged_in" | "renewed" => tracing::info!(upstream, principal, outcome, "upstream login"),
+                    "owed" => tracing::warn!(
+                        upstream,
+                        principal,
+                        "login required; run `lychgate login {upstream}`"
+                    ),
+                    "logged_in" | "renewed" => {
+                        tracing::info!(upstream, principal, outcome, "upstream login")
+                    }
                     _ => tracing::warn!(upstream, principal, outcome, error, "upstream login"),
                 }
                 self.line(|| event_lines::login(login))
@@ -232,17 +282,27 @@ impl Recorder {
             Event::Approval(approval) => {
                 self.metrics.approval(approval);
                 self.asked_in_trace(approval);
-                let Approval { id, outcome, way, .. } = *approval;
+                let Approval {
+                    id, outcome, way, ..
+                } = *approval;
                 let (upstream, agent) = (&approval.context.upstream, &approval.context.agent);
                 let rule = approval.rules.first().map(RuleId::as_str);
                 tracing::info!(%upstream, %agent, approval = id, outcome, way, rule, "approval requested");
                 self.line(|| self.audit.approval(approval))
             }
-            Event::RefusedAgain { context, tool, rule, times, audit } => {
+            Event::RefusedAgain {
+                context,
+                tool,
+                rule,
+                times,
+                audit,
+            } => {
                 self.metrics.limit_hit("repeated_refusals");
                 if audit.is_some() {
                     self.metrics.refused_unjudged(&context.upstream, tool, rule);
-                    self.console_feed.stats.count_refused_unjudged(&context.upstream, rule);
+                    self.console_feed
+                        .stats
+                        .count_refused_unjudged(&context.upstream, rule);
                 }
                 tracing::info!(upstream = %context.upstream, agent = %context.agent, %rule, times, "repeated call refused");
                 if audit.is_some() {
@@ -250,23 +310,44 @@ impl Recorder {
                 }
                 self.line(|| self.audit.refused_again(audit, context, tool, rule, times))
             }
-            Event::Overlaid { context, policy, told_bytes, shown_bytes } => {
+            Event::Overlaid {
+                context,
+                policy,
+                told_bytes,
+                shown_bytes,
+            } => {
                 tracing::debug!(upstream = %context.upstream, policy, "tool list overlaid");
-                self.line(|| self.audit.overlaid(context, policy, told_bytes, shown_bytes))
+                self.line(|| {
+                    self.audit
+                        .overlaid(context, policy, told_bytes, shown_bytes)
+                })
             }
             Event::Quarantine(what) => {
                 self.metrics.stores.count(what.outcome, 1);
-                let QuarantineEvent { audit, outcome, agent, upstream, .. } = *what;
+                let QuarantineEvent {
+                    audit,
+                    outcome,
+                    agent,
+                    upstream,
+                    ..
+                } = *what;
                 tracing::info!(%audit, outcome, agent, upstream, "quarantine");
                 self.line(|| event_lines::quarantined(what))
             }
             Event::Definition(change) => {
                 self.metrics.definition(change);
-                let DefinitionChange { upstream, kind, action, .. } = *change;
+                let DefinitionChange {
+                    upstream,
+                    kind,
+                    action,
+                    ..
+                } = *change;
                 let class = change.class();
                 match action {
                     "pass" => tracing::info!(%upstream, kind, class, action, "definition changed"),
-                    _ => tracing::warn!(%upstream, kind, class, action, "definition changed; see `lychgate pins`"),
+                    _ => {
+                        tracing::warn!(%upstream, kind, class, action, "definition changed; see `lychgate pins`")
+                    }
                 }
                 self.line(|| self.audit.definition(change))
             }
@@ -288,13 +369,20 @@ impl Recorder {
             }
             Event::Reloaded { rules, weakened } => {
                 self.console_feed.reloaded(true, weakened.iter().cloned());
-                self.metrics.reloaded(if weakened.is_empty() { "applied" } else { "weakened" });
+                self.metrics.reloaded(if weakened.is_empty() {
+                    "applied"
+                } else {
+                    "weakened"
+                });
                 tracing::info!(rules, "config reloaded");
-                weakened.iter().for_each(|what| tracing::warn!(?what, "reload weakened protection"));
+                weakened
+                    .iter()
+                    .for_each(|what| tracing::warn!(?what, "reload weakened protection"));
                 self.line(|| event_lines::reloaded(rules, weakened))
             }
             Event::ReloadRefused { faults } => {
-                self.console_feed.reloaded(false, faults.iter().map(ToString::to_string));
+                self.console_feed
+                    .reloaded(false, faults.iter().map(ToString::to_string));
                 self.metrics.reloaded("refused");
                 tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "reload rejected; keeping the old rules");
                 self.line(|| event_lines::reload_refused(faults))

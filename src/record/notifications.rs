@@ -23,13 +23,19 @@ impl NotificationCounters {
     /// All at zero.
     pub(super) fn new(made: &Maker) -> Result<Self, Error> {
         let counters = Self(made.counters(table::NOTIFICATIONS)?);
-        ["command", "webhook"].into_iter().for_each(|way| drop(counters.of(way)));
+        ["command", "webhook"]
+            .into_iter()
+            .for_each(|way| drop(counters.of(way)));
         Ok(counters)
     }
 
     fn of(&self, way: &str) -> NotificationCounts {
         let count = |outcome| self.0.with(&[way, outcome]);
-        NotificationCounts { sent: count("sent"), failed: count("failed"), dropped: count("dropped") }
+        NotificationCounts {
+            sent: count("sent"),
+            failed: count("failed"),
+            dropped: count("dropped"),
+        }
     }
 }
 

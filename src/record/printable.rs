@@ -12,7 +12,10 @@ pub fn printable(line: &[u8], own: &[Box<str>], most: usize) -> String {
     for secret in own {
         plain = plain.replace(&**secret, "[redacted]");
     }
-    Redactor::shared().map_or_else(|| "[not shown]".to_owned(), |redactor| redactor.text(&plain, most).into_owned())
+    Redactor::shared().map_or_else(
+        || "[not shown]".to_owned(),
+        |redactor| redactor.text(&plain, most).into_owned(),
+    )
 }
 
 /// The text without terminal sequences (ECMA-48, 5.4 and 5.6); what else does not show becomes a space.
@@ -45,10 +48,19 @@ mod tests {
         let cases: [(&[u8], &str); 6] = [
             (b"GITHUB_TOKEN is not set\r\n", "GITHUB_TOKEN is not set"),
             (b"\x1b[31;1mError:\x1b[0m no\tkey\x07", "Error: no key "),
-            (b"\x1b]8;;http://example.org\x07link\x1b]0;title\x1b\\ \xff", "link \u{fffd}"),
+            (
+                b"\x1b]8;;http://example.org\x07link\x1b]0;title\x1b\\ \xff",
+                "link \u{fffd}",
+            ),
             ("a\u{202e}b\u{200b}c".as_bytes(), "a b c"),
-            (b"got hunter2-hunter2 from the config", "got [redacted] from the config"),
-            (b"using ghp_abcdefghijklmnop0123456789", "using [redacted sha256:"),
+            (
+                b"got hunter2-hunter2 from the config",
+                "got [redacted] from the config",
+            ),
+            (
+                b"using ghp_abcdefghijklmnop0123456789",
+                "using [redacted sha256:",
+            ),
         ];
         for (line, expected) in cases {
             let shown = printable(line, &own, 200);

@@ -32,7 +32,9 @@ pub(super) fn usage() -> Option<Usage> {
 
 /// The time now.
 pub(super) fn seconds_since_1970() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64())
 }
 
 #[cfg(test)]
@@ -42,7 +44,9 @@ mod tests {
     #[test]
     fn a_running_process_uses_something() {
         let usage = usage().unwrap();
-        assert!(usage.resident_bytes > 100_000.0 && usage.open_files >= 3.0 && usage.cpu_seconds >= 0.0);
+        assert!(
+            usage.resident_bytes > 100_000.0 && usage.open_files >= 3.0 && usage.cpu_seconds >= 0.0
+        );
         assert!(seconds_since_1970() > 1.7e9);
     }
 }

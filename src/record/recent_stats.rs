@@ -18,7 +18,9 @@ const TIMES: usize = 128;
 /// Rules that are counted.
 const RULES: usize = 8192;
 /// Upper bounds of the times that judging takes, in microseconds; what takes longer counts as the last.
-const BOUNDS_US: [u32; 16] = [5, 10, 15, 25, 40, 60, 100, 160, 250, 400, 650, 1000, 2500, 10_000, 25_000, 250_000];
+const BOUNDS_US: [u32; 16] = [
+    5, 10, 15, 25, 40, 60, 100, 160, 250, 400, 650, 1000, 2500, 10_000, 25_000, 250_000,
+];
 
 /// What happened lately.
 #[derive(Default)]
@@ -145,8 +147,17 @@ impl RecentStats {
             return;
         }
         let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
-        let within = BOUNDS_US.iter().position(|bound| micros <= *bound).unwrap_or(BOUNDS_US.len() - 1);
-        if let Some(count) = self.stats.lock().bucket(now()).judged_within.get_mut(within) {
+        let within = BOUNDS_US
+            .iter()
+            .position(|bound| micros <= *bound)
+            .unwrap_or(BOUNDS_US.len() - 1);
+        if let Some(count) = self
+            .stats
+            .lock()
+            .bucket(now())
+            .judged_within
+            .get_mut(within)
+        {
             *count = count.saturating_add(1);
         }
     }
@@ -158,7 +169,11 @@ impl RecentStats {
         }
         let (at, mut felt) = (now(), self.stats.lock());
         let counts = &mut felt.bucket(at).counts;
-        *(if beat.outbound { &mut counts.outbound } else { &mut counts.inbound }) += 1;
+        *(if beat.outbound {
+            &mut counts.outbound
+        } else {
+            &mut counts.inbound
+        }) += 1;
         match beat.done {
             "block" => counts.blocked += 1,
             "ask" => counts.asked += 1,
@@ -185,7 +200,10 @@ impl RecentStats {
                 felt.rules.insert(rule.into(), RuleHits::default());
             }
             if let Some(hits) = felt.rules.get_mut(rule) {
-                *hits = RuleHits { count: hits.count + 1, last: at };
+                *hits = RuleHits {
+                    count: hits.count + 1,
+                    last: at,
+                };
             }
         }
     }
@@ -193,7 +211,14 @@ impl RecentStats {
     /// A call was refused without being judged, since it was refused before.
     pub(super) fn count_refused_unjudged(&self, upstream: &UpstreamName, rule: &str) {
         let rules = std::iter::once(rule);
-        self.count_message(JudgedMessage { upstream, outbound: true, done: "block", injection_matches: 0, rules, waited: None });
+        self.count_message(JudgedMessage {
+            upstream,
+            outbound: true,
+            done: "block",
+            injection_matches: 0,
+            rules,
+            waited: None,
+        });
     }
 
     /// A call failed.
@@ -223,13 +248,27 @@ impl RecentStats {
 
     /// How an upstream has done.
     pub(super) fn upstream_stats(&self, upstream: &UpstreamName) -> UpstreamStats {
-        self.stats.lock().upstreams.get(upstream).map(UpstreamTimes::snapshot).unwrap_or_default()
+        self.stats
+            .lock()
+            .upstreams
+            .get(upstream)
+            .map(UpstreamTimes::snapshot)
+            .unwrap_or_default()
     }
 }
 
 impl Counts {
     fn add(&mut self, other: Self) {
-        let Self { outbound, inbound, blocked, asked, rewritten, injections, injection_matches, failed } = other;
+        let Self {
+            outbound,
+            inbound,
+            blocked,
+            asked,
+            rewritten,
+            injections,
+            injection_matches,
+            failed,
+        } = other;
         self.outbound += outbound;
         self.inbound += inbound;
         self.blocked += blocked;
@@ -245,15 +284,25 @@ impl Stats {
     /// The bucket of a second since 1970; those that are too old go.
     fn bucket(&mut self, at: u64) -> &mut Bucket {
         let number = at / BUCKET_SECONDS;
-        while self.buckets.front().is_some_and(|oldest| oldest.number + BUCKETS <= number) {
+        while self
+            .buckets
+            .front()
+            .is_some_and(|oldest| oldest.number + BUCKETS <= number)
+        {
             self.buckets.pop_front();
         }
         // A clock that goes back counts on in the last bucket.
         if self.buckets.back().is_none_or(|last| last.number < number) {
-            self.buckets.push_back(Bucket { number, ..Bucket::default() });
+            self.buckets.push_back(Bucket {
+                number,
+                ..Bucket::default()
+            });
         }
         let last = self.buckets.len() - 1;
-        #[allow(clippy::indexing_slicing, reason = "one was just put there if there was none")]
+        #[allow(
+            clippy::indexing_slicing,
+            reason = "one was just put there if there was none"
+        )]
         &mut self.buckets[last]
     }
 
@@ -265,7 +314,9 @@ impl Stats {
 
 impl Bucket {
     fn total(&self) -> u32 {
-        self.judged_within.iter().fold(0, |sum, count| sum.saturating_add(*count))
+        self.judged_within
+            .iter()
+            .fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// The bound within which this share of all bodies was judged.
@@ -276,7 +327,11 @@ impl Bucket {
             sum += count;
             f64::from(sum) >= enough
         };
-        let place = self.judged_within.iter().position(reached).filter(|_| total > 0)?;
+        let place = self
+            .judged_within
+            .iter()
+            .position(reached)
+            .filter(|_| total > 0)?;
         BOUNDS_US.get(place).copied()
     }
 
@@ -296,16 +351,32 @@ impl UpstreamTimes {
         sorted.sort_unstable();
         let within = |percent: usize| {
             let place = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
-            sorted.get(place).map(|time| (time.as_secs_f64() * 1e4).round() / 10.0)
+            sorted
+                .get(place)
+                .map(|time| (time.as_secs_f64() * 1e4).round() / 10.0)
         };
-        let Self { calls, blocked, failed, .. } = *self;
-        UpstreamStats { calls, blocked, failed, p50_ms: within(50), p95_ms: within(95) }
+        let Self {
+            calls,
+            blocked,
+            failed,
+            ..
+        } = *self;
+        UpstreamStats {
+            calls,
+            blocked,
+            failed,
+            p50_ms: within(50),
+            p95_ms: within(95),
+        }
     }
 }
 
 /// Seconds since 1970.
 pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map(|since| since.as_secs())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -338,14 +409,35 @@ mod tests {
         pulse.count_duration(Duration::from_secs(3));
         pulse.count_failed(&upstream);
         let hour = pulse.last_hour();
-        let all = |of: fn(&Counts) -> u32| hour.iter().map(|moment| of(&moment.counts)).sum::<u32>();
-        assert_eq!((all(|c| c.outbound), all(|c| c.blocked), all(|c| c.failed)), (1, 1, 1));
-        assert_eq!((all(|c| c.injections), all(|c| c.injection_matches)), (1, 2), "messages, and matches in them");
-        assert!(hour.iter().any(|moment| moment.p50_us == Some(15) || moment.p99_us == Some(250_000)), "{hour:?}");
-        assert_eq!((pulse.rule_hits()["a"].count, pulse.rule_hits()["b"].count), (2, 1));
+        let all =
+            |of: fn(&Counts) -> u32| hour.iter().map(|moment| of(&moment.counts)).sum::<u32>();
+        assert_eq!(
+            (all(|c| c.outbound), all(|c| c.blocked), all(|c| c.failed)),
+            (1, 1, 1)
+        );
+        assert_eq!(
+            (all(|c| c.injections), all(|c| c.injection_matches)),
+            (1, 2),
+            "messages, and matches in them"
+        );
+        assert!(
+            hour.iter()
+                .any(|moment| moment.p50_us == Some(15) || moment.p99_us == Some(250_000)),
+            "{hour:?}"
+        );
+        assert_eq!(
+            (pulse.rule_hits()["a"].count, pulse.rule_hits()["b"].count),
+            (2, 1)
+        );
         let served = pulse.upstream_stats(&upstream);
-        assert_eq!((served.calls, served.blocked, served.failed, served.p50_ms), (1, 1, 1, Some(1.5)));
-        assert_eq!(pulse.upstream_stats(&UpstreamName("none".into())), UpstreamStats::default());
+        assert_eq!(
+            (served.calls, served.blocked, served.failed, served.p50_ms),
+            (1, 1, 1, Some(1.5))
+        );
+        assert_eq!(
+            pulse.upstream_stats(&UpstreamName("none".into())),
+            UpstreamStats::default()
+        );
     }
 
     #[test]
@@ -354,8 +446,17 @@ mod tests {
         pulse.start();
         pulse.count_refused_unjudged(&upstream, "a");
         let counts = pulse.last_hour().first().unwrap().counts;
-        assert_eq!((counts.outbound, counts.blocked, counts.injections), (1, 1, 0));
-        assert_eq!((pulse.rule_hits()["a"].count, pulse.upstream_stats(&upstream).blocked), (1, 1));
+        assert_eq!(
+            (counts.outbound, counts.blocked, counts.injections),
+            (1, 1, 0)
+        );
+        assert_eq!(
+            (
+                pulse.rule_hits()["a"].count,
+                pulse.upstream_stats(&upstream).blocked
+            ),
+            (1, 1)
+        );
     }
 
     #[test]
@@ -366,6 +467,11 @@ mod tests {
         }
         assert_eq!(felt.buckets.len() as u64, BUCKETS);
         felt.bucket(0).counts.outbound += 1;
-        assert_eq!(felt.buckets.back().map(|last| (last.number, last.counts.outbound)), Some((BUCKETS * 3 - 1, 2)));
+        assert_eq!(
+            felt.buckets
+                .back()
+                .map(|last| (last.number, last.counts.outbound)),
+            Some((BUCKETS * 3 - 1, 2))
+        );
     }
 }

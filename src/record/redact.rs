@@ -76,7 +76,10 @@ struct Patterns {
 
 impl Patterns {
     fn new() -> Result<Self, regex::Error> {
-        Ok(Self { secrets: Regex::new(SECRETS)?, runs: Regex::new(RUNS)? })
+        Ok(Self {
+            secrets: Regex::new(SECRETS)?,
+            runs: Regex::new(RUNS)?,
+        })
     }
 }
 
@@ -105,38 +108,61 @@ impl Redactor {
     /// # Errors
     /// Never, unless the patterns above are wrong.
     pub(super) fn new() -> Result<Self, regex::Error> {
-        Ok(Self { suspects: Regex::new(SUSPECTS)?, patterns: LazyLock::new(Patterns::new) })
+        Ok(Self {
+            suspects: Regex::new(SUSPECTS)?,
+            patterns: LazyLock::new(Patterns::new),
+        })
     }
 
     /// A text without its secrets, cut to so many bytes.
     pub fn text<'t>(&self, text: &'t str, most: usize) -> Cow<'t, str> {
         // Most names are such words, `npm_install_package` too. A token of 24 random letters and digits has small letters only
         // once in a billion times.
-        if text.len() <= most.min(64) && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'_' | b'/')) {
+        if text.len() <= most.min(64)
+            && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'_' | b'/'))
+        {
             return Cow::Borrowed(text);
         }
         // Ids, codes and versions.
         if text.len() <= most.min(TOO_SHORT_BYTES)
-            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'/' | b'.'))
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'/' | b'.'))
         {
             return Cow::Borrowed(text);
         }
         let window = head(text, most.saturating_mul(2) + TAIL_BYTES);
         let whole = window.len() == text.len();
-        let clean = if self.suspects.is_match(window) { self.clean(window) } else { Cow::Borrowed(window) };
+        let clean = if self.suspects.is_match(window) {
+            self.clean(window)
+        } else {
+            Cow::Borrowed(window)
+        };
         if whole && clean.len() <= most {
             return clean;
         }
-        let safe = if whole { clean.len() } else { clean.len().saturating_sub(TAIL_BYTES) };
+        let safe = if whole {
+            clean.len()
+        } else {
+            clean.len().saturating_sub(TAIL_BYTES)
+        };
         format!("{}… ({} bytes)", head(&clean, most.min(safe)), text.len()).into()
     }
 
     fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let Ok(patterns) = &*self.patterns else { return mark(text).into() };
-        let clean = patterns.secrets.replace_all(text, |found: &Captures<'_>| mark(whole_match(found)));
+        let Ok(patterns) = &*self.patterns else {
+            return mark(text).into();
+        };
+        let clean = patterns
+            .secrets
+            .replace_all(text, |found: &Captures<'_>| mark(whole_match(found)));
         let runs = patterns.runs.replace_all(&clean, |found: &Captures<'_>| {
             let run = whole_match(found);
-            if is_random(run) { mark(run) } else { run.to_owned() }
+            if is_random(run) {
+                mark(run)
+            } else {
+                run.to_owned()
+            }
         });
         match runs {
             Cow::Borrowed(_) => clean,
@@ -149,7 +175,11 @@ impl Redactor {
     /// message's root, `found` the pointers of findings.
     pub(super) fn value(&self, value: Value<'_>, at: &str, found: &[&str]) -> RedactedJson {
         let covered = found_spans(value, at, found);
-        let mut writer = Writer { out: String::new(), open: Vec::new(), left_out: 0 };
+        let mut writer = Writer {
+            out: String::new(),
+            open: Vec::new(),
+            left_out: 0,
+        };
         let mut hidden_below: Option<usize> = None;
         value.walk(|path, value, role| {
             if role == Role::Key {
@@ -166,18 +196,30 @@ impl Redactor {
                 Some(Step::Key(key)) => Some(key.as_ref()),
                 _ => None,
             };
-            let is_found = covered.iter().any(|span| span.contains(&value.span().start));
+            let is_found = covered
+                .iter()
+                .any(|span| span.contains(&value.span().start));
             let hide = hidden_below.is_some() || is_found || key.is_some_and(names_a_secret);
-            writer.place(path.len(), key.map(|key| self.key(key, is_found)).as_deref());
+            writer.place(
+                path.len(),
+                key.map(|key| self.key(key, is_found)).as_deref(),
+            );
             match value.kind() {
                 ValueKind::Object => writer.open('{', '}'),
                 ValueKind::Array => writer.open('[', ']'),
-                ValueKind::String => writer.string(&self.string(&value.str().unwrap_or_default(), hide)),
+                ValueKind::String => {
+                    writer.string(&self.string(&value.str().unwrap_or_default(), hide))
+                }
                 ValueKind::Number if hide => writer.string(&mark(value.raw())),
-                ValueKind::Number if value.raw().len() > 40 => writer.string(&format!("… ({} digits)", value.raw().len())),
+                ValueKind::Number if value.raw().len() > 40 => {
+                    writer.string(&format!("… ({} digits)", value.raw().len()))
+                }
                 _ => writer.out.push_str(value.raw()),
             }
-            if hide && hidden_below.is_none() && matches!(value.kind(), ValueKind::Object | ValueKind::Array) {
+            if hide
+                && hidden_below.is_none()
+                && matches!(value.kind(), ValueKind::Object | ValueKind::Array)
+            {
                 hidden_below = Some(path.len());
             }
         });
@@ -185,14 +227,24 @@ impl Redactor {
     }
 
     fn string<'t>(&self, text: &'t str, hide: bool) -> Cow<'t, str> {
-        if hide && !text.is_empty() { mark(text).into() } else { self.text(text, TEXT_BYTES) }
+        if hide && !text.is_empty() {
+            mark(text).into()
+        } else {
+            self.text(text, TEXT_BYTES)
+        }
     }
 
     /// A key is shown if it is an ordinary name, whatever was found at its place.
     fn key<'t>(&self, key: &'t str, is_found: bool) -> Cow<'t, str> {
-        let ordinary =
-            key.len() <= 64 && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$'));
-        if is_found && !ordinary { mark(key).into() } else { self.text(key, 128) }
+        let ordinary = key.len() <= 64
+            && key
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$'));
+        if is_found && !ordinary {
+            mark(key).into()
+        } else {
+            self.text(key, 128)
+        }
     }
 }
 
@@ -201,12 +253,16 @@ pub(super) fn mark(text: &str) -> String {
     if text.len() < DIGEST_FROM_BYTES {
         return "[redacted]".to_owned();
     }
-    format!("[redacted sha256:{}]", hex(Sha256::digest(text.as_bytes()).get(..8).unwrap_or_default()))
+    format!(
+        "[redacted sha256:{}]",
+        hex(Sha256::digest(text.as_bytes()).get(..8).unwrap_or_default())
+    )
 }
 
 /// The longest start of a text that fits into so many bytes.
 pub(super) fn head(text: &str, most: usize) -> &str {
-    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
+    text.get(..text.floor_char_boundary(most))
+        .unwrap_or_default()
 }
 
 fn whole_match<'t>(found: &Captures<'t>) -> &'t str {
@@ -216,11 +272,24 @@ fn whole_match<'t>(found: &Captures<'t>) -> &'t str {
 /// The bytes of the value at `at` in which something was found. Where there are too many places to
 /// follow, or one leads nowhere, all of it.
 fn found_spans(value: Value<'_>, at: &str, found: &[&str]) -> Vec<Range<usize>> {
-    let holds = |outer: &str, inner: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let holds = |outer: &str, inner: &str| {
+        inner
+            .strip_prefix(outer)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
     let mut spans = Vec::new();
-    for found in found.iter().filter(|found| holds(found, at) || holds(at, found)) {
-        let span = if spans.len() < FOLLOWED { follow(value, found.strip_prefix(at).unwrap_or_default()) } else { None };
-        let Some(span) = span else { return vec![value.span()] };
+    for found in found
+        .iter()
+        .filter(|found| holds(found, at) || holds(at, found))
+    {
+        let span = if spans.len() < FOLLOWED {
+            follow(value, found.strip_prefix(at).unwrap_or_default())
+        } else {
+            None
+        };
+        let Some(span) = span else {
+            return vec![value.span()];
+        };
         spans.push(span);
     }
     spans
@@ -229,18 +298,24 @@ fn found_spans(value: Value<'_>, at: &str, found: &[&str]) -> Vec<Range<usize>> 
 /// The bytes of what a JSON pointer (RFC 6901) leads to.
 fn follow(from: Value<'_>, pointer: &str) -> Option<Range<usize>> {
     let steps = pointer.split('/').skip(1);
-    let end = steps.into_iter().try_fold(from, |value, step| match value.kind() {
-        ValueKind::Object => value.get(&step.replace("~1", "/").replace("~0", "~")),
-        ValueKind::Array => value.elements().nth(step.parse().ok()?),
-        _ => None,
-    });
+    let end = steps
+        .into_iter()
+        .try_fold(from, |value, step| match value.kind() {
+            ValueKind::Object => value.get(&step.replace("~1", "/").replace("~0", "~")),
+            ValueKind::Array => value.elements().nth(step.parse().ok()?),
+            _ => None,
+        });
     end.map(|value| value.span())
 }
 
 /// Whether a run of letters and digits looks drawn at random: long hexadecimal, or mixed as words are not.
 fn is_random(run: &str) -> bool {
     let count = |wanted: fn(&u8) -> bool| run.bytes().filter(wanted).count();
-    let (lower, upper, digits) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase), count(u8::is_ascii_digit));
+    let (lower, upper, digits) = (
+        count(u8::is_ascii_lowercase),
+        count(u8::is_ascii_uppercase),
+        count(u8::is_ascii_digit),
+    );
     if run.len() >= 32 && run.bytes().all(|b| b.is_ascii_hexdigit()) {
         return digits > 0 && digits < run.len();
     }
@@ -256,7 +331,12 @@ fn entropy(run: &str) -> f64 {
         }
     }
     let all = run.len() as f64;
-    counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count) / all).map(|share| -share * share.log2()).sum()
+    counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| f64::from(*count) / all)
+        .map(|share| -share * share.log2())
+        .sum()
 }
 
 /// Writes JSON from the places of its values.
@@ -273,7 +353,11 @@ impl Writer {
         while self.open.len() > depth {
             self.out.extend(self.open.pop().map(|(close, _)| close));
         }
-        if self.open.last_mut().is_some_and(|(_, empty)| !std::mem::replace(empty, false)) {
+        if self
+            .open
+            .last_mut()
+            .is_some_and(|(_, empty)| !std::mem::replace(empty, false))
+        {
             self.out.push(',');
         }
         if let Some(key) = key {
@@ -295,7 +379,10 @@ impl Writer {
         while let Some((close, _)) = self.open.pop() {
             self.out.push(close);
         }
-        RedactedJson { json: self.out, left_out: self.left_out }
+        RedactedJson {
+            json: self.out,
+            left_out: self.left_out,
+        }
     }
 }
 

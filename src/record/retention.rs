@@ -31,8 +31,17 @@ pub struct QuarantineEvent<'a> {
 }
 
 /// What can become of a message in quarantine.
-pub const QUARANTINE_OUTCOMES: [&str; 9] =
-    ["kept", "skipped", "failed", "dropped", "shown", "released", "deleted", "delivered", "expired"];
+pub const QUARANTINE_OUTCOMES: [&str; 9] = [
+    "kept",
+    "skipped",
+    "failed",
+    "dropped",
+    "shown",
+    "released",
+    "deleted",
+    "delivered",
+    "expired",
+];
 
 /// What is too old is looked for this often.
 const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
@@ -73,7 +82,12 @@ impl StoreCounters {
     pub(super) fn evidence(&self) -> EvidenceCounts {
         let count = |outcome| self.records.with(&[outcome]);
         let forgotten = self.forgotten.clone();
-        EvidenceCounts { kept: count("kept"), dropped: count("dropped"), failed: count("failed"), forgotten }
+        EvidenceCounts {
+            kept: count("kept"),
+            dropped: count("dropped"),
+            failed: count("failed"),
+            forgotten,
+        }
     }
 }
 
@@ -99,7 +113,9 @@ impl Recorder {
 
     /// Keeps a message in quarantine; whether it is kept now. May wait for the disk.
     pub fn quarantine_message(&self, message: &StoredMessage) -> bool {
-        let Some(quarantine) = &self.stores.quarantine else { return false };
+        let Some(quarantine) = &self.stores.quarantine else {
+            return false;
+        };
         match quarantine.keep(message) {
             Ok(dropped) => {
                 self.metrics.stores.count("kept", 1);
@@ -129,7 +145,12 @@ impl Recorder {
                 Err(error) => tracing::warn!(%error, "cannot remove expired quarantine items"),
             }
         }
-        if let Some(Err(error)) = self.stores.evidence.as_ref().map(|evidence| evidence.forget_old()) {
+        if let Some(Err(error)) = self
+            .stores
+            .evidence
+            .as_ref()
+            .map(|evidence| evidence.forget_old())
+        {
             tracing::warn!(%error, "cannot remove expired evidence");
         }
     }

@@ -13,20 +13,29 @@ use crate::message::Direction;
 use crate::protocol::UpstreamName;
 
 /// Verdicts of each direction.
-const VERDICTS: [(Direction, [&str; 3]); 2] =
-    [(Direction::Outbound, ["pass", "ask", "block"]), (Direction::Inbound, ["pass", "rewrite", "block"])];
+const VERDICTS: [(Direction, [&str; 3]); 2] = [
+    (Direction::Outbound, ["pass", "ask", "block"]),
+    (Direction::Inbound, ["pass", "rewrite", "block"]),
+];
 
 /// The histograms of a metric whose one label is the direction: outbound, inbound.
 pub(super) struct ByDirection([Histogram; 2]);
 
 impl ByDirection {
     pub(super) fn of(all: &Histograms) -> Self {
-        Self([Direction::Outbound, Direction::Inbound].map(|direction| all.with(&[direction.name()])))
+        Self(
+            [Direction::Outbound, Direction::Inbound]
+                .map(|direction| all.with(&[direction.name()])),
+        )
     }
 
     pub(super) fn observe(&self, direction: Direction, took: Duration) {
         let [outbound, inbound] = &self.0;
-        let histogram = if direction == Direction::Outbound { outbound } else { inbound };
+        let histogram = if direction == Direction::Outbound {
+            outbound
+        } else {
+            inbound
+        };
         histogram.observe(took.as_secs_f64());
     }
 }
@@ -50,25 +59,47 @@ impl UpstreamSeries {
         waited: &Histograms,
     ) {
         let of = |upstream: &UpstreamName| Series {
-            messages: VERDICTS
-                .map(|(direction, verdicts)| verdicts.map(|verdict| messages.with(&[&*upstream.0, direction.name(), verdict]))),
+            messages: VERDICTS.map(|(direction, verdicts)| {
+                verdicts.map(|verdict| messages.with(&[&*upstream.0, direction.name(), verdict]))
+            }),
             waited: waited.with(&[&*upstream.0]),
         };
-        self.0.store(Arc::new(upstreams.map(|upstream| (upstream.clone(), of(upstream))).collect()));
+        self.0.store(Arc::new(
+            upstreams
+                .map(|upstream| (upstream.clone(), of(upstream)))
+                .collect(),
+        ));
     }
 
     /// Counts a message with its verdict, and how long its answer took. `false` if the upstream or the verdict has no series
     /// here.
-    pub(super) fn count(&self, upstream: &UpstreamName, direction: Direction, verdict: &str, waited: Option<f64>) -> bool {
+    pub(super) fn count(
+        &self,
+        upstream: &UpstreamName,
+        direction: Direction,
+        verdict: &str,
+        waited: Option<f64>,
+    ) -> bool {
         let all = self.0.load();
-        let Some(series) = all.get(upstream) else { return false };
-        let mut counters = VERDICTS.iter().zip(&series.messages).filter(|((of, _), _)| *of == direction);
+        let Some(series) = all.get(upstream) else {
+            return false;
+        };
+        let mut counters = VERDICTS
+            .iter()
+            .zip(&series.messages)
+            .filter(|((of, _), _)| *of == direction);
         let counter = counters.find_map(|((_, verdicts), counters)| {
-            verdicts.iter().zip(counters).find(|(known, _)| **known == verdict).map(|(_, counter)| counter)
+            verdicts
+                .iter()
+                .zip(counters)
+                .find(|(known, _)| **known == verdict)
+                .map(|(_, counter)| counter)
         });
         let Some(counter) = counter else { return false };
         counter.inc();
-        waited.into_iter().for_each(|seconds| series.waited.observe(seconds));
+        waited
+            .into_iter()
+            .for_each(|seconds| series.waited.observe(seconds));
         true
     }
 }

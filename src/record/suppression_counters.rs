@@ -28,7 +28,9 @@ impl SuppressionCounters {
 
     /// These are in force, or were.
     pub(super) fn announce(&self, all: &[Arc<Suppression>]) {
-        all.iter().flat_map(|one| &one.rules).for_each(|rule| drop(self.findings.with(&[rule])));
+        all.iter()
+            .flat_map(|one| &one.rules)
+            .for_each(|rule| drop(self.findings.with(&[rule])));
         *self.ends.lock() = all.iter().map(|one| one.until.ends).collect();
     }
 
@@ -43,7 +45,9 @@ impl SuppressionCounters {
         let ends = self.ends.lock();
         let expired = ends.iter().filter(|ends| **ends <= now).count();
         for (state, count) in [("active", ends.len() - expired), ("expired", expired)] {
-            self.states.with(&[state]).set(i64::try_from(count).unwrap_or(i64::MAX));
+            self.states
+                .with(&[state])
+                .set(i64::try_from(count).unwrap_or(i64::MAX));
         }
     }
 }

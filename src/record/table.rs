@@ -48,9 +48,13 @@ pub enum Kind {
     Histogram(&'static [f64]),
 }
 
-const INSPECT_SECONDS: &[f64] =
-    &[0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0];
-const UPSTREAM_SECONDS: &[f64] = &[0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0];
+const INSPECT_SECONDS: &[f64] = &[
+    0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05,
+    0.25, 1.0,
+];
+const UPSTREAM_SECONDS: &[f64] = &[
+    0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
+];
 
 const UPSTREAMS: Values = Named("upstreams of the config", 1024);
 const RULES: Values = Named("ids of rules", 4096);
@@ -58,8 +62,18 @@ const TOOLS: Values = Given("names from agents and servers", 512);
 const LIMITS: Values = Named("limits of the config, and budgets within the gate", 256);
 const DIRECTIONS: Values = Fixed(&["outbound", "inbound"]);
 const VERDICTS: Values = Fixed(&["pass", "rewrite", "ask", "block"]);
-const ACTIONS: Values =
-    Fixed(&["log", "strip", "wrap", "redact", "quarantine", "withhold", "ask", "block", "observed", "suppressed"]);
+const ACTIONS: Values = Fixed(&[
+    "log",
+    "strip",
+    "wrap",
+    "redact",
+    "quarantine",
+    "withhold",
+    "ask",
+    "block",
+    "observed",
+    "suppressed",
+]);
 const SURFACES: Values = Fixed(&[
     "arguments",
     "params",

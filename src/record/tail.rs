@@ -56,7 +56,11 @@ pub struct TailBatch {
 
 impl Default for AuditTail {
     fn default() -> Self {
-        Self(Arc::new(TailState { kept: Mutex::default(), told: watch::Sender::new(0), keeps: AtomicBool::new(false) }))
+        Self(Arc::new(TailState {
+            kept: Mutex::default(),
+            told: watch::Sender::new(0),
+            keeps: AtomicBool::new(false),
+        }))
     }
 }
 
@@ -91,7 +95,10 @@ impl AuditTail {
         }
         let next = {
             let mut kept = self.0.kept.lock();
-            lines.lines().filter(|line| !line.is_empty()).for_each(|line| kept.add(line));
+            lines
+                .lines()
+                .filter(|line| !line.is_empty())
+                .for_each(|line| kept.add(line));
             kept.next
         };
         self.0.told.send_replace(next);
@@ -101,14 +108,24 @@ impl AuditTail {
     pub fn judged(&self, audit: &str) -> Option<Arc<str>> {
         let of_it = format!(r#""{}":"{audit}""#, member::audit::NAME);
         let judged = format!(r#""{}":"{}""#, member::event::NAME, Judged::EVENT);
-        self.0.kept.lock().lines.iter().find(|line| line.contains(&judged) && line.contains(&of_it)).cloned()
+        self.0
+            .kept
+            .lock()
+            .lines
+            .iter()
+            .find(|line| line.contains(&judged) && line.contains(&of_it))
+            .cloned()
     }
 
     /// Watches, from so many lines back.
     pub fn watch(&self, back: usize) -> TailReader {
         let told = self.0.told.subscribe();
         let next = self.0.kept.lock().next.saturating_sub(back as u64);
-        TailReader { shared: self.0.clone(), told, next }
+        TailReader {
+            shared: self.0.clone(),
+            told,
+            next,
+        }
     }
 }
 
@@ -120,7 +137,9 @@ impl TailLine {
         self.bytes += line.len();
         self.lines.push_back(line.into());
         while self.lines.len() > LINES || self.bytes > BYTES {
-            let Some(gone) = self.lines.pop_front() else { break };
+            let Some(gone) = self.lines.pop_front() else {
+                break;
+            };
             self.bytes -= gone.len();
         }
     }
@@ -152,7 +171,11 @@ impl TailReader {
         let lines: Vec<_> = kept.lines.iter().skip(skip).take(BATCH).cloned().collect();
         drop(kept);
         self.next = first + lines.len() as u64;
-        (!lines.is_empty()).then_some(TailBatch { missed, first, lines })
+        (!lines.is_empty()).then_some(TailBatch {
+            missed,
+            first,
+            lines,
+        })
     }
 }
 
@@ -173,7 +196,10 @@ mod tests {
         live.push("two\nthree\n");
         let mut watch = live.watch(10);
         let batch = watch.now().unwrap();
-        assert_eq!((texts(&batch), batch.missed, batch.first), (vec!["two", "three"], 0, 0));
+        assert_eq!(
+            (texts(&batch), batch.missed, batch.first),
+            (vec!["two", "three"], 0, 0)
+        );
         assert_eq!(watch.now(), None);
         assert_eq!(texts(&live.watch(1).now().unwrap()), ["three"]);
     }
@@ -185,7 +211,10 @@ mod tests {
         live.keep();
         live.push("three\n");
         live.seed(["late"].into_iter());
-        assert_eq!(texts(&live.watch(10).now().unwrap()), ["one", "two", "three"]);
+        assert_eq!(
+            texts(&live.watch(10).now().unwrap()),
+            ["one", "two", "three"]
+        );
     }
 
     #[test]
@@ -197,7 +226,10 @@ mod tests {
             live.push(&format!("{number}\n"));
         }
         let batch = watch.now().unwrap();
-        assert_eq!((batch.missed, batch.first, batch.lines.len()), (7, 7, BATCH));
+        assert_eq!(
+            (batch.missed, batch.first, batch.lines.len()),
+            (7, 7, BATCH)
+        );
         assert_eq!(texts(&batch)[0], "7");
         let batch = watch.now().unwrap();
         assert_eq!((batch.missed, batch.first), (0, 7 + BATCH as u64));
@@ -212,7 +244,10 @@ mod tests {
         let long = "x".repeat(BYTES / 4);
         (0..9).for_each(|_| live.push(&format!("{long}\n")));
         let kept = live.0.kept.lock();
-        assert_eq!((kept.lines.len(), kept.bytes <= BYTES, kept.next), (4, true, 9));
+        assert_eq!(
+            (kept.lines.len(), kept.bytes <= BYTES, kept.next),
+            (4, true, 9)
+        );
     }
 
     #[tokio::test]

@@ -8,9 +8,13 @@ use super::*;
 use crate::config::{AuditTo, ChangeClass, Keeps, PolicyConfig, Suppression};
 use crate::detect::Surface;
 use crate::document::{Day, Fault};
-use crate::inspect::{Coverage, Evidence, Finding, Inspection, Refusal, Uninspected, Unread, Verdict};
+use crate::inspect::{
+    Coverage, Evidence, Finding, Inspection, Refusal, Uninspected, Unread, Verdict,
+};
 use crate::message::{Edit, Message, ReadLimits};
-use crate::protocol::{AgentName, AuditId, CallError, CallTarget, Context, Era, OpenRequest, SessionId, UpstreamName};
+use crate::protocol::{
+    AgentName, AuditId, CallError, CallTarget, Context, Era, OpenRequest, SessionId, UpstreamName,
+};
 use crate::rules::{Action, Library, RuleId, Severity};
 
 use super::table::{Kind, METRICS};
@@ -27,32 +31,52 @@ struct TestRecorder {
 fn test_recorder(required: bool) -> TestRecorder {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
-    let recorder =
-        Recorder::new(&AuditConfig { to: Some(AuditTo::File(path.clone())), required, ..AuditConfig::default() }).unwrap();
-    TestRecorder { _folder: folder, path, recorder }
+    let recorder = Recorder::new(&AuditConfig {
+        to: Some(AuditTo::File(path.clone())),
+        required,
+        ..AuditConfig::default()
+    })
+    .unwrap();
+    TestRecorder {
+        _folder: folder,
+        path,
+        recorder,
+    }
 }
 
 impl TestRecorder {
     /// The lines, with what differs from run to run made the same.
     fn lines(&self) -> Vec<String> {
         self.recorder.flush();
-        let time = regex::Regex::new(r#""time_dt":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z""#).unwrap();
+        let time =
+            regex::Regex::new(r#""time_dt":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z""#).unwrap();
         let text = std::fs::read_to_string(&self.path).unwrap();
-        let lines: Vec<String> = text.lines().map(|line| time.replace(line, r#""time_dt":"TIME""#).into_owned()).collect();
+        let lines: Vec<String> = text
+            .lines()
+            .map(|line| time.replace(line, r#""time_dt":"TIME""#).into_owned())
+            .collect();
         // What the writer adds is no part of what was told.
         assert!(lines[0].contains(r#""event":"log_opened""#), "{}", lines[0]);
-        let told = lines[1..].iter().map(|line| line.rsplit_once(",\"seq\":").unwrap().0.to_owned() + "}");
+        let told = lines[1..]
+            .iter()
+            .map(|line| line.rsplit_once(",\"seq\":").unwrap().0.to_owned() + "}");
         told.collect()
     }
 
     fn has(&self, line: &str) -> bool {
-        self.recorder.metrics_text().lines().any(|told| told == line)
+        self.recorder
+            .metrics_text()
+            .lines()
+            .any(|told| told == line)
     }
 }
 
 fn message(text: &str) -> Message {
     // As large a batch as a test may want.
-    let limits = ReadLimits { batch_items: 100_000, ..ReadLimits::default() };
+    let limits = ReadLimits {
+        batch_items: 100_000,
+        ..ReadLimits::default()
+    };
     Message::parse(Bytes::copy_from_slice(text.as_bytes()), &limits).unwrap()
 }
 
@@ -67,7 +91,11 @@ fn context(asked: &[(&str, &str, Option<&str>)]) -> Context {
     Context {
         session: SessionId::new("the-session"),
         asked: asked.collect(),
-        ..Context::new(AgentName("claude".into()), UpstreamName("files".into()), Era::Legacy)
+        ..Context::new(
+            AgentName("claude".into()),
+            UpstreamName("files".into()),
+            Era::Legacy,
+        )
     }
 }
 
@@ -81,7 +109,10 @@ fn finding(rule: &str, action: Action, surface: Surface, at: &str, item: usize) 
         at: at.into(),
         item,
         reading: "raw",
-        evidence: Evidence { sha256: "00ff".into(), length: 12 },
+        evidence: Evidence {
+            sha256: "00ff".into(),
+            length: 12,
+        },
         detail: None,
         argument: None,
         private: false,
@@ -94,13 +125,23 @@ fn inspection(verdict: Verdict, findings: Vec<Finding>) -> Inspection {
     Inspection {
         verdict,
         findings,
-        coverage: Coverage { strings: 3, bytes: 40, readings: ["plain", "base64"].into(), uninspected: vec![] },
+        coverage: Coverage {
+            strings: 3,
+            bytes: 40,
+            readings: ["plain", "base64"].into(),
+            uninspected: vec![],
+        },
         ..Inspection::default()
     }
 }
 
 fn refusal(rule: &str, item: usize) -> Refusal {
-    Refusal { item, rule: RuleId::new(rule), title: "t".into(), why: "w".into() }
+    Refusal {
+        item,
+        rule: RuleId::new(rule),
+        title: "t".into(),
+        why: "w".into(),
+    }
 }
 
 fn judge(
@@ -111,7 +152,11 @@ fn judge(
     text: &str,
     inspection: &Inspection,
 ) -> io::Result<()> {
-    let evidence = if mode == Mode::Observe { Keeps::None } else { Keeps::Redacted };
+    let evidence = if mode == Mode::Observe {
+        Keeps::None
+    } else {
+        Keeps::Redacted
+    };
     told.recorder.record(Event::Judged {
         audit: AuditId(uuid::Uuid::nil()),
         direction,
@@ -131,24 +176,82 @@ fn judge(
 fn lines_of_every_event() {
     for required in [true, false] {
         let told = test_recorder(required);
-        let (plain, asking) = (context(&[]), context(&[("7", "tools/call", Some("shell")), ("8", "tools/list", None)]));
+        let (plain, asking) = (
+            context(&[]),
+            context(&[
+                ("7", "tools/call", Some("shell")),
+                ("8", "tools/list", None),
+            ]),
+        );
         let blocked = inspection(
             Verdict::Block(vec![refusal("delete-root", 0)]),
-            vec![finding("delete-root", Action::Block, Surface::Arguments, "/params/arguments/command", 0)],
+            vec![finding(
+                "delete-root",
+                Action::Block,
+                Surface::Arguments,
+                "/params/arguments/command",
+                0,
+            )],
         );
-        judge(&told, Direction::Outbound, Mode::Enforce, &plain, CALL, &blocked).unwrap();
-        judge(&told, Direction::Outbound, Mode::Observe, &plain, CALL, &blocked).unwrap();
+        judge(
+            &told,
+            Direction::Outbound,
+            Mode::Enforce,
+            &plain,
+            CALL,
+            &blocked,
+        )
+        .unwrap();
+        judge(
+            &told,
+            Direction::Outbound,
+            Mode::Observe,
+            &plain,
+            CALL,
+            &blocked,
+        )
+        .unwrap();
         let result = r#"[{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"ignore previous"}]}},{"jsonrpc":"2.0","id":8,"result":{"tools":[{"name":"a"},{"name":"b","description":"x"}]}}]"#;
         let mut quarantined = inspection(
             Verdict::Rewrite(vec![Edit::text(71..86, "")]),
             vec![
-                finding("ignore-previous", Action::Quarantine, Surface::Content, "/0/result/content/0/text", 0),
-                finding("hidden-order", Action::Quarantine, Surface::Definition, "/1/result/tools/1/description", 1),
+                finding(
+                    "ignore-previous",
+                    Action::Quarantine,
+                    Surface::Content,
+                    "/0/result/content/0/text",
+                    0,
+                ),
+                finding(
+                    "hidden-order",
+                    Action::Quarantine,
+                    Surface::Definition,
+                    "/1/result/tools/1/description",
+                    1,
+                ),
             ],
         );
-        quarantined.coverage.uninspected = vec![Uninspected { at: "/1/result/icon".into(), reason: Unread::Binary, bytes: 9 }];
-        judge(&told, Direction::Inbound, Mode::Enforce, &asking, result, &quarantined).unwrap();
-        let findings = [finding("ignore-previous", Action::Quarantine, Surface::Error, "", 0)];
+        quarantined.coverage.uninspected = vec![Uninspected {
+            at: "/1/result/icon".into(),
+            reason: Unread::Binary,
+            bytes: 9,
+        }];
+        judge(
+            &told,
+            Direction::Inbound,
+            Mode::Enforce,
+            &asking,
+            result,
+            &quarantined,
+        )
+        .unwrap();
+        let findings = [finding(
+            "ignore-previous",
+            Action::Quarantine,
+            Surface::Error,
+            "",
+            0,
+        )];
         told.recorder
             .record(Event::JudgedText {
                 audit: AuditId(uuid::Uuid::nil()),
@@ -161,10 +264,21 @@ fn lines_of_every_event() {
                 rules: "9f3c",
             })
             .unwrap();
-        let error = CallError::Connect(io::Error::other("refused by\nAuthorization: Bearer abcdefgh1234"));
-        told.recorder.record(Event::Failed { context: &context(&[("7", "tools/call", Some("shell"))]), error: &error }).unwrap();
-        told.recorder.record(Event::Rejected { reason: "origin" }).unwrap();
-        told.recorder.record(Event::Limit { name: "depth" }).unwrap();
+        let error = CallError::Connect(io::Error::other(
+            "refused by\nAuthorization: Bearer abcdefgh1234",
+        ));
+        told.recorder
+            .record(Event::Failed {
+                context: &context(&[("7", "tools/call", Some("shell"))]),
+                error: &error,
+            })
+            .unwrap();
+        told.recorder
+            .record(Event::Rejected { reason: "origin" })
+            .unwrap();
+        told.recorder
+            .record(Event::Limit { name: "depth" })
+            .unwrap();
         let rules = [RuleId::new("ask-first")];
         let asked = Approval {
             context: &plain,
@@ -189,11 +303,28 @@ fn lines_of_every_event() {
         };
         told.recorder.record(Event::Approval(&asked)).unwrap();
         told.recorder.record(Event::Approval(&answered)).unwrap();
-        told.recorder.record(Event::ResultPage(&ResultPage { context: &plain, outcome: "read", bytes: 7 })).unwrap();
+        told.recorder
+            .record(Event::ResultPage(&ResultPage {
+                context: &plain,
+                outcome: "read",
+                bytes: 7,
+            }))
+            .unwrap();
         let audit = Some(AuditId(uuid::Uuid::nil()));
-        let again = Event::RefusedAgain { context: &plain, tool: "shell", rule: "delete-root", times: 6, audit };
+        let again = Event::RefusedAgain {
+            context: &plain,
+            tool: "shell",
+            rule: "delete-root",
+            times: 6,
+            audit,
+        };
         told.recorder.record(again).unwrap();
-        let list = Event::Overlaid { context: &plain, policy: "default", told_bytes: 900, shown_bytes: 700 };
+        let list = Event::Overlaid {
+            context: &plain,
+            policy: "default",
+            told_bytes: 900,
+            shown_bytes: 700,
+        };
         told.recorder.record(list).unwrap();
         let change = DefinitionChange {
             context: Some(&plain),
@@ -206,22 +337,52 @@ fn lines_of_every_event() {
             new: Some("00bb"),
         };
         told.recorder.record(Event::Definition(&change)).unwrap();
-        told.recorder.record(Event::Pinned { context: &plain, count: 3 }).unwrap();
-        told.recorder.record(Event::Held { upstream: &plain.upstream, count: 1 }).unwrap();
-        told.recorder.record(Event::PinsReloaded { upstreams: &["files"] }).unwrap();
+        told.recorder
+            .record(Event::Pinned {
+                context: &plain,
+                count: 3,
+            })
+            .unwrap();
+        told.recorder
+            .record(Event::Held {
+                upstream: &plain.upstream,
+                count: 1,
+            })
+            .unwrap();
+        told.recorder
+            .record(Event::PinsReloaded {
+                upstreams: &["files"],
+            })
+            .unwrap();
         let fault = Fault::of_file("lychgate.lock", "cannot be read", None);
-        told.recorder.record(Event::PinsRefused { faults: &[fault] }).unwrap();
-        told.recorder.record(Event::Reloaded { rules: 60, weakened: &["`delete-root` is off".to_owned()] }).unwrap();
+        told.recorder
+            .record(Event::PinsRefused { faults: &[fault] })
+            .unwrap();
+        told.recorder
+            .record(Event::Reloaded {
+                rules: 60,
+                weakened: &["`delete-root` is off".to_owned()],
+            })
+            .unwrap();
         let fault = Fault::of_file("rules/a.toml", "cannot be read", None);
-        told.recorder.record(Event::ReloadRefused { faults: &[fault] }).unwrap();
+        told.recorder
+            .record(Event::ReloadRefused { faults: &[fault] })
+            .unwrap();
 
         let lines = told.lines();
         for line in &lines {
             #[allow(clippy::disallowed_types, reason = "a second opinion")]
             let read: serde_json::Value = serde_json::from_str(line).unwrap();
             assert!(read["event"].is_string());
-            assert_eq!(entry::schema::lines::fault(&line.replace("TIME", "2026-11-22T10:00:00.000Z")), None, "{line}");
-            assert!(!line.contains("hunter2") && !line.contains("abcdefgh1234"), "{line}");
+            assert_eq!(
+                entry::schema::lines::fault(&line.replace("TIME", "2026-11-22T10:00:00.000Z")),
+                None,
+                "{line}"
+            );
+            assert!(
+                !line.contains("hunter2") && !line.contains("abcdefgh1234"),
+                "{line}"
+            );
             assert!(
                 !line.contains("rm -rf") || line.contains(r#""mode":"enforce""#),
                 "only where the policy keeps evidence: {line}"
@@ -232,8 +393,16 @@ fn lines_of_every_event() {
             std::fs::write(golden, lines.join("\n") + "\n").unwrap();
         }
         let wanted = std::fs::read_to_string(golden).unwrap_or_default();
-        assert_eq!(lines, wanted.lines().collect::<Vec<_>>(), "required: {required}");
-        assert!(told.has(r#"lychgate_audit_lines_total{outcome="written"} 18"#), "{}", told.recorder.metrics_text());
+        assert_eq!(
+            lines,
+            wanted.lines().collect::<Vec<_>>(),
+            "required: {required}"
+        );
+        assert!(
+            told.has(r#"lychgate_audit_lines_total{outcome="written"} 18"#),
+            "{}",
+            told.recorder.metrics_text()
+        );
 
         for line in [
             r#"lychgate_messages_total{direction="outbound",upstream="files",verdict="block"} 2"#,
@@ -265,7 +434,11 @@ fn lines_of_every_event() {
             r#"lychgate_reloads_total{outcome="refused"} 1"#,
             r#"lychgate_reloads_total{outcome="applied"} 0"#,
         ] {
-            assert!(told.has(line), "{line}\nnot in:\n{}", told.recorder.metrics_text());
+            assert!(
+                told.has(line),
+                "{line}\nnot in:\n{}",
+                told.recorder.metrics_text()
+            );
         }
     }
 }
@@ -273,7 +446,12 @@ fn lines_of_every_event() {
 #[test]
 fn a_required_log_that_fails_refuses_the_call() {
     let full = |required| {
-        Recorder::new(&AuditConfig { to: Some(AuditTo::File("/dev/full".into())), required, ..AuditConfig::default() }).unwrap()
+        Recorder::new(&AuditConfig {
+            to: Some(AuditTo::File("/dev/full".into())),
+            required,
+            ..AuditConfig::default()
+        })
+        .unwrap()
     };
     let one = message(CALL);
     let (context, clean) = (context(&[]), inspection(Verdict::Pass, vec![]));
@@ -290,10 +468,22 @@ fn a_required_log_that_fails_refuses_the_call() {
         waited: None,
     };
     let recorder = full(true);
-    assert_eq!(recorder.record(event()).unwrap_err().kind(), io::ErrorKind::StorageFull);
-    assert!(recorder.metrics_text().contains("lychgate_audit_lines_total{outcome=\"failed\"} 1"));
+    assert_eq!(
+        recorder.record(event()).unwrap_err().kind(),
+        io::ErrorKind::StorageFull
+    );
+    assert!(
+        recorder
+            .metrics_text()
+            .contains("lychgate_audit_lines_total{outcome=\"failed\"} 1")
+    );
     assert!(full(false).record(event()).is_ok());
-    assert!(Recorder::new(&AuditConfig::default()).unwrap().record(event()).is_ok());
+    assert!(
+        Recorder::new(&AuditConfig::default())
+            .unwrap()
+            .record(event())
+            .is_ok()
+    );
 }
 
 fn rule_sets() -> (crate::rules::RuleSet, crate::rules::RuleSet) {
@@ -316,8 +506,18 @@ fn every_rule_counts_from_zero() {
     let (outbound, inbound) = rule_sets();
     let (watched, enforced) = (UpstreamName("watched".into()), UpstreamName("files".into()));
     told.recorder.rules_in_force(&[
-        UpstreamRules { upstream: &enforced, mode: Mode::Enforce, outbound: &outbound, inbound: &inbound },
-        UpstreamRules { upstream: &watched, mode: Mode::Observe, outbound: &outbound, inbound: &inbound },
+        UpstreamRules {
+            upstream: &enforced,
+            mode: Mode::Enforce,
+            outbound: &outbound,
+            inbound: &inbound,
+        },
+        UpstreamRules {
+            upstream: &watched,
+            mode: Mode::Observe,
+            outbound: &outbound,
+            inbound: &inbound,
+        },
     ]);
     for line in [
         r#"lychgate_rules{direction="outbound"} 1"#,
@@ -332,7 +532,11 @@ fn every_rule_counts_from_zero() {
         r#"lychgate_messages_total{direction="inbound",upstream="watched",verdict="rewrite"} 0"#,
         r#"lychgate_turned_away_total{reason="token"} 0"#,
     ] {
-        assert!(told.has(line), "{line}\nnot in:\n{}", told.recorder.metrics_text());
+        assert!(
+            told.has(line),
+            "{line}\nnot in:\n{}",
+            told.recorder.metrics_text()
+        );
     }
 }
 
@@ -340,16 +544,41 @@ fn every_rule_counts_from_zero() {
 fn tool_labels_are_names_and_few() {
     let told = test_recorder(false);
     for n in 0..600 {
-        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"tool-{n}"}}}}"#);
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"tool-{n}"}}}}"#
+        );
         let blocked = inspection(Verdict::Block(vec![refusal("r", 0)]), vec![]);
-        judge(&told, Direction::Outbound, Mode::Enforce, &context(&[]), &text, &blocked).unwrap();
+        judge(
+            &told,
+            Direction::Outbound,
+            Mode::Enforce,
+            &context(&[]),
+            &text,
+            &blocked,
+        )
+        .unwrap();
     }
     let strange = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a b\"\n"}}"#;
     let blocked = inspection(Verdict::Block(vec![refusal("r", 0)]), vec![]);
-    judge(&told, Direction::Outbound, Mode::Enforce, &context(&[]), strange, &blocked).unwrap();
+    judge(
+        &told,
+        Direction::Outbound,
+        Mode::Enforce,
+        &context(&[]),
+        strange,
+        &blocked,
+    )
+    .unwrap();
     let text = told.recorder.metrics_text();
-    assert_eq!(text.lines().filter(|line| line.starts_with("lychgate_commands_blocked_total{")).count(), 513);
-    assert!(told.has(r#"lychgate_commands_blocked_total{rule="r",tool="other",upstream="files"} 89"#));
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.starts_with("lychgate_commands_blocked_total{"))
+            .count(),
+        513
+    );
+    assert!(
+        told.has(r#"lychgate_commands_blocked_total{rule="r",tool="other",upstream="files"} 89"#)
+    );
 }
 
 #[test]
@@ -395,17 +624,35 @@ fn the_table_names_every_metric_and_nothing_else() {
                 Kind::Histogram(_) => "histogram",
             },
         );
-        assert!(text.contains(&format!("# HELP {name} {}\n# TYPE {name} {kind}\n", metric.help)), "{name}");
+        assert!(
+            text.contains(&format!(
+                "# HELP {name} {}\n# TYPE {name} {kind}\n",
+                metric.help
+            )),
+            "{name}"
+        );
         let mut labels = metric.label_names();
         labels.sort_unstable();
-        let line =
-            text.lines().find(|line| line.starts_with(&format!("{name}{{")) || line.starts_with(&format!("{name}_bucket{{")));
-        let shown = line.and_then(|line| line.split_once('{')?.1.split_once('}')).map_or("", |(labels, _)| labels);
-        let names: Vec<&str> =
-            shown.split(',').filter_map(|pair| pair.split_once('=')).map(|(name, _)| name).filter(|name| *name != "le").collect();
+        let line = text.lines().find(|line| {
+            line.starts_with(&format!("{name}{{")) || line.starts_with(&format!("{name}_bucket{{"))
+        });
+        let shown = line
+            .and_then(|line| line.split_once('{')?.1.split_once('}'))
+            .map_or("", |(labels, _)| labels);
+        let names: Vec<&str> = shown
+            .split(',')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(name, _)| name)
+            .filter(|name| *name != "le")
+            .collect();
         assert_eq!(names, labels, "{name}");
     }
-    assert_eq!(text.lines().filter(|line| line.starts_with("# TYPE")).count(), METRICS.len());
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.starts_with("# TYPE"))
+            .count(),
+        METRICS.len()
+    );
 }
 
 /// Thousands of findings, in one list or over a batch, cost their sum: with a search for each it would be minutes.
@@ -413,22 +660,56 @@ fn the_table_names_every_metric_and_nothing_else() {
 fn many_findings_cost_their_sum() {
     let told = test_recorder(true);
     let number = 20_000;
-    let tools: Vec<String> = (0..number).map(|n| format!(r#"{{"name":"t{n}"}}"#)).collect();
-    let list = format!(r#"{{"jsonrpc":"2.0","id":8,"result":{{"tools":[{}]}}}}"#, tools.join(","));
+    let tools: Vec<String> = (0..number)
+        .map(|n| format!(r#"{{"name":"t{n}"}}"#))
+        .collect();
+    let list = format!(
+        r#"{{"jsonrpc":"2.0","id":8,"result":{{"tools":[{}]}}}}"#,
+        tools.join(",")
+    );
     let one = r#"{"jsonrpc":"2.0","method":"n","params":{"a":"b"}}"#;
     let batch = format!("[{}]", vec![one; number].join(","));
     let found = |at: fn(usize) -> String, is_batch: bool| {
-        let finding = |n| finding("r", Action::Quarantine, Surface::Definition, &at(n), if is_batch { n } else { 0 });
-        inspection(Verdict::Block(vec![refusal("r", 0)]), (0..number).map(finding).collect())
+        let finding = |n| {
+            finding(
+                "r",
+                Action::Quarantine,
+                Surface::Definition,
+                &at(n),
+                if is_batch { n } else { 0 },
+            )
+        };
+        inspection(
+            Verdict::Block(vec![refusal("r", 0)]),
+            (0..number).map(finding).collect(),
+        )
     };
     let started = std::time::Instant::now();
     let listed = found(|n| format!("/result/tools/{n}/description"), false);
-    judge(&told, Direction::Inbound, Mode::Enforce, &context(&[("8", "tools/list", None)]), &list, &listed).unwrap();
+    judge(
+        &told,
+        Direction::Inbound,
+        Mode::Enforce,
+        &context(&[("8", "tools/list", None)]),
+        &list,
+        &listed,
+    )
+    .unwrap();
     let spread = found(|n| format!("/{n}/params/a"), true);
-    judge(&told, Direction::Outbound, Mode::Enforce, &context(&[]), &batch, &spread).unwrap();
+    judge(
+        &told,
+        Direction::Outbound,
+        Mode::Enforce,
+        &context(&[]),
+        &batch,
+        &spread,
+    )
+    .unwrap();
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
     assert_eq!(told.lines().len(), 1 + number);
-    assert!(told.has(r#"lychgate_messages_total{direction="outbound",upstream="files",verdict="block"} 20000"#));
+    assert!(told.has(
+        r#"lychgate_messages_total{direction="outbound",upstream="files",verdict="block"} 20000"#
+    ));
 }
 
 #[test]

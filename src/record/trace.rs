@@ -14,7 +14,9 @@ use super::redact::Redactor;
 use super::{Approval, Recorder};
 use crate::inspect::Finding;
 use crate::message::{Direction, Message};
-use crate::protocol::trace::{Attribute, Parent, Span, SpanEvent, SpanId, SpanKind, TraceHeaders, TraceId};
+use crate::protocol::trace::{
+    Attribute, Parent, Span, SpanEvent, SpanId, SpanKind, TraceHeaders, TraceId,
+};
 use crate::protocol::{AgentTransport, Call, CallError, CallKind, Context, Trace, headers};
 
 /// Maximum number of findings in a span.
@@ -25,37 +27,69 @@ const OTHER: &str = "_OTHER";
 impl Recorder {
     /// The trace that a call over HTTP belongs to, as [`Self::trace`].
     pub fn trace_of(&self, call: &Call) -> Option<Arc<Trace>> {
-        let CallKind::Send(message) = &call.ask else { return None };
+        let CallKind::Send(message) = &call.ask else {
+            return None;
+        };
         self.trace(&call.context, &call.headers, message)
     }
 
     /// The trace that a call belongs to, if its agent says so or spans of it are recorded. Its span begins now.
-    pub fn trace(&self, context: &Context, headers: &HeaderMap, message: &Message) -> Option<Arc<Trace>> {
-        let TraceHeaders { parent, carrier: linked } = TraceHeaders::of(headers, message);
+    pub fn trace(
+        &self,
+        context: &Context,
+        headers: &HeaderMap,
+        message: &Message,
+    ) -> Option<Arc<Trace>> {
+        let TraceHeaders {
+            parent,
+            carrier: linked,
+        } = TraceHeaders::of(headers, message);
         let outlets = self.exporters.get();
         let (id, to) = match (&parent, outlets) {
-            (Some(parent), Some(outlets)) => (parent.trace, outlets.spans.as_ref().filter(|_| parent.sampled)),
+            (Some(parent), Some(outlets)) => (
+                parent.trace,
+                outlets.spans.as_ref().filter(|_| parent.sampled),
+            ),
             (None, Some(outlets)) if outlets.spans.is_some() => {
                 let id = TraceId::make();
                 (id, outlets.sampled(id))
             }
             _ => return parent.map(|parent| Arc::new(Trace::passing(&parent))),
         };
-        let asks = message.envelopes().iter().any(|envelope| envelope.method().is_some());
-        let Some(to) = to.filter(|_| asks) else { return parent.map(|parent| Arc::new(Trace::passing(&parent))) };
-        let mut span = Span::begin(id, SpanId::make(), SpanKind::Server, &self.audit.name(&name(message)));
+        let asks = message
+            .envelopes()
+            .iter()
+            .any(|envelope| envelope.method().is_some());
+        let Some(to) = to.filter(|_| asks) else {
+            return parent.map(|parent| Arc::new(Trace::passing(&parent)));
+        };
+        let mut span = Span::begin(
+            id,
+            SpanId::make(),
+            SpanKind::Server,
+            &self.audit.name(&name(message)),
+        );
         if let Some(parent) = parent {
             span.parent = Some(parent.span);
             span.state = self.shown_state(&parent);
         }
-        span.links = linked.into_iter().map(|linked| Parent { state: self.shown_state(&linked), ..linked }).collect();
+        span.links = linked
+            .into_iter()
+            .map(|linked| Parent {
+                state: self.shown_state(&linked),
+                ..linked
+            })
+            .collect();
         span.add(self.attributes(context, message));
         Some(Arc::new(Trace::start(span, to.clone())))
     }
 
     /// A `tracestate`, unless something in it would be masked in the audit log.
     fn shown_state(&self, parent: &Parent) -> Option<Box<str>> {
-        parent.state.clone().filter(|state| self.audit.name(state) == **state)
+        parent
+            .state
+            .clone()
+            .filter(|state| self.audit.name(state) == **state)
     }
 
     fn attributes(&self, context: &Context, message: &Message) -> Vec<Attribute> {
@@ -96,18 +130,36 @@ impl Recorder {
 
     /// Tells of a judged body in the spans of its call.
     pub(super) fn judged_in_trace(&self, body: &Body<'_>, items: &[Item<'_>]) {
-        let Some(trace) = body.context.trace.as_deref().filter(|trace| trace.is_recorded()) else { return };
+        let Some(trace) = body
+            .context
+            .trace
+            .as_deref()
+            .filter(|trace| trace.is_recorded())
+        else {
+            return;
+        };
         let (took, now) = (body.took.unwrap_or_default(), SystemTime::now());
         let findings = items.iter().flat_map(|item| item.findings.iter().copied());
-        let notes = findings.take(FINDINGS).map(|finding| finding_note(finding, now)).collect();
-        let worst = items.iter().find(|item| item.verdict == "block").or(items.iter().find(|item| item.verdict != "pass"));
-        let mut tells: Vec<Attribute> = vec![(member::audit::NAME, body.audit.to_string().as_str().into())];
-        tells.push((member::verdict::NAME, worst.map_or("pass", |item| item.outcome(body.mode)).into()));
+        let notes = findings
+            .take(FINDINGS)
+            .map(|finding| finding_note(finding, now))
+            .collect();
+        let worst = items
+            .iter()
+            .find(|item| item.verdict == "block")
+            .or(items.iter().find(|item| item.verdict != "pass"));
+        let mut tells: Vec<Attribute> =
+            vec![(member::audit::NAME, body.audit.to_string().as_str().into())];
+        tells.push((
+            member::verdict::NAME,
+            worst.map_or("pass", |item| item.outcome(body.mode)).into(),
+        ));
         if let Some(worst) = worst.filter(|worst| worst.outcome(body.mode) != worst.verdict) {
             tells.push((member::would::NAME, worst.verdict.into()));
         }
         let rule = worst.and_then(|item| item.refused_by);
-        if let (Some(rule), "block") = (rule, worst.map_or("pass", |item| item.outcome(body.mode))) {
+        if let (Some(rule), "block") = (rule, worst.map_or("pass", |item| item.outcome(body.mode)))
+        {
             tells.push((member::rule::NAME, rule.as_str().into()));
             trace.add_attributes([(member::rule::NAME, rule.as_str().into())]);
             trace.fails("blocked");
@@ -118,11 +170,21 @@ impl Recorder {
         };
         if let (Some(waited), true) = (body.waited, items.iter().any(|item| item.is_answer)) {
             let upstream = vec![(member::upstream::NAME, (&*body.context.upstream.0).into())];
-            trace.part(SpanKind::Client, "call upstream", waited + took, waited, upstream, vec![]);
+            trace.part(
+                SpanKind::Client,
+                "call upstream",
+                waited + took,
+                waited,
+                upstream,
+                vec![],
+            );
         }
         trace.part(SpanKind::Internal, name, took, took, tells, notes);
         if body.direction == Direction::Inbound {
-            items.iter().filter(|item| item.is_answer).for_each(|item| answered(trace, item));
+            items
+                .iter()
+                .filter(|item| item.is_answer)
+                .for_each(|item| answered(trace, item));
         }
     }
 
@@ -136,16 +198,33 @@ impl Recorder {
 
     /// Tells of a question to a person in the span of its call.
     pub(super) fn asked_in_trace(&self, approval: &Approval<'_>) {
-        let Some(trace) = &approval.context.trace else { return };
+        let Some(trace) = &approval.context.trace else {
+            return;
+        };
         trace.add_attributes(
-            [(member::outcome::NAME, approval.outcome.into())].into_iter().filter(|_| approval.outcome != "asked"),
+            [(member::outcome::NAME, approval.outcome.into())]
+                .into_iter()
+                .filter(|_| approval.outcome != "asked"),
         );
-        if matches!(approval.outcome, "denied" | "expired" | "cancelled" | "nobody") {
+        if matches!(
+            approval.outcome,
+            "denied" | "expired" | "cancelled" | "nobody"
+        ) {
             trace.fails(approval.outcome);
         }
         if let Some(took) = approval.took {
-            let tells = vec![(member::outcome::NAME, approval.outcome.into()), (member::way::NAME, approval.way.into())];
-            trace.part(SpanKind::Internal, "ask a person", took, took, tells, vec![]);
+            let tells = vec![
+                (member::outcome::NAME, approval.outcome.into()),
+                (member::way::NAME, approval.way.into()),
+            ];
+            trace.part(
+                SpanKind::Internal,
+                "ask a person",
+                took,
+                took,
+                tells,
+                vec![],
+            );
         }
     }
 }
@@ -162,11 +241,20 @@ pub(super) fn refused_again(context: &Context, rule: &str) {
 fn answered(trace: &Trace, item: &Item<'_>) {
     match (item.kind, item.body) {
         ("error", body) => {
-            let code = body.and_then(|error| error.get("code")).map(|code| code.raw()).filter(|code| code.parse::<i64>().is_ok());
+            let code = body
+                .and_then(|error| error.get("code"))
+                .map(|code| code.raw())
+                .filter(|code| code.parse::<i64>().is_ok());
             trace.add_attributes(code.map(|code| (member::status::NAME, code.into())));
             trace.fails(code.unwrap_or(OTHER));
         }
-        (_, Some(result)) if result.get("isError").is_some_and(|is_error| is_error.raw() == "true") => trace.fails("tool_error"),
+        (_, Some(result))
+            if result
+                .get("isError")
+                .is_some_and(|is_error| is_error.raw() == "true") =>
+        {
+            trace.fails("tool_error")
+        }
         _ => {}
     }
 }
@@ -178,15 +266,25 @@ fn finding_note(finding: &Finding, at: SystemTime) -> SpanEvent {
         (finding::action::NAME, finding.action.name().into()),
         (finding::surface::NAME, finding.surface.name().into()),
     ];
-    SpanEvent { name: "lychgate.finding", at, tells }
+    SpanEvent {
+        name: "lychgate.finding",
+        at,
+        tells,
+    }
 }
 
 /// A span's name: the method, and the tool or prompt. Both are an agent's words: those that are no names, or may be secrets,
 /// are not used, so that spans have few different ones.
 fn name(message: &Message) -> String {
-    let Some(envelope) = message.single() else { return "batch".to_owned() };
-    let method = envelope.method().filter(|method| is_name(method)).unwrap_or(OTHER);
-    let named = headers::named(message, envelope).filter(|_| matches!(method, "tools/call" | "prompts/get"));
+    let Some(envelope) = message.single() else {
+        return "batch".to_owned();
+    };
+    let method = envelope
+        .method()
+        .filter(|method| is_name(method))
+        .unwrap_or(OTHER);
+    let named = headers::named(message, envelope)
+        .filter(|_| matches!(method, "tools/call" | "prompts/get"));
     match named.filter(|name| is_name(name)) {
         Some(name) => format!("{method} {name}"),
         None => method.to_owned(),
@@ -194,6 +292,10 @@ fn name(message: &Message) -> String {
 }
 
 fn is_name(text: &str) -> bool {
-    let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte));
-    is_word && (1..=64).contains(&text.len()) && Redactor::shared().is_some_and(|redactor| redactor.text(text, 64) == text)
+    let is_word = text
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte));
+    is_word
+        && (1..=64).contains(&text.len())
+        && Redactor::shared().is_some_and(|redactor| redactor.text(text, 64) == text)
 }

@@ -21,13 +21,25 @@ impl ConfigEdit {
     ///
     /// # Errors
     /// The file cannot be read, or `edit` returns why it cannot be edited.
-    pub(super) fn new(path: &Path, edit: impl FnOnce(&str) -> Result<String, String>) -> Result<Self, Vec<Fault>> {
+    pub(super) fn new(
+        path: &Path,
+        edit: impl FnOnce(&str) -> Result<String, String>,
+    ) -> Result<Self, Vec<Fault>> {
         let before = std::fs::read_to_string(path).map_err(|error| {
             let hint = "name another file with `--config FILE`";
-            vec![Fault::of_file(path.display().to_string(), format!("cannot be read: {error}"), Some(hint))]
+            vec![Fault::of_file(
+                path.display().to_string(),
+                format!("cannot be read: {error}"),
+                Some(hint),
+            )]
         })?;
-        let after = edit(&before).map_err(|why| vec![Fault::of_file(path.display().to_string(), why, None)])?;
-        Ok(Self { path: path.to_owned(), before, after })
+        let after = edit(&before)
+            .map_err(|why| vec![Fault::of_file(path.display().to_string(), why, None)])?;
+        Ok(Self {
+            path: path.to_owned(),
+            before,
+            after,
+        })
     }
 
     /// The config as edited.
@@ -43,19 +55,29 @@ impl ConfigEdit {
     /// # Errors
     /// There is no such policy, or the gate would refuse it.
     pub(super) fn policy(&self, config: &Config, name: &str) -> Result<Policy, Vec<Fault>> {
-        let rules = config.policies.get(name).ok_or_else(|| self.fault(format!("there is no `[policy.{name}]`"), None))?;
+        let rules = config
+            .policies
+            .get(name)
+            .ok_or_else(|| self.fault(format!("there is no `[policy.{name}]`"), None))?;
         let library = Library::load(rules.builtin, &rules.rules)?;
         Policy::new(name, rules, &library)
     }
 
     /// A fault of this file.
     pub(super) fn fault(&self, message: String, hint: Option<&str>) -> Vec<Fault> {
-        vec![Fault::of_file(self.path.display().to_string(), message, hint)]
+        vec![Fault::of_file(
+            self.path.display().to_string(),
+            message,
+            hint,
+        )]
     }
 
     /// The text added at the end of the file; empty if the edit is elsewhere.
     pub fn added(&self) -> &str {
-        self.after.strip_prefix(self.before.as_str()).unwrap_or_default().trim_start()
+        self.after
+            .strip_prefix(self.before.as_str())
+            .unwrap_or_default()
+            .trim_start()
     }
 
     /// Writes the file if it still has the text that was read, and not at all if the edit changes nothing.

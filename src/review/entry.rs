@@ -35,9 +35,16 @@ impl Entry {
     /// # Errors
     /// Why it is not a line of an audit log.
     pub fn read(line: Bytes, file: &Arc<Path>, number: u64) -> Result<Self, String> {
-        let limits = ReadLimits { message_bytes: LINE_BYTES, ..ReadLimits::default() };
+        let limits = ReadLimits {
+            message_bytes: LINE_BYTES,
+            ..ReadLimits::default()
+        };
         let json = Json::parse(line, &limits).map_err(|error| error.to_string())?;
-        let entry = Self { json, file: file.clone(), line: number };
+        let entry = Self {
+            json,
+            file: file.clone(),
+            line: number,
+        };
         match entry.json.root().kind() {
             ValueKind::Object if entry.get(member::event).is_some() => Ok(entry),
             ValueKind::Object => Err(format!("`{}` is missing", member::event::NAME)),
@@ -96,12 +103,16 @@ impl Entry {
     }
 
     pub fn findings(&self) -> impl Iterator<Item = EntryFinding<'_>> {
-        self.get(member::findings).unwrap_or_default().into_iter().map(EntryFinding)
+        self.get(member::findings)
+            .unwrap_or_default()
+            .into_iter()
+            .map(EntryFinding)
     }
 
     /// The arguments, or other content from an agent, as far as they are shown.
     pub fn arguments(&self) -> Option<Value<'_>> {
-        self.get(member::arguments).or_else(|| self.get(member::sent))
+        self.get(member::arguments)
+            .or_else(|| self.get(member::sent))
     }
 }
 
@@ -115,6 +126,7 @@ impl<'e> EntryFinding<'e> {
     pub fn is_injection(&self) -> bool {
         let action = self.text(finding::action);
         let named = Action::WORDS.iter().find(|(word, _)| *word == action);
-        self.0.get(finding::suppressed).is_none() && named.is_some_and(|(_, action)| is_injection(*action))
+        self.0.get(finding::suppressed).is_none()
+            && named.is_some_and(|(_, action)| is_injection(*action))
     }
 }

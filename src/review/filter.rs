@@ -30,15 +30,23 @@ impl Filter {
     /// Whether a line is wanted.
     pub fn matches_filter(&self, entry: &Entry) -> bool {
         let is = |wanted: &Option<String>, name: &str| {
-            wanted.as_ref().is_none_or(|wanted| entry.text(name).is_some_and(|it| it == **wanted))
+            wanted
+                .as_ref()
+                .is_none_or(|wanted| entry.text(name).is_some_and(|it| it == **wanted))
         };
         (self.prove || !entry.is_of_prove())
             && is(&self.event, member::event::NAME)
             && is(&self.upstream, member::upstream::NAME)
             && is(&self.agent, member::agent::NAME)
             && is(&self.tool, member::tool::NAME)
-            && self.verdict.as_ref().is_none_or(|wanted| names_verdict(entry, wanted))
-            && self.rule.as_ref().is_none_or(|wanted| names_rule(entry, wanted))
+            && self
+                .verdict
+                .as_ref()
+                .is_none_or(|wanted| names_verdict(entry, wanted))
+            && self
+                .rule
+                .as_ref()
+                .is_none_or(|wanted| names_rule(entry, wanted))
             && self.wants_time(entry)
     }
 
@@ -46,7 +54,9 @@ impl Filter {
         if self.since.is_none() && self.until.is_none() {
             return true;
         }
-        let Some(time) = entry.time() else { return false };
+        let Some(time) = entry.time() else {
+            return false;
+        };
         self.since.is_none_or(|since| time >= since) && self.until.is_none_or(|until| time < until)
     }
 }
@@ -58,6 +68,12 @@ fn names_verdict(entry: &Entry, verdict: &str) -> bool {
 
 fn names_rule(entry: &Entry, rule: &str) -> bool {
     entry.get(member::rule).is_some_and(|one| one == rule)
-        || entry.findings().any(|found| found.text(finding::rule) == rule)
-        || entry.get(member::rules).unwrap_or_default().iter().any(|one| one == rule)
+        || entry
+            .findings()
+            .any(|found| found.text(finding::rule) == rule)
+        || entry
+            .get(member::rules)
+            .unwrap_or_default()
+            .iter()
+            .any(|one| one == rule)
 }

@@ -71,9 +71,17 @@ impl Follow {
             }
             match self.step() {
                 Ok(Step::Line(line, number)) => {
-                    let bad = |why| BadLine { file: self.path.to_path_buf(), line: number, why };
+                    let bad = |why| BadLine {
+                        file: self.path.to_path_buf(),
+                        line: number,
+                        why,
+                    };
                     let hangs = self.chain.next(&line);
-                    let (now, next) = check_link(hangs, Entry::read(line.into(), &self.path, number).map_err(bad), bad);
+                    let (now, next) = check_link(
+                        hangs,
+                        Entry::read(line.into(), &self.path, number).map_err(bad),
+                        bad,
+                    );
                     (self.next, self.trouble) = (next, None);
                     return Some(now);
                 }
@@ -82,8 +90,17 @@ impl Follow {
                 Err(error) => {
                     self.open = None;
                     let why = error.to_string();
-                    let known = self.trouble.replace(why.clone()).is_some_and(|known| known == why);
-                    return (!known).then(|| Err(BadLine { file: self.path.to_path_buf(), line: 0, why }));
+                    let known = self
+                        .trouble
+                        .replace(why.clone())
+                        .is_some_and(|known| known == why);
+                    return (!known).then(|| {
+                        Err(BadLine {
+                            file: self.path.to_path_buf(),
+                            line: 0,
+                            why,
+                        })
+                    });
                 }
             }
         }
@@ -127,14 +144,26 @@ impl LiveFile {
     fn new(file: File) -> io::Result<Self> {
         let id = of(&file.metadata()?);
         let reader = BufReader::with_capacity(64 << 10, file);
-        Ok(Self { reader, id, position: 0, line: 0, pending: Vec::new(), skipping: false, leaving: false })
+        Ok(Self {
+            reader,
+            id,
+            position: 0,
+            line: 0,
+            pending: Vec::new(),
+            skipping: false,
+            leaving: false,
+        })
     }
 
     /// The next whole line, if there is one.
     fn read(&mut self) -> io::Result<Option<Step>> {
         loop {
             let room = (LINE_BYTES + 1).saturating_sub(self.pending.len());
-            let read = self.reader.by_ref().take(room as u64).read_until(b'\n', &mut self.pending)?;
+            let read = self
+                .reader
+                .by_ref()
+                .take(room as u64)
+                .read_until(b'\n', &mut self.pending)?;
             self.position += read as u64;
             if self.pending.last() == Some(&b'\n') {
                 self.pending.pop();
@@ -166,7 +195,13 @@ mod tests {
     use std::io::Write;
 
     fn add(path: &Path, text: &str) {
-        OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
     }
 
     fn line(n: usize) -> String {
@@ -174,14 +209,20 @@ mod tests {
     }
 
     fn told(follow: &mut Follow) -> Vec<String> {
-        std::iter::from_fn(|| follow.poll()).map(|entry| entry.unwrap().get(member::audit).unwrap().into()).collect()
+        std::iter::from_fn(|| follow.poll())
+            .map(|entry| entry.unwrap().get(member::audit).unwrap().into())
+            .collect()
     }
 
     #[test]
     fn growth_rotation_and_truncation_are_followed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.jsonl");
-        let rotated = |n: usize| folder.path().join(format!("audit.jsonl.20261122T10000000{n}Z-000{n}"));
+        let rotated = |n: usize| {
+            folder
+                .path()
+                .join(format!("audit.jsonl.20261122T10000000{n}Z-000{n}"))
+        };
         let mut follow = Follow::new(&path);
         assert!(told(&mut follow).is_empty(), "there is none yet");
         add(&path, &(line(1) + &line(2) + "{\"event\":\"judged\","));

@@ -10,8 +10,7 @@ const LEAST: usize = 6;
 /// Maximum number of ids that are listed where several fit.
 const LISTED: usize = 5;
 /// What counts as a name of an id.
-const HINT: &str =
-    "pass a whole id, or at least 6 characters of its beginning or end, such as the last 8; the first characters are the time";
+const HINT: &str = "pass a whole id, or at least 6 characters of its beginning or end, such as the last 8; the first characters are the time";
 
 /// An id that somebody has named.
 #[derive(Clone, Debug)]
@@ -32,12 +31,23 @@ impl AuditIds {
         let text = given.trim();
         let shown = visible(text);
         let whole = Uuid::try_parse(text).ok().map(AuditId);
-        let digits: String = text.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect();
-        let is_part = digits.len() < Uuid::nil().simple().to_string().len() && digits.chars().all(|c| c.is_ascii_hexdigit());
+        let digits: String = text
+            .chars()
+            .filter(|c| *c != '-')
+            .map(|c| c.to_ascii_lowercase())
+            .collect();
+        let is_part = digits.len() < Uuid::nil().simple().to_string().len()
+            && digits.chars().all(|c| c.is_ascii_hexdigit());
         match (whole.is_some(), is_part) {
             (false, false) => Err(format!("`{shown}` is not a valid audit id\n  hint: {HINT}")),
-            (false, true) if digits.len() < LEAST => Err(format!("`{shown}` is too short for an audit id\n  hint: {HINT}")),
-            _ => Ok(Self { whole, digits, given: shown }),
+            (false, true) if digits.len() < LEAST => Err(format!(
+                "`{shown}` is too short for an audit id\n  hint: {HINT}"
+            )),
+            _ => Ok(Self {
+                whole,
+                digits,
+                given: shown,
+            }),
         }
     }
 
@@ -51,7 +61,10 @@ impl AuditIds {
     ///
     /// # Errors
     /// Several do: in words, with some of them.
-    pub fn one_of(&self, ids: impl IntoIterator<Item = AuditId>) -> Result<Option<AuditId>, String> {
+    pub fn one_of(
+        &self,
+        ids: impl IntoIterator<Item = AuditId>,
+    ) -> Result<Option<AuditId>, String> {
         if self.whole.is_some() {
             return Ok(self.whole);
         }
@@ -67,9 +80,20 @@ impl AuditIds {
         if fit.len() < 2 {
             return Ok(fit.pop());
         }
-        let listed: String = fit.iter().take(LISTED).map(|id| format!("\n  {id}")).collect();
-        let more = if fit.len() > LISTED { "\n  and more" } else { "" };
-        Err(format!("several ids begin or end with `{}`:{listed}{more}\n  hint: {HINT}", self.given))
+        let listed: String = fit
+            .iter()
+            .take(LISTED)
+            .map(|id| format!("\n  {id}"))
+            .collect();
+        let more = if fit.len() > LISTED {
+            "\n  and more"
+        } else {
+            ""
+        };
+        Err(format!(
+            "several ids begin or end with `{}`:{listed}{more}\n  hint: {HINT}",
+            self.given
+        ))
     }
 
     fn fits(&self, id: AuditId) -> bool {
@@ -91,23 +115,45 @@ mod tests {
         let a = id("01a205d6-03f4-7710-9a93-c7540d6eac97");
         let b = id("01a205d6-03f4-7711-8bb0-1c7540d6eac0");
         let one = |given: &str| AuditIds::read(given).unwrap().one_of([a, b, a]);
-        for given in ["0d6eac97", "0D6EAC97", "-c7540d6eac97", "01a205d6-03f4-7710", "01a205d603f47710", &a.to_string()] {
+        for given in [
+            "0d6eac97",
+            "0D6EAC97",
+            "-c7540d6eac97",
+            "01a205d6-03f4-7710",
+            "01a205d603f47710",
+            &a.to_string(),
+        ] {
             assert_eq!(one(given), Ok(Some(a)), "{given}");
         }
         assert_eq!(one("123456"), Ok(None));
         assert_eq!(one("7540d6eac"), Ok(None), "not from its middle");
         let several = one("01a205d6").unwrap_err();
-        assert!(several.contains(&a.to_string()) && several.contains(&b.to_string()), "{several}");
-        let many: Vec<AuditId> = (0..9).map(|n| id(&format!("01a205d6-03f4-7710-9a93-00000000000{n}"))).collect();
+        assert!(
+            several.contains(&a.to_string()) && several.contains(&b.to_string()),
+            "{several}"
+        );
+        let many: Vec<AuditId> = (0..9)
+            .map(|n| id(&format!("01a205d6-03f4-7710-9a93-00000000000{n}")))
+            .collect();
         let several = AuditIds::read("01a205").unwrap().one_of(many).unwrap_err();
-        assert_eq!((several.matches("9a93").count(), several.contains("and more")), (LISTED, true), "{several}");
+        assert_eq!(
+            (
+                several.matches("9a93").count(),
+                several.contains("and more")
+            ),
+            (LISTED, true),
+            "{several}"
+        );
     }
 
     #[test]
     fn what_is_no_id_is_told_in_our_words() {
-        for (given, why) in
-            [("no-id", "is not a valid audit id"), ("abcde", "too short"), ("", "too short"), ("x\u{1b}[2J", "x\\u{1b}[2J")]
-        {
+        for (given, why) in [
+            ("no-id", "is not a valid audit id"),
+            ("abcde", "too short"),
+            ("", "too short"),
+            ("x\u{1b}[2J", "x\\u{1b}[2J"),
+        ] {
             let told = AuditIds::read(given).unwrap_err();
             assert!(told.contains(why) && told.contains("the last 8"), "{told}");
         }

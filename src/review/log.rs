@@ -68,26 +68,42 @@ impl Log {
     pub fn open(path: &Path) -> io::Result<Self> {
         let log = Self::at(path);
         if path.is_dir() {
-            let told = format!("`{}` is a folder; pass the path of the log in it", path.display());
+            let told = format!(
+                "`{}` is a folder; pass the path of the log in it",
+                path.display()
+            );
             return Err(io::Error::new(io::ErrorKind::IsADirectory, told));
         }
         if !path.exists() && log.rotated()?.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, format!("no audit log at `{}`", path.display())));
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("no audit log at `{}`", path.display()),
+            ));
         }
         Ok(log)
     }
 
     /// The log at this path, be there one or not.
     pub(super) fn at(path: &Path) -> Self {
-        Self { path: path.to_owned(), since: None }
+        Self {
+            path: path.to_owned(),
+            since: None,
+        }
     }
 
     /// The files that were rotated away after the one with this device and number, if it is one of them.
     pub(super) fn after(&self, id: (u64, u64)) -> io::Result<VecDeque<PathBuf>> {
         let rotated = self.rotated()?;
         let is = |part: &LogPart| std::fs::metadata(&part.path).is_ok_and(|file| of(&file) == id);
-        let after = rotated.iter().rposition(is).map_or(rotated.len(), |at| at + 1);
-        Ok(rotated.into_iter().skip(after).map(|part| part.path).collect())
+        let after = rotated
+            .iter()
+            .rposition(is)
+            .map_or(rotated.len(), |at| at + 1);
+        Ok(rotated
+            .into_iter()
+            .skip(after)
+            .map(|part| part.path)
+            .collect())
     }
 
     /// The same without the files that were rotated away before this time: no line in them is younger.
@@ -109,7 +125,14 @@ impl Log {
 
     /// Its lines, oldest first.
     pub fn entries(&self) -> Entries {
-        Entries { log: self.clone(), last: None, open: None, chain: Chain::default(), next: None, done: false }
+        Entries {
+            log: self.clone(),
+            last: None,
+            open: None,
+            chain: Chain::default(),
+            next: None,
+            done: false,
+        }
     }
 
     /// What was rotated away, oldest first.
@@ -133,7 +156,11 @@ impl Entries {
     /// # Errors
     /// It cannot be opened.
     pub fn of(path: &Path) -> io::Result<Self> {
-        Ok(Self { open: open(path)?, done: true, ..Log::at(path).entries() })
+        Ok(Self {
+            open: open(path)?,
+            done: true,
+            ..Log::at(path).entries()
+        })
     }
 
     /// Goes on to the next file. `false` after the last.
@@ -147,18 +174,31 @@ impl Entries {
         let newer = |part: &LogPart| self.last.is_none_or(|last| (part.first, part.until) > last);
         if let Some(part) = self.log.rotated()?.into_iter().find(newer) {
             // Its name may change while it is read; where it stands does not.
-            let until = if part.first > 0 { SystemTime::now() } else { part.until };
+            let until = if part.first > 0 {
+                SystemTime::now()
+            } else {
+                part.until
+            };
             self.last = Some((part.first, until));
             self.open = open(&part.path)?;
             return Ok(true);
         }
         self.done = true;
-        self.open = log.map(|log| OpenLog::new(Box::new(BufReader::with_capacity(CHUNK_BYTES, log)), &self.log.path));
+        self.open = log.map(|log| {
+            OpenLog::new(
+                Box::new(BufReader::with_capacity(CHUNK_BYTES, log)),
+                &self.log.path,
+            )
+        });
         Ok(self.open.is_some())
     }
 
     fn bad(&self, file: &Path, line: u64, why: String) -> BadLine {
-        BadLine { file: file.to_owned(), line, why }
+        BadLine {
+            file: file.to_owned(),
+            line,
+            why,
+        }
     }
 }
 
@@ -173,7 +213,8 @@ fn open(path: &Path) -> io::Result<Option<OpenLog>> {
         file => (path.to_owned(), file?),
     };
     let reader: Box<dyn BufRead + Send> = if path.to_string_lossy().ends_with(PACKED) {
-        let unpacked = MultiGzDecoder::new(BufReader::with_capacity(CHUNK_BYTES, file)).take(UNPACKED_BYTES);
+        let unpacked =
+            MultiGzDecoder::new(BufReader::with_capacity(CHUNK_BYTES, file)).take(UNPACKED_BYTES);
         Box::new(BufReader::with_capacity(CHUNK_BYTES, unpacked))
     } else {
         Box::new(BufReader::with_capacity(CHUNK_BYTES, file))
@@ -183,7 +224,11 @@ fn open(path: &Path) -> io::Result<Option<OpenLog>> {
 
 impl OpenLog {
     fn new(reader: Box<dyn BufRead + Send>, path: &Path) -> Self {
-        Self { reader, file: path.into(), line: 0 }
+        Self {
+            reader,
+            file: path.into(),
+            line: 0,
+        }
     }
 
     /// The next line that is not empty.
@@ -191,7 +236,11 @@ impl OpenLog {
         loop {
             let mut line = Vec::new();
             self.line += 1;
-            let read = self.reader.by_ref().take(LINE_BYTES as u64 + 1).read_until(b'\n', &mut line)?;
+            let read = self
+                .reader
+                .by_ref()
+                .take(LINE_BYTES as u64 + 1)
+                .read_until(b'\n', &mut line)?;
             if read == 0 {
                 return Ok(NextLine::End);
             }
@@ -248,7 +297,8 @@ impl Iterator for Entries {
             return match next {
                 Ok(NextLine::Line(text)) => {
                     let hangs = self.chain.next(&text);
-                    let read = Entry::read(text.into(), &file, line).map_err(|why| self.bad(&file, line, why));
+                    let read = Entry::read(text.into(), &file, line)
+                        .map_err(|why| self.bad(&file, line, why));
                     let (now, next) = check_link(hangs, read, |why| self.bad(&file, line, why));
                     self.next = next;
                     Some(now)
@@ -277,8 +327,16 @@ pub(super) fn check_link(
 ) -> (Result<Entry, BadLine>, Option<Entry>) {
     let verify = "`lychgate audit verify` reports the cause";
     match (hangs, read) {
-        (Continuity::Not, Ok(_)) => (Err(bad(format!("not a line that the gate wrote; {verify}"))), None),
-        (Continuity::Badly, Ok(entry)) => (Err(bad(format!("the chain is broken before this line; {verify}"))), Some(entry)),
+        (Continuity::Not, Ok(_)) => (
+            Err(bad(format!("not a line that the gate wrote; {verify}"))),
+            None,
+        ),
+        (Continuity::Badly, Ok(entry)) => (
+            Err(bad(format!(
+                "the chain is broken before this line; {verify}"
+            ))),
+            Some(entry),
+        ),
         (_, read) => (read, None),
     }
 }

@@ -29,7 +29,9 @@ pub fn recent(path: &Path) -> io::Result<Vec<Entry>> {
     let mut bytes = Vec::new();
     file.take(BYTES).read_to_end(&mut bytes)?;
     let name: Arc<Path> = path.into();
-    let lines = bytes.split(|byte| *byte == b'\n').skip(usize::from(start > 0));
+    let lines = bytes
+        .split(|byte| *byte == b'\n')
+        .skip(usize::from(start > 0));
     let read = lines.filter_map(|line| Entry::read(Bytes::copy_from_slice(line), &name, 0).ok());
     let mut entries: Vec<Entry> = read.filter(|entry| !entry.is_of_prove()).collect();
     entries.drain(..entries.len().saturating_sub(LINES));
@@ -45,16 +47,31 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.jsonl");
         assert!(recent(&path).unwrap().is_empty() && recent(folder.path()).unwrap().is_empty());
-        let line = |number: u64| format!("{{\"event\":\"judged\",\"n\":{number},\"pad\":\"{}\"}}\n", "x".repeat(5000));
+        let line = |number: u64| {
+            format!(
+                "{{\"event\":\"judged\",\"n\":{number},\"pad\":\"{}\"}}\n",
+                "x".repeat(5000)
+            )
+        };
         let mut text: String = (0..2000).map(line).collect();
         text.push_str(
             "{\"event\":\"judged\",\"n\":2000,\"prove\":true}\nno line\n{\"event\":\"failed\",\"n\":2001}\n{\"event\":",
         );
         std::fs::write(&path, text).unwrap();
         let entries = recent(&path).unwrap();
-        let numbers: Vec<u64> = entries.iter().map(|entry| entry.root().get("n").unwrap().raw().parse().unwrap()).collect();
-        assert!(numbers.len() > 500 && numbers.len() <= LINES, "{}", numbers.len());
-        assert_eq!((numbers[numbers.len() - 2], numbers[numbers.len() - 1]), (1999, 2001));
+        let numbers: Vec<u64> = entries
+            .iter()
+            .map(|entry| entry.root().get("n").unwrap().raw().parse().unwrap())
+            .collect();
+        assert!(
+            numbers.len() > 500 && numbers.len() <= LINES,
+            "{}",
+            numbers.len()
+        );
+        assert_eq!(
+            (numbers[numbers.len() - 2], numbers[numbers.len() - 1]),
+            (1999, 2001)
+        );
         assert!(numbers.is_sorted());
     }
 }

@@ -28,8 +28,15 @@ pub struct PolicySet {
 impl PolicySet {
     /// The policy for an upstream.
     pub fn of(&self, upstream: &str) -> Option<Arc<Policy>> {
-        let other = || self.other.as_ref().map(|policy| Arc::new(policy.at(upstream)));
-        self.named.get(&UpstreamName(upstream.into())).cloned().or_else(other)
+        let other = || {
+            self.other
+                .as_ref()
+                .map(|policy| Arc::new(policy.at(upstream)))
+        };
+        self.named
+            .get(&UpstreamName(upstream.into()))
+            .cloned()
+            .or_else(other)
     }
 }
 
@@ -54,7 +61,9 @@ impl Limitation {
         match self {
             Self::Masked => "the log masks a secret or a possible secret",
             Self::Cut => "the log has truncated a long text",
-            Self::NotKept => "no evidence stored (the log does not contain results: `evidence = \"sealed\"` stores them)",
+            Self::NotKept => {
+                "no evidence stored (the log does not contain results: `evidence = \"sealed\"` stores them)"
+            }
             Self::NoMessage => "the line does not contain a readable message",
             Self::NoPolicy => "the config has no policy for the upstream of this line",
         }
@@ -93,10 +102,19 @@ impl RecordedMessage {
         };
         let kind = entry.get(member::kind).unwrap_or_default();
         let (what, lacks) = match whole {
-            Some(bytes) if kind == "text" => (RecordedBody::Text(String::from_utf8_lossy(bytes).into_owned()), None),
-            Some(bytes) => (RecordedBody::Message(item(entry, bytes).ok_or(Limitation::NoMessage)?), None),
+            Some(bytes) if kind == "text" => (
+                RecordedBody::Text(String::from_utf8_lossy(bytes).into_owned()),
+                None,
+            ),
+            Some(bytes) => (
+                RecordedBody::Message(item(entry, bytes).ok_or(Limitation::NoMessage)?),
+                None,
+            ),
             None if direction == Direction::Inbound => return Err(Limitation::NotKept),
-            None => (RecordedBody::Message(message_of_line(entry, &kind).ok_or(Limitation::NoMessage)?), lacks(entry)),
+            None => (
+                RecordedBody::Message(message_of_line(entry, &kind).ok_or(Limitation::NoMessage)?),
+                lacks(entry),
+            ),
         };
         let asked = match &what {
             RecordedBody::Message(message) => open_request(entry, message),
@@ -106,20 +124,46 @@ impl RecordedMessage {
             asked: asked.into_iter().collect(),
             ..Context::new(
                 AgentName(entry.get(member::agent).unwrap_or_default().as_ref().into()),
-                UpstreamName(entry.get(member::upstream).unwrap_or_default().as_ref().into()),
-                if entry.get(member::era).as_deref() == Some(Era::Modern.name()) { Era::Modern } else { Era::Legacy },
+                UpstreamName(
+                    entry
+                        .get(member::upstream)
+                        .unwrap_or_default()
+                        .as_ref()
+                        .into(),
+                ),
+                if entry.get(member::era).as_deref() == Some(Era::Modern.name()) {
+                    Era::Modern
+                } else {
+                    Era::Legacy
+                },
             )
         };
-        Ok(Self { what, direction, context, whole: whole.is_some(), lacks })
+        Ok(Self {
+            what,
+            direction,
+            context,
+            whole: whole.is_some(),
+            lacks,
+        })
     }
 
     /// Judges it. With `trace` findings hold their texts.
     pub(super) fn judge(&self, policy: &Policy, trace: bool) -> NewJudgement {
-        let (audit, known) = (AuditId::make(), InspectContext { trace, ..InspectContext::default() });
+        let (audit, known) = (
+            AuditId::make(),
+            InspectContext {
+                trace,
+                ..InspectContext::default()
+            },
+        );
         match &self.what {
             RecordedBody::Message(message) => {
-                let inspection = policy.inspect(self.direction, message, &self.context, audit, &known);
-                NewJudgement { verdict: inspection.verdict.name(), inspection }
+                let inspection =
+                    policy.inspect(self.direction, message, &self.context, audit, &known);
+                NewJudgement {
+                    verdict: inspection.verdict.name(),
+                    inspection,
+                }
             }
             RecordedBody::Text(text) => {
                 let judged = policy.inspect_text(text, audit, &known);
@@ -128,7 +172,13 @@ impl RecordedMessage {
                     TextVerdict::Rewrite(_) => "rewrite",
                     TextVerdict::Block(_) => "block",
                 };
-                NewJudgement { verdict, inspection: Inspection { findings: judged.findings, ..Inspection::default() } }
+                NewJudgement {
+                    verdict,
+                    inspection: Inspection {
+                        findings: judged.findings,
+                        ..Inspection::default()
+                    },
+                }
             }
         }
     }
@@ -139,7 +189,12 @@ impl RecordedMessage {
             RecordedBody::Message(message) => message,
             RecordedBody::Text(text) => return Some(text.clone()),
         };
-        let step = |value: Value<'_>, step: &str| step.parse().ok().and_then(|n| value.elements().nth(n)).map(|v| v.span());
+        let step = |value: Value<'_>, step: &str| {
+            step.parse()
+                .ok()
+                .and_then(|n| value.elements().nth(n))
+                .map(|v| v.span())
+        };
         let mut value = message.root();
         for name in pointer.split('/').skip(1) {
             value = match value.kind() {
@@ -157,12 +212,19 @@ impl RecordedMessage {
 /// Done with it then, by the rules: what would have been, where the policy only observed.
 pub(super) fn recorded(entry: &Entry) -> String {
     let observed = entry.get(member::mode).as_deref() == Some(Mode::Observe.name());
-    let verdict = if observed { entry.get(member::would) } else { entry.get(member::verdict) };
+    let verdict = if observed {
+        entry.get(member::would)
+    } else {
+        entry.get(member::verdict)
+    };
     verdict.unwrap_or_default().into_owned()
 }
 
 fn limits() -> ReadLimits {
-    ReadLimits { message_bytes: usize::MAX, ..ReadLimits::default() }
+    ReadLimits {
+        message_bytes: usize::MAX,
+        ..ReadLimits::default()
+    }
 }
 
 /// The message of the line among those of a body that was kept.
@@ -173,7 +235,11 @@ fn item(entry: &Entry, body: &Bytes) -> Option<Message> {
     }
     let index = usize::try_from(entry.get(member::item)?).ok()?;
     let envelope = message.envelopes().get(index)?;
-    Message::parse(Bytes::copy_from_slice(message.value(envelope).raw().as_bytes()), &limits()).ok()
+    Message::parse(
+        Bytes::copy_from_slice(message.value(envelope).raw().as_bytes()),
+        &limits(),
+    )
+    .ok()
 }
 
 /// The message as its line shows it.
@@ -183,10 +249,18 @@ fn message_of_line(entry: &Entry, kind: &str) -> Option<Message> {
     let text = match (kind, method.as_deref()) {
         ("request", Some("tools/call")) => {
             let name = quote(&entry.get(member::tool)?);
-            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{name},"arguments":{shown}}}}}"#)
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{name},"arguments":{shown}}}}}"#
+            )
         }
-        ("request", Some(method)) => format!(r#"{{"jsonrpc":"2.0","id":1,"method":{},"params":{shown}}}"#, quote(method)),
-        ("notification", Some(method)) => format!(r#"{{"jsonrpc":"2.0","method":{},"params":{shown}}}"#, quote(method)),
+        ("request", Some(method)) => format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":{},"params":{shown}}}"#,
+            quote(method)
+        ),
+        ("notification", Some(method)) => format!(
+            r#"{{"jsonrpc":"2.0","method":{},"params":{shown}}}"#,
+            quote(method)
+        ),
         ("result", _) => format!(r#"{{"jsonrpc":"2.0","id":1,"result":{shown}}}"#),
         ("error", _) => format!(r#"{{"jsonrpc":"2.0","id":1,"error":{shown}}}"#),
         _ => return None,
@@ -200,7 +274,10 @@ fn lacks(entry: &Entry) -> Option<Limitation> {
         return Some(Limitation::Cut);
     }
     let mut lacks = None;
-    for value in [entry.arguments(), entry.root().get(member::tool::NAME)].into_iter().flatten() {
+    for value in [entry.arguments(), entry.root().get(member::tool::NAME)]
+        .into_iter()
+        .flatten()
+    {
         value.strings(|_, found| {
             if found.value.contains(MASKED) {
                 lacks = Some(Limitation::Masked);
@@ -214,8 +291,14 @@ fn lacks(entry: &Entry) -> Option<Limitation> {
 
 /// What an answer was asked.
 fn open_request(entry: &Entry, message: &Message) -> Option<OpenRequest> {
-    let envelope = message.envelopes().iter().find(|envelope| envelope.is_answer())?;
-    let tool = entry.get(member::tool).or_else(|| entry.get(member::prompt)).or_else(|| entry.get(member::resource));
+    let envelope = message
+        .envelopes()
+        .iter()
+        .find(|envelope| envelope.is_answer())?;
+    let tool = entry
+        .get(member::tool)
+        .or_else(|| entry.get(member::prompt))
+        .or_else(|| entry.get(member::resource));
     Some(OpenRequest {
         id: message.id(envelope)?.into(),
         method: entry.get(member::method)?.as_ref().into(),

@@ -38,7 +38,13 @@ pub enum Class {
 
 impl Class {
     /// All of them, in the order of a report.
-    pub const ALL: [Self; 5] = [Self::NewlyBlocked, Self::NewlyPassed, Self::Changed, Self::Unchanged, Self::NotByCandidate];
+    pub const ALL: [Self; 5] = [
+        Self::NewlyBlocked,
+        Self::NewlyPassed,
+        Self::Changed,
+        Self::Unchanged,
+        Self::NotByCandidate,
+    ];
 
     pub fn words(self) -> &'static str {
         match self {
@@ -115,7 +121,9 @@ impl Report {
 
     /// Whether every message comes out as before, as far as it could be told.
     pub fn is_unchanged(&self) -> bool {
-        [Class::NewlyBlocked, Class::NewlyPassed, Class::Changed].iter().all(|class| self.count(*class) == 0)
+        [Class::NewlyBlocked, Class::NewlyPassed, Class::Changed]
+            .iter()
+            .all(|class| self.count(*class) == 0)
     }
 }
 
@@ -130,7 +138,14 @@ impl<'j> Replay<'j> {
     /// Nothing is judged yet.
     pub fn new(current: &'j PolicySet, candidate: &'j PolicySet) -> Self {
         let classes = Class::ALL.map(|class| (class, 0)).into();
-        Self { current, candidate, report: Report { classes, ..Report::default() } }
+        Self {
+            current,
+            candidate,
+            report: Report {
+                classes,
+                ..Report::default()
+            },
+        }
     }
 
     /// A line that cannot be read.
@@ -163,7 +178,10 @@ impl<'j> Replay<'j> {
         if let Some(lacks) = rebuilt.lacks {
             return Err(lacks);
         }
-        let (before, after) = (rebuilt.judge(&current, false), rebuilt.judge(&candidate, false));
+        let (before, after) = (
+            rebuilt.judge(&current, false),
+            rebuilt.judge(&candidate, false),
+        );
         self.report.replayed += 1;
         let (had, has) = (rules(&before.inspection), rules(&after.inspection));
         for rule in had.keys().chain(has.keys()).collect::<BTreeSet<_>>() {
@@ -172,28 +190,48 @@ impl<'j> Replay<'j> {
             hits.after += u64::from(has.contains_key(rule));
         }
         let observes = [&current, &candidate].map(|policy| policy.mode == Mode::Observe);
-        let recorded = if observes == [true, false] { recorded_verdict(entry) } else { recorded(entry) };
+        let recorded = if observes == [true, false] {
+            recorded_verdict(entry)
+        } else {
+            recorded(entry)
+        };
         let class = match observes {
             // Whoever observes is tried by what the rules would have done, unless it is the other who enforces.
-            [true, true] | [false, false] => class(&recorded, before.verdict, after.verdict, had == has),
+            [true, true] | [false, false] => {
+                class(&recorded, before.verdict, after.verdict, had == has)
+            }
             [true, false] => class(&recorded, PASS, after.verdict, had == has),
             [false, true] if before.verdict != PASS => Class::NewlyPassed,
             [false, true] => class(&recorded, before.verdict, PASS, had == has),
         };
-        let only_observed = observes == [false, true] && class == Class::NewlyPassed && after.verdict != PASS;
+        let only_observed =
+            observes == [false, true] && class == Class::NewlyPassed && after.verdict != PASS;
         self.report.only_observed += u64::from(only_observed);
         *self.report.classes.entry(class).or_default() += 1;
-        let of_class = self.report.examples.iter().filter(|example| example.class == class).count();
+        let of_class = self
+            .report
+            .examples
+            .iter()
+            .filter(|example| example.class == class)
+            .count();
         if class != Class::Unchanged && of_class < EXAMPLES {
-            let more = has.keys().filter(|rule| !had.contains_key(*rule)).map(|rule| format!("+{rule}"));
-            let fewer = had.keys().filter(|rule| !has.contains_key(*rule)).map(|rule| format!("-{rule}"));
+            let more = has
+                .keys()
+                .filter(|rule| !had.contains_key(*rule))
+                .map(|rule| format!("+{rule}"));
+            let fewer = had
+                .keys()
+                .filter(|rule| !has.contains_key(*rule))
+                .map(|rule| format!("-{rule}"));
             let rules = more.chain(fewer).collect();
             let [before, after] = match observes {
                 [true, false] => [PASS, after.verdict],
                 [false, true] => [before.verdict, PASS],
                 _ => [before.verdict, after.verdict],
             };
-            self.report.examples.push(example(entry, class, recorded, (before, after), rules));
+            self.report
+                .examples
+                .push(example(entry, class, recorded, (before, after), rules));
         }
         Ok(())
     }
@@ -225,10 +263,21 @@ fn class(recorded: &str, before: &str, after: &str, same_findings: bool) -> Clas
 /// The rules that hit, and what each does: the strongest of it.
 fn rules(inspection: &Inspection) -> BTreeMap<&str, &'static str> {
     // The strongest come first.
-    inspection.findings.iter().rev().map(|finding| (finding.rule.as_str(), finding.action.name())).collect()
+    inspection
+        .findings
+        .iter()
+        .rev()
+        .map(|finding| (finding.rule.as_str(), finding.action.name()))
+        .collect()
 }
 
-fn example(entry: &Entry, class: Class, recorded: String, (before, after): (&str, &str), rules: Vec<String>) -> Example {
+fn example(
+    entry: &Entry,
+    class: Class,
+    recorded: String,
+    (before, after): (&str, &str),
+    rules: Vec<String>,
+) -> Example {
     let text = |name: &str| entry.text(name).map(|text| visible(&text));
     let shown = entry.arguments().map_or("", |shown| shown.raw());
     let mut start = visible(cut(shown, SHOWN_BYTES));
@@ -262,7 +311,10 @@ mod tests {
         assert_eq!(class("pass", "pass", "block", false), Class::NewlyBlocked);
         assert_eq!(class("ask", "ask", "block", false), Class::NewlyBlocked);
         assert_eq!(class("block", "block", "pass", false), Class::NewlyPassed);
-        assert_eq!(class("rewrite", "rewrite", "pass", false), Class::NewlyPassed);
+        assert_eq!(
+            class("rewrite", "rewrite", "pass", false),
+            Class::NewlyPassed
+        );
         assert_eq!(class("pass", "pass", "rewrite", false), Class::Changed);
         assert_eq!(class("pass", "block", "pass", false), Class::Changed);
     }

@@ -14,12 +14,34 @@ use super::explain::quoted;
 ///
 /// # Errors
 /// Why the key cannot be set, in words that follow the name of the file.
-pub(super) fn set_key(text: &str, path: &[&str], value: bool, comment: &str) -> Result<String, String> {
+pub(super) fn set_key(
+    text: &str,
+    path: &[&str],
+    value: bool,
+    comment: &str,
+) -> Result<String, String> {
     let root = Document::parse(text).map_err(|error| error.message().trim().replace('\n', "; "))?;
-    let crlf = text.split_inclusive('\n').next().is_some_and(|line| line.ends_with("\r\n"));
-    let setting = Setting { text, path, value, comment, newline: if crlf { "\r\n" } else { "\n" } };
-    let refusal = || format!("`{}` cannot be set in place; edit the file by hand", dotted(path));
-    let after = setting.edit(root.as_table()).and_then(|edit| edit.apply(text)).ok_or_else(refusal)?;
+    let crlf = text
+        .split_inclusive('\n')
+        .next()
+        .is_some_and(|line| line.ends_with("\r\n"));
+    let setting = Setting {
+        text,
+        path,
+        value,
+        comment,
+        newline: if crlf { "\r\n" } else { "\n" },
+    };
+    let refusal = || {
+        format!(
+            "`{}` cannot be set in place; edit the file by hand",
+            dotted(path)
+        )
+    };
+    let after = setting
+        .edit(root.as_table())
+        .and_then(|edit| edit.apply(text))
+        .ok_or_else(refusal)?;
     // Only the key may differ, as TOML reads the two texts.
     let mut wanted: Table = text.parse().map_err(|_| refusal())?;
     let found: Table = after.parse().map_err(|_| refusal())?;
@@ -73,7 +95,12 @@ impl Edit {
     }
 
     fn apply(&self, text: &str) -> Option<String> {
-        Some(format!("{}{}{}", text.get(..self.span.start)?, self.text, text.get(self.span.end..)?))
+        Some(format!(
+            "{}{}{}",
+            text.get(..self.span.start)?,
+            self.text,
+            text.get(self.span.end..)?
+        ))
     }
 }
 
@@ -82,23 +109,35 @@ impl Setting<'_> {
     fn edit(&self, root: &dyn TableLike) -> Option<Edit> {
         let (key, tables) = self.path.split_last()?;
         let mut table = root;
-        let mut home = InsertionPoint { form: Form::Root, below: self.path };
+        let mut home = InsertionPoint {
+            form: Form::Root,
+            below: self.path,
+        };
         for (depth, name) in tables.iter().enumerate() {
             let below = self.path.get(depth + 1..)?;
             // Tables that dotted keys make have no place of their own.
             match table.get(name) {
                 Some(Item::Table(inner)) => {
                     if inner.is_implicit() && !inner.is_dotted() {
-                        home = InsertionPoint { form: Form::Implicit, below };
+                        home = InsertionPoint {
+                            form: Form::Implicit,
+                            below,
+                        };
                     } else if !inner.is_dotted() {
-                        home = InsertionPoint { form: Form::Header(inner.span()?.end), below };
+                        home = InsertionPoint {
+                            form: Form::Header(inner.span()?.end),
+                            below,
+                        };
                     }
                     table = inner;
                 }
                 Some(item) => {
                     let inner = item.as_inline_table()?;
                     if !inner.is_dotted() {
-                        home = InsertionPoint { form: Form::Inline(inner.span()?.start + 1), below };
+                        home = InsertionPoint {
+                            form: Form::Inline(inner.span()?.start + 1),
+                            below,
+                        };
                     }
                     table = inner;
                 }
@@ -112,13 +151,19 @@ impl Setting<'_> {
         }
         if let Some(item) = table.get(key) {
             let span = item.as_value().filter(|value| value.is_bool())?.span()?;
-            return Some(Edit { span, text: self.value.to_string() });
+            return Some(Edit {
+                span,
+                text: self.value.to_string(),
+            });
         }
         let Self { value, newline, .. } = self;
         match home.form {
             Form::Root => {
                 let (first, _) = root.get_key_value(home.below.first()?)?;
-                Edit::insert(first.span()?.start, format!("{} = {value}{newline}", dotted(home.below)))
+                Edit::insert(
+                    first.span()?.start,
+                    format!("{} = {value}{newline}", dotted(home.below)),
+                )
             }
             Form::Header(end) => {
                 let line_end = self.text.get(end..)?.find('\n').map(|feed| end + feed + 1);
@@ -134,30 +179,58 @@ impl Setting<'_> {
     /// As the first key of an inline table.
     fn in_inline_table(&self, at: usize, below: &[&str]) -> Option<Edit> {
         let rest = self.text.get(at..)?;
-        let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
-        let gap = if rest.starts_with(char::is_whitespace) { "" } else { " " };
-        Edit::insert(at, format!(" {} = {}{comma}{gap}", dotted(below), self.value))
+        let comma = if rest.trim_start().starts_with('}') {
+            ""
+        } else {
+            ","
+        };
+        let gap = if rest.starts_with(char::is_whitespace) {
+            ""
+        } else {
+            " "
+        };
+        Edit::insert(
+            at,
+            format!(" {} = {}{comma}{gap}", dotted(below), self.value),
+        )
     }
 
     /// In a table of its own, at the end of the file.
     fn at_end(&self) -> Option<Edit> {
-        let Self { text, value, comment, newline, .. } = self;
+        let Self {
+            text,
+            value,
+            comment,
+            newline,
+            ..
+        } = self;
         let (key, tables) = self.path.split_last()?;
-        let end = if text.is_empty() || text.ends_with('\n') { "" } else { newline };
+        let end = if text.is_empty() || text.ends_with('\n') {
+            ""
+        } else {
+            newline
+        };
         let table = header(tables);
         let key = dotted(&[key]);
-        let added = format!("{end}{newline}# {comment}{newline}{table}{newline}{key} = {value}{newline}");
+        let added =
+            format!("{end}{newline}# {comment}{newline}{table}{newline}{key} = {value}{newline}");
         Edit::insert(text.len(), added)
     }
 }
 
 /// Sets the key in a parsed file; false if a name on the path is not a table.
 fn insert(root: &mut Table, path: &[&str], value: bool) -> bool {
-    let Some((key, tables)) = path.split_last() else { return false };
+    let Some((key, tables)) = path.split_last() else {
+        return false;
+    };
     let mut table = root;
     for name in tables {
-        let inner = table.entry((*name).to_owned()).or_insert_with(|| Value::Table(Table::new()));
-        let Some(inner) = inner.as_table_mut() else { return false };
+        let inner = table
+            .entry((*name).to_owned())
+            .or_insert_with(|| Value::Table(Table::new()));
+        let Some(inner) = inner.as_table_mut() else {
+            return false;
+        };
         table = inner;
     }
     table.insert((*key).to_owned(), Value::Boolean(value));
@@ -166,9 +239,19 @@ fn insert(root: &mut Table, path: &[&str], value: bool) -> bool {
 
 /// A path as TOML writes it.
 fn dotted(path: &[&str]) -> String {
-    let is_bare =
-        |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    let name = |name: &&str| if is_bare(name) { (*name).to_owned() } else { quoted(name) };
+    let is_bare = |name: &str| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    };
+    let name = |name: &&str| {
+        if is_bare(name) {
+            (*name).to_owned()
+        } else {
+            quoted(name)
+        }
+    };
     path.iter().map(name).collect::<Vec<_>>().join(".")
 }
 

@@ -79,10 +79,13 @@ impl Stats {
             self.injections += 1;
             self.injection_matches += matches;
         }
-        entry.findings().for_each(|found| self.rules.add(&found.text(finding::rule)));
-        if let (Some(tool), true) =
-            (entry.get(member::tool), unjudged || entry.get(member::direction).as_deref() == Some("outbound"))
-        {
+        entry
+            .findings()
+            .for_each(|found| self.rules.add(&found.text(finding::rule)));
+        if let (Some(tool), true) = (
+            entry.get(member::tool),
+            unjudged || entry.get(member::direction).as_deref() == Some("outbound"),
+        ) {
             self.tools.add(&tool);
         }
         if let Some(upstream) = entry.get(member::upstream) {
@@ -94,7 +97,9 @@ impl Stats {
         let parts = entry.get(member::uninspected).unwrap_or_default();
         self.partial += u64::from(!parts.is_empty());
         for part in parts {
-            self.uninspected_bytes = self.uninspected_bytes.saturating_add(part.get(uninspected::bytes).unwrap_or(0));
+            self.uninspected_bytes = self
+                .uninspected_bytes
+                .saturating_add(part.get(uninspected::bytes).unwrap_or(0));
         }
     }
 
@@ -118,7 +123,11 @@ impl NameCounts {
 
     /// The first so many, the most frequent first.
     pub fn first(&self, most: usize) -> Vec<(&str, u64)> {
-        let mut all: Vec<(&str, u64)> = self.counts.iter().map(|(name, count)| (&**name, *count)).collect();
+        let mut all: Vec<(&str, u64)> = self
+            .counts
+            .iter()
+            .map(|(name, count)| (&**name, *count))
+            .collect();
         all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
         all.truncate(most);
         all
@@ -160,8 +169,14 @@ mod tests {
             r#"{"event":"refused_again","audit":"x","verdict":"block","rule":"a","gen_ai.tool.name":"t","upstream":"u","times":5}"#,
         ]);
         assert_eq!(stats.verdicts.first(9), [("block", 2)]);
-        assert_eq!((stats.tools.first(9), stats.rules.first(9)), (vec![("t", 2)], vec![("a", 2)]));
-        assert_eq!((stats.upstreams.first(9), stats.injections), (vec![("u", 2)], 0));
+        assert_eq!(
+            (stats.tools.first(9), stats.rules.first(9)),
+            (vec![("t", 2)], vec![("a", 2)])
+        );
+        assert_eq!(
+            (stats.upstreams.first(9), stats.injections),
+            (vec![("u", 2)], 0)
+        );
     }
 
     #[test]
@@ -180,7 +195,10 @@ mod tests {
         for name in ["b", "a", "b", "c"] {
             top.add(name);
         }
-        assert_eq!((top.first(2), top.len(), top.others()), (vec![("b", 2), ("a", 1)], 3, 0));
+        assert_eq!(
+            (top.first(2), top.len(), top.others()),
+            (vec![("b", 2), ("a", 1)], 3, 0)
+        );
         (0..2 * NAMES).for_each(|n| top.add(&format!("n{n}")));
         assert_eq!((top.len(), top.others()), (NAMES, NAMES as u64 + 3));
         top.add("b");

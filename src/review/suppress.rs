@@ -27,27 +27,43 @@ impl Decision {
     pub fn read(reason: &str, until: Option<&str>) -> Result<Self, String> {
         let reason = reason.trim();
         if reason.is_empty() || reason.len() > REASON_BYTES {
-            return Err(format!("the reason must be 1 to {REASON_BYTES} bytes long; include the name of the reviewer"));
+            return Err(format!(
+                "the reason must be 1 to {REASON_BYTES} bytes long; include the name of the reviewer"
+            ));
         }
         let until = until.map(|written| {
-            let day =
-                Day::read(written).ok_or_else(|| format!("`{}` is not a valid date such as `2027-01-31`", visible(written)))?;
+            let day = Day::read(written).ok_or_else(|| {
+                format!(
+                    "`{}` is not a valid date such as `2027-01-31`",
+                    visible(written)
+                )
+            })?;
             match day.ends > SystemTime::now() {
                 true => Ok(day),
                 false => Err(format!("the end date {written} is in the past")),
             }
         });
-        Ok(Self { reason: reason.into(), until: until.transpose()? })
+        Ok(Self {
+            reason: reason.into(),
+            until: until.transpose()?,
+        })
     }
 
     /// The suppressions of these passages.
-    pub fn suppressions<'t>(&self, passages: impl IntoIterator<Item = &'t FindingExplanation>) -> Vec<Suppression> {
+    pub fn suppressions<'t>(
+        &self,
+        passages: impl IntoIterator<Item = &'t FindingExplanation>,
+    ) -> Vec<Suppression> {
         let decided = |one: &Suppression| Suppression {
             reason: self.reason.clone(),
             until: self.until.clone().unwrap_or_else(|| one.until.clone()),
             ..one.clone()
         };
-        passages.into_iter().flat_map(|told| &told.tables).map(decided).collect()
+        passages
+            .into_iter()
+            .flat_map(|told| &told.tables)
+            .map(decided)
+            .collect()
     }
 }
 
@@ -56,12 +72,30 @@ impl Decision {
 ///
 /// # Errors
 /// What is wrong with the file then, or before.
-pub fn add_suppressions(path: &Path, policy: &str, these: &[Suppression], comment: &str) -> Result<ConfigEdit, Vec<Fault>> {
+pub fn add_suppressions(
+    path: &Path,
+    policy: &str,
+    these: &[Suppression],
+    comment: &str,
+) -> Result<ConfigEdit, Vec<Fault>> {
     let edit = ConfigEdit::new(path, |before| {
-        let end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
-        Ok(format!("{before}{end}\n# {}\n{}", visible(comment), written(policy, these)))
+        let end = if before.is_empty() || before.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        Ok(format!(
+            "{before}{end}\n# {}\n{}",
+            visible(comment),
+            written(policy, these)
+        ))
     })?;
-    let count = |config: &Config| config.policies.get(policy).map_or(0, |policy| policy.suppress.len());
+    let count = |config: &Config| {
+        config
+            .policies
+            .get(policy)
+            .map_or(0, |policy| policy.suppress.len())
+    };
     let known = count(&config::load_policies(path)?);
     let config = edit.load()?;
     if !config.policies.contains_key(policy) || count(&config) != known + these.len() {
@@ -98,7 +132,10 @@ mod tests {
         edit.write().unwrap();
         let after = std::fs::read_to_string(&path).unwrap();
         let config = config::load_policies(&path).unwrap();
-        assert_eq!(config.policies["default"].suppress.last().unwrap().tool, suppression(rule).tool);
+        assert_eq!(
+            config.policies["default"].suppress.last().unwrap().tool,
+            suppression(rule).tool
+        );
         Ok(after)
     }
 
@@ -111,9 +148,11 @@ mod tests {
             "policy.default.mode = \"enforce\"\n",
             "[[policy.default.suppress]]\nrule = \"delete-tree\"\nreason = \"r\"\nuntil = 2026-01-01\n[limits]\n",
         ] {
-            let after = edited(before, "fork-bomb").unwrap_or_else(|faults| panic!("{before}: {faults:?}"));
+            let after =
+                edited(before, "fork-bomb").unwrap_or_else(|faults| panic!("{before}: {faults:?}"));
             assert!(
-                after.starts_with(before) && after.contains("\n# by ada\\n[listen]\n[[policy.default.suppress]]\n"),
+                after.starts_with(before)
+                    && after.contains("\n# by ada\\n[listen]\n[[policy.default.suppress]]\n"),
                 "{after}"
             );
         }
@@ -123,14 +162,20 @@ mod tests {
     fn a_file_that_would_not_load_is_not_written() {
         let told = |text: &str, rule: &str| edited(text, rule).unwrap_err().remove(0).to_string();
         assert!(told("", "no-such-rule").contains("there is no rule `no-such-rule`"));
-        assert!(told("[policy]\ndefault = { mode = \"enforce\" }\n", "fork-bomb").contains("gate.toml:"));
+        assert!(
+            told("[policy]\ndefault = { mode = \"enforce\" }\n", "fork-bomb")
+                .contains("gate.toml:")
+        );
         assert!(told("colour = 1\n", "fork-bomb").contains("unknown key `colour`"));
         assert!(told("[policy.default]\nsuppress = []\n", "fork-bomb").contains("gate.toml:"));
     }
 
     #[test]
     fn a_decision_has_a_reason_and_a_day_to_come() {
-        assert!(Decision::read("ada: a joke", None).is_ok() && Decision::read("x", Some("2999-01-31")).is_ok());
+        assert!(
+            Decision::read("ada: a joke", None).is_ok()
+                && Decision::read("x", Some("2999-01-31")).is_ok()
+        );
         for (reason, until, why) in [
             (" ", None, "name of the reviewer"),
             ("x", Some("2020-01-31"), "in the past"),

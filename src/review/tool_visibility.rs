@@ -39,16 +39,26 @@ impl ToolVisibility {
             false => set_key(before, &keys, self.hidden, &visible(comment)),
         })?;
         let config = edit.load()?;
-        let has_policy =
-            |(name, upstream): (&String, &crate::config::UpstreamConfig)| (upstream.policy == self.policy).then(|| name.clone());
+        let has_policy = |(name, upstream): (&String, &crate::config::UpstreamConfig)| {
+            (upstream.policy == self.policy).then(|| name.clone())
+        };
         let upstreams: Vec<String> = config.upstreams.iter().filter_map(has_policy).collect();
         if upstreams != self.upstreams {
-            let message = format!("the upstreams with policy `{}` differ between the file and the running gate", self.policy);
-            return Err(edit.fault(message, Some("wait until the gate has reloaded the file, and try again")));
+            let message = format!(
+                "the upstreams with policy `{}` differ between the file and the running gate",
+                self.policy
+            );
+            return Err(edit.fault(
+                message,
+                Some("wait until the gate has reloaded the file, and try again"),
+            ));
         }
         let policy = edit.policy(&config, &self.policy)?.with_mode(Mode::Enforce);
         if policy.hides(&self.tool) != self.hidden {
-            return Err(edit.fault("the edit would have no effect on the tool".to_owned(), Some("edit the file by hand")));
+            return Err(edit.fault(
+                "the edit would have no effect on the tool".to_owned(),
+                Some("edit the file by hand"),
+            ));
         }
         Ok(edit)
     }
@@ -66,17 +76,34 @@ mod tests {
                              [upstream.b]\nhttp = { url = \"https://b.example/mcp\" }\npolicy = \"strict\"\n";
 
     fn visibility(policy: &str, upstream: &str, tool: &str, hidden: bool) -> ToolVisibility {
-        ToolVisibility { policy: policy.to_owned(), upstreams: vec![upstream.to_owned()], tool: tool.to_owned(), hidden }
+        ToolVisibility {
+            policy: policy.to_owned(),
+            upstreams: vec![upstream.to_owned()],
+            tool: tool.to_owned(),
+            hidden,
+        }
     }
 
     fn edited(text: &str, wanted: &ToolVisibility) -> Result<String, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gate.toml");
         std::fs::write(&path, text).unwrap();
-        let faults = |faults: Vec<Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        wanted.edit(&path, "lychgate console: 2026-11-23, by console\n[listen]").map_err(faults)?.write().unwrap();
+        let faults = |faults: Vec<Fault>| {
+            faults
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("; ")
+        };
+        wanted
+            .edit(&path, "lychgate console: 2026-11-23, by console\n[listen]")
+            .map_err(faults)?
+            .write()
+            .unwrap();
         let config = crate::config::load(&path).unwrap();
-        let after = config.policies[&wanted.policy].of_tool(&wanted.tool).find_map(|tool| tool.hidden);
+        let after = config.policies[&wanted.policy]
+            .of_tool(&wanted.tool)
+            .find_map(|tool| tool.hidden);
         assert_eq!(after, Some(wanted.hidden));
         Ok(std::fs::read_to_string(&path).unwrap())
     }
@@ -88,16 +115,26 @@ mod tests {
         let table = "[policy.default.tool.\"read.all\"]\nhidden = true\n";
         let comment = "# lychgate console: 2026-11-23, by console\\n[listen]\n";
         assert_eq!(after, format!("{text}\n{comment}{table}"));
-        assert_eq!(visibility("default", "a", "read.all", true).lines().as_deref(), Some(table));
+        assert_eq!(
+            visibility("default", "a", "read.all", true)
+                .lines()
+                .as_deref(),
+            Some(table)
+        );
         assert_eq!(visibility("default", "a", "read_*", true).lines(), None);
     }
 
     #[test]
     fn the_name_of_a_tool_counts_before_patterns() {
-        let text =
-            format!("{UPSTREAMS}[policy.strict.tool.\"*\"]\nhidden = true\n[policy.strict.tool.\"db_*\"]\nhidden = false\n");
+        let text = format!(
+            "{UPSTREAMS}[policy.strict.tool.\"*\"]\nhidden = true\n[policy.strict.tool.\"db_*\"]\nhidden = false\n"
+        );
         for (tool, hidden) in [("mail", false), ("db_drop", true)] {
-            assert!(edited(&text, &visibility("strict", "b", tool, hidden)).unwrap().starts_with(&text));
+            assert!(
+                edited(&text, &visibility("strict", "b", tool, hidden))
+                    .unwrap()
+                    .starts_with(&text)
+            );
         }
     }
 
@@ -105,12 +142,36 @@ mod tests {
     fn an_edit_that_is_not_safe_is_refused() {
         let text = format!("{UPSTREAMS}[policy.strict]\n");
         for (text, wanted, why) in [
-            (text.as_str(), visibility("strict", "b", "db_*", true), "contains `*`"),
-            (&text, visibility("strict", "a", "mail", true), "the upstreams with policy `strict`"),
-            (&text, visibility("none", "a", "mail", true), "the upstreams with policy `none`"),
-            ("colour = 1\n", visibility("default", "a", "mail", true), "unknown key `colour`"),
-            ("[policy\n", visibility("default", "a", "mail", true), "gate.toml: "),
-            ("[policy.default.tool.mail]\nhidden = 1\n", visibility("default", "a", "mail", true), "cannot be set in place"),
+            (
+                text.as_str(),
+                visibility("strict", "b", "db_*", true),
+                "contains `*`",
+            ),
+            (
+                &text,
+                visibility("strict", "a", "mail", true),
+                "the upstreams with policy `strict`",
+            ),
+            (
+                &text,
+                visibility("none", "a", "mail", true),
+                "the upstreams with policy `none`",
+            ),
+            (
+                "colour = 1\n",
+                visibility("default", "a", "mail", true),
+                "unknown key `colour`",
+            ),
+            (
+                "[policy\n",
+                visibility("default", "a", "mail", true),
+                "gate.toml: ",
+            ),
+            (
+                "[policy.default.tool.mail]\nhidden = 1\n",
+                visibility("default", "a", "mail", true),
+                "cannot be set in place",
+            ),
         ] {
             let told = edited(text, &wanted).unwrap_err();
             assert!(told.contains(why), "{told}");

@@ -9,7 +9,9 @@ use crate::detect::pattern::Regex;
 use crate::document::{self, Fault, Located, Table};
 use crate::message::Direction;
 
-use super::{Action, Case, Cases, Find, Only, ProgramEntry, Rule, RuleId, Severity, content, fragments};
+use super::{
+    Action, Case, Cases, Find, Only, ProgramEntry, Rule, RuleId, Severity, content, fragments,
+};
 
 /// The newest format of rule files that this version reads.
 const FORMAT: u64 = 1;
@@ -29,7 +31,9 @@ pub(super) struct RuleFile {
 /// Every fault of the file.
 pub(super) fn read(name: &str, text: &str, builtin: bool) -> Result<RuleFile, Vec<Fault>> {
     let edit = |root: &mut DeTable<'_>, note: &mut dyn FnMut(&Range<usize>, String, String)| {
-        fragments::expand(root, text).into_iter().for_each(|fault| note(&fault.span, fault.message, fault.hint));
+        fragments::expand(root, text)
+            .into_iter()
+            .for_each(|fault| note(&fault.span, fault.message, fault.hint));
     };
     document::read_edited(name, text, edit, |root| rule_file(root, name, builtin))
 }
@@ -47,14 +51,30 @@ fn rule_file(root: &Table<'_>, name: &str, builtin: bool) -> Option<RuleFile> {
     if !root.has("format") {
         root.missing("format", "write `format = 1`");
     }
-    if root.integer("format", 0..=u64::MAX).is_some_and(|format| format != FORMAT) {
+    if root
+        .integer("format", 0..=u64::MAX)
+        .is_some_and(|format| format != FORMAT)
+    {
         let hint = "write `format = 1`, or use a newer lychgate";
-        root.fault_of("format", format!("this version reads format {FORMAT} of rule files"), Some(hint));
+        root.fault_of(
+            "format",
+            format!("this version reads format {FORMAT} of rule files"),
+            Some(hint),
+        );
     }
     if !root.has("direction") {
-        root.missing("direction", "write `direction = \"outbound\"` (what agents send) or `\"inbound\"` (what they get)");
+        root.missing(
+            "direction",
+            "write `direction = \"outbound\"` (what agents send) or `\"inbound\"` (what they get)",
+        );
     }
-    let direction = root.choice("direction", &[("outbound", Direction::Outbound), ("inbound", Direction::Inbound)]);
+    let direction = root.choice(
+        "direction",
+        &[
+            ("outbound", Direction::Outbound),
+            ("inbound", Direction::Inbound),
+        ],
+    );
     let shared = Shared {
         direction,
         packs: packs(root),
@@ -75,9 +95,15 @@ fn rule_file(root: &Table<'_>, name: &str, builtin: bool) -> Option<RuleFile> {
         );
     }
     let rules: Vec<Option<Rule>> = tables.iter().map(|table| rule(table, &shared)).collect();
-    let programs: Vec<Option<ProgramEntry>> = programs.iter().map(|table| ProgramEntry::read(table, &shared.file)).collect();
+    let programs: Vec<Option<ProgramEntry>> = programs
+        .iter()
+        .map(|table| ProgramEntry::read(table, &shared.file))
+        .collect();
     root.finish();
-    Some(RuleFile { rules: rules.into_iter().collect::<Option<_>>()?, programs: programs.into_iter().collect::<Option<_>>()? })
+    Some(RuleFile {
+        rules: rules.into_iter().collect::<Option<_>>()?,
+        programs: programs.into_iter().collect::<Option<_>>()?,
+    })
 }
 
 /// What the rules of a file have in common.
@@ -91,36 +117,75 @@ struct Shared {
 }
 
 fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
-    let id = table.required("id", "a name of lower-case words joined by hyphens").filter(|id| slug(table, "id", id));
+    let id = table
+        .required("id", "a name of lower-case words joined by hyphens")
+        .filter(|id| slug(table, "id", id));
     let title = filled(table, "title", "a short description of what is caught");
-    let why = filled(table, "why", "why it is dangerous, and what would be acceptable; the agent reads it");
+    let why = filled(
+        table,
+        "why",
+        "why it is dangerous, and what would be acceptable; the agent reads it",
+    );
     if !table.has("severity") {
-        table.missing("severity", "one of `info`, `low`, `medium`, `high`, `critical`");
+        table.missing(
+            "severity",
+            "one of `info`, `low`, `medium`, `high`, `critical`",
+        );
     }
     let severity = table.choice("severity", &Severity::WORDS);
     if !table.has("action") {
-        table.missing("action", "one of `log`, `strip`, `wrap`, `redact`, `quarantine`, `withhold`, `ask`, `block`");
+        table.missing(
+            "action",
+            "one of `log`, `strip`, `wrap`, `redact`, `quarantine`, `withhold`, `ask`, `block`",
+        );
     }
     let action = table.choice("action", &Action::WORDS);
     if let Some((direction, action)) = shared.direction.zip(action)
         && let Some((cannot, hint)) = action.unsupported_in(direction)
     {
-        table.fault_of("action", format!("`{}` has no effect here: {cannot}", action.name()), Some(hint));
+        table.fault_of(
+            "action",
+            format!("`{}` has no effect here: {cannot}", action.name()),
+            Some(hint),
+        );
     }
     let find = Find::read(table);
-    let only = if table.has("only") { Only::read(table) } else { shared.only.clone() };
+    let only = if table.has("only") {
+        Only::read(table)
+    } else {
+        shared.only.clone()
+    };
     let unless = regexes(table, "unless");
     let spares_quotes = table.boolean("spares_quotes").unwrap_or(false);
     let has_cases = !shared.builtin || table.has("catches");
     let cases = has_cases.then(|| Cases {
-        catches: cases(table, "catches", "texts that the rule must catch; they are tested at every load"),
-        spares: cases(table, "spares", "similar texts that it must not catch; they are tested at every load"),
+        catches: cases(
+            table,
+            "catches",
+            "texts that the rule must catch; they are tested at every load",
+        ),
+        spares: cases(
+            table,
+            "spares",
+            "similar texts that it must not catch; they are tested at every load",
+        ),
     });
-    let references = table.strings("references").into_iter().map(|reference| reference.value).collect();
-    let was = table.strings("was").into_iter().filter(|id| slug(table, "was", id)).map(|id| RuleId::new(&id.value)).collect();
+    let references = table
+        .strings("references")
+        .into_iter()
+        .map(|reference| reference.value)
+        .collect();
+    let was = table
+        .strings("was")
+        .into_iter()
+        .filter(|id| slug(table, "was", id))
+        .map(|id| RuleId::new(&id.value))
+        .collect();
     let packs = shared.packs.iter().cloned().chain(packs(table)).collect();
     let place = table.place();
-    let digest = table.added("digest").or_else(|| table.parsed().map(|rule| content::digest(rule).into()));
+    let digest = table
+        .added("digest")
+        .or_else(|| table.parsed().map(|rule| content::digest(rule).into()));
     table.finish();
     Some(Rule {
         id: RuleId::new(&id?.value),
@@ -148,20 +213,41 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
 /// The packs of a file, or those that one of its rules is in besides: `pack` names one, `packs` several, the widest first.
 fn packs(root: &Table<'_>) -> Vec<String> {
     if root.has("pack") && root.has("packs") {
-        root.fault_of("pack", "`pack` and `packs` cannot be combined", Some("name them all in `packs`, the widest first"));
+        root.fault_of(
+            "pack",
+            "`pack` and `packs` cannot be combined",
+            Some("name them all in `packs`, the widest first"),
+        );
     }
     let one = root.string("pack").into_iter().map(|name| ("pack", name));
-    let several = root.strings("packs").into_iter().map(|name| ("packs", name));
-    one.chain(several).filter(|(key, name)| slug(root, key, name)).map(|(_, name)| name.value).collect()
+    let several = root
+        .strings("packs")
+        .into_iter()
+        .map(|name| ("packs", name));
+    one.chain(several)
+        .filter(|(key, name)| slug(root, key, name))
+        .map(|(_, name)| name.value)
+        .collect()
 }
 
 /// Whether a name is one: lower-case letters, digits, single hyphens between them. Notes a fault if not.
 fn slug(table: &Table<'_>, key: &str, name: &Located<String>) -> bool {
-    let fit = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let fit = |word: &str| {
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    };
     let good = name.value.len() <= ID_CHARACTERS && name.value.split('-').all(fit);
     if !good {
-        let hint = format!("lower-case letters and digits, joined by single hyphens, at most {ID_CHARACTERS} characters");
-        table.fault_at(&name.place, format!("`{}` is not a valid `{key}`", name.value), Some(&hint));
+        let hint = format!(
+            "lower-case letters and digits, joined by single hyphens, at most {ID_CHARACTERS} characters"
+        );
+        table.fault_at(
+            &name.place,
+            format!("`{}` is not a valid `{key}`", name.value),
+            Some(&hint),
+        );
     }
     good
 }
@@ -188,7 +274,13 @@ pub(super) fn cases(table: &Table<'_>, key: &str, hint: &str) -> Vec<Case> {
             table.fault_at(&case.place, format!("an empty text in `{key}`"), Some(hint));
         }
     }
-    cases.into_iter().map(|case| Case { text: case.value, line: case.place.line }).collect()
+    cases
+        .into_iter()
+        .map(|case| Case {
+            text: case.value,
+            line: case.place.line,
+        })
+        .collect()
 }
 
 fn regexes(table: &Table<'_>, key: &str) -> Option<Vec<Regex>> {

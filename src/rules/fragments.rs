@@ -35,14 +35,24 @@ pub(crate) struct FragmentFault {
 
 /// Expands the references in the regexes of a rule file. `text` is the file.
 pub(crate) fn expand(root: &mut DeTable<'_>, text: &str) -> Vec<FragmentFault> {
-    let mut fragments = Fragments { named: BTreeMap::new(), text, faults: Vec::new() };
+    let mut fragments = Fragments {
+        named: BTreeMap::new(),
+        text,
+        faults: Vec::new(),
+    };
     fragments.read(root.get("define"));
     for rule in items(root.get_mut("rule")) {
         let Some(rule) = table(rule) else { continue };
         fragments.expand_all(rule.get_mut("unless"));
-        let Some(find) = rule.get_mut("find").and_then(table) else { continue };
+        let Some(find) = rule.get_mut("find").and_then(table) else {
+            continue;
+        };
         for kind in KINDS {
-            fragments.expand_all(find.get_mut(kind).and_then(table).and_then(|kind| kind.get_mut("any")));
+            fragments.expand_all(
+                find.get_mut(kind)
+                    .and_then(table)
+                    .and_then(|kind| kind.get_mut("any")),
+            );
         }
     }
     fragments.note_unused();
@@ -76,20 +86,37 @@ impl Fragments<'_> {
     fn read(&mut self, define: Option<&Spanned<DeValue<'_>>>) {
         let Some(define) = define else { return };
         let DeValue::Table(table) = define.get_ref() else {
-            return self.note(define.span(), "`define` must be a table", "write `[define]`, and below it `name = '''…'''`");
+            return self.note(
+                define.span(),
+                "`define` must be a table",
+                "write `[define]`, and below it `name = '''…'''`",
+            );
         };
         for (name, value) in table {
             let DeValue::String(source) = value.get_ref() else {
-                self.note(value.span(), format!("the fragment `{}` must be a string", name.get_ref()), "a regex in '''…'''");
+                self.note(
+                    value.span(),
+                    format!("the fragment `{}` must be a string", name.get_ref()),
+                    "a regex in '''…'''",
+                );
                 continue;
             };
             if !is_name(name.get_ref()) {
                 let hint = "a name has up to 64 lower-case letters and digits joined by hyphens, begins with a letter, and is \
                             not `start`, `end`, `start-half` or `end-half`";
-                self.note(name.span(), format!("`{}` is not a valid fragment name", name.get_ref()), hint);
+                self.note(
+                    name.span(),
+                    format!("`{}` is not a valid fragment name", name.get_ref()),
+                    hint,
+                );
                 continue;
             }
-            let fragment = Fragment { source: source.to_string(), span: value.span(), state: State::New, is_used: false };
+            let fragment = Fragment {
+                source: source.to_string(),
+                span: value.span(),
+                state: State::New,
+                is_used: false,
+            };
             self.named.insert(name.get_ref().to_string(), fragment);
         }
         let names: Vec<String> = self.named.keys().cloned().collect();
@@ -98,10 +125,18 @@ impl Fragments<'_> {
 
     /// Expands a fragment, once.
     fn resolve(&mut self, name: &str, depth: usize) {
-        let Some(fragment) = self.named.get_mut(name).filter(|fragment| matches!(fragment.state, State::New)) else { return };
+        let Some(fragment) = self
+            .named
+            .get_mut(name)
+            .filter(|fragment| matches!(fragment.state, State::New))
+        else {
+            return;
+        };
         fragment.state = State::Open;
         let (source, span) = (fragment.source.clone(), fragment.span.clone());
-        let expanded = self.expanded(&source, &span, depth).filter(|regex| self.is_regex(name, regex, &span));
+        let expanded = self
+            .expanded(&source, &span, depth)
+            .filter(|regex| self.is_regex(name, regex, &span));
         if let Some(fragment) = self.named.get_mut(name) {
             fragment.state = expanded.map_or(State::Faulty, State::Expanded);
         }
@@ -109,10 +144,17 @@ impl Fragments<'_> {
 
     /// In a group of its own a fragment must not close a group that it has not opened.
     fn is_regex(&mut self, name: &str, regex: &str, span: &Range<usize>) -> bool {
-        let wrong = regex_syntax::ast::parse::Parser::new().parse(regex).err().map(|error| error.kind().to_string());
+        let wrong = regex_syntax::ast::parse::Parser::new()
+            .parse(regex)
+            .err()
+            .map(|error| error.kind().to_string());
         let wrong = wrong.or_else(|| regex.is_empty().then(|| "it is empty".to_owned()));
         if let Some(wrong) = &wrong {
-            self.note(span.clone(), format!("the fragment `{name}` is not a regex: {wrong}"), "it must be a regex of its own");
+            self.note(
+                span.clone(),
+                format!("the fragment `{name}` is not a regex: {wrong}"),
+                "it must be a regex of its own",
+            );
         }
         wrong.is_none()
     }
@@ -120,7 +162,9 @@ impl Fragments<'_> {
     fn expand_all(&mut self, regexes: Option<&mut Spanned<DeValue<'_>>>) {
         for regex in items(regexes) {
             let span = regex.span();
-            let DeValue::String(source) = regex.get_mut() else { continue };
+            let DeValue::String(source) = regex.get_mut() else {
+                continue;
+            };
             match self.expanded(source, &span, 0) {
                 Some(expanded) if expanded != **source => *source = Cow::Owned(expanded),
                 Some(_) => {}
@@ -154,15 +198,27 @@ impl Fragments<'_> {
 
     fn fragment(&mut self, name: &str, span: &Range<usize>, depth: usize) -> Option<String> {
         if depth > DEPTH {
-            self.note(self.place(name, span), format!("fragments are nested more than {DEPTH} deep"), "write out the innermost");
+            self.note(
+                self.place(name, span),
+                format!("fragments are nested more than {DEPTH} deep"),
+                "write out the innermost",
+            );
             return None;
         }
         self.resolve(name, depth + 1);
         let Some(fragment) = self.named.get_mut(name) else {
             let known: Vec<String> = self.named.keys().map(|name| format!("`{name}`")).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let known = if known.is_empty() {
+                "none".to_owned()
+            } else {
+                known.join(", ")
+            };
             let hint = format!("fragments of this file: {known}; escape a literal brace as `\\{{`");
-            self.note(self.place(name, span), format!("no fragment `{name}` is defined"), &hint);
+            self.note(
+                self.place(name, span),
+                format!("no fragment `{name}` is defined"),
+                &hint,
+            );
             return None;
         };
         fragment.is_used = true;
@@ -181,26 +237,50 @@ impl Fragments<'_> {
     }
 
     fn note_unused(&mut self) {
-        let unused: Vec<_> = self.named.iter().filter(|(_, fragment)| !fragment.is_used).collect();
-        let unused: Vec<_> = unused.into_iter().map(|(name, fragment)| (name.clone(), fragment.span.clone())).collect();
+        let unused: Vec<_> = self
+            .named
+            .iter()
+            .filter(|(_, fragment)| !fragment.is_used)
+            .collect();
+        let unused: Vec<_> = unused
+            .into_iter()
+            .map(|(name, fragment)| (name.clone(), fragment.span.clone()))
+            .collect();
         for (name, span) in unused {
-            self.note(span, format!("nothing refers to the fragment `{name}`"), "write `{name}` in a regex, or delete it");
+            self.note(
+                span,
+                format!("nothing refers to the fragment `{name}`"),
+                "write `{name}` in a regex, or delete it",
+            );
         }
     }
 
     /// Where a name is used within the string at `span`.
     fn place(&self, name: &str, span: &Range<usize>) -> Range<usize> {
-        let within = self.text.get(span.clone()).and_then(|text| text.find(&format!("{{{name}}}"))).unwrap_or_default();
+        let within = self
+            .text
+            .get(span.clone())
+            .and_then(|text| text.find(&format!("{{{name}}}")))
+            .unwrap_or_default();
         span.start + within..span.end
     }
 
     fn note(&mut self, span: Range<usize>, message: impl Into<String>, hint: &str) {
-        self.faults.push(FragmentFault { span, message: message.into(), hint: hint.to_owned() });
+        self.faults.push(FragmentFault {
+            span,
+            message: message.into(),
+            hint: hint.to_owned(),
+        });
     }
 }
 
 fn is_name(name: &str) -> bool {
-    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    };
     name.len() <= NAME_BYTES
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.split('-').all(is_word)
@@ -214,7 +294,9 @@ fn table<'v, 'i>(value: &'v mut Spanned<DeValue<'i>>) -> Option<&'v mut DeTable<
     }
 }
 
-fn items<'v, 'i>(value: Option<&'v mut Spanned<DeValue<'i>>>) -> impl Iterator<Item = &'v mut Spanned<DeValue<'i>>> {
+fn items<'v, 'i>(
+    value: Option<&'v mut Spanned<DeValue<'i>>>,
+) -> impl Iterator<Item = &'v mut Spanned<DeValue<'i>>> {
     match value.map(Spanned::get_mut) {
         Some(DeValue::Array(items)) => items.iter_mut(),
         _ => [].iter_mut(),
@@ -255,7 +337,9 @@ fn references(source: &str) -> Vec<Range<usize>> {
 /// The place after an escape that begins at `at`.
 fn after_escape(source: &str, at: usize) -> usize {
     let after = at + 2;
-    let Some(braced) = in_braces(source, after) else { return after };
+    let Some(braced) = in_braces(source, after) else {
+        return after;
+    };
     match source.as_bytes().get(at + 1) {
         Some(b'p' | b'P' | b'x' | b'u' | b'U') => after + 2 + braced.len(),
         Some(b'b' | b'B') if BOUNDARIES.contains(&braced) => after + 2 + braced.len(),
@@ -267,7 +351,10 @@ fn after_escape(source: &str, at: usize) -> usize {
 /// braces cost linear time.
 fn in_braces(source: &str, at: usize) -> Option<&str> {
     let inside = source.as_bytes().get(at..)?.strip_prefix(b"{")?;
-    let length = inside.iter().take(NAME_BYTES + 1).position(|b| *b == b'}')?;
+    let length = inside
+        .iter()
+        .take(NAME_BYTES + 1)
+        .position(|b| *b == b'}')?;
     source.get(at + 1..at + 1 + length)
 }
 
@@ -276,32 +363,88 @@ mod tests {
     use super::*;
 
     fn expanded(define: &str, regex: &str) -> Result<String, Vec<String>> {
-        let file = format!("[define]\n{define}\n[[rule]]\nfind.signal = {{ any = ['''{regex}'''] }}\n");
+        let file =
+            format!("[define]\n{define}\n[[rule]]\nfind.signal = {{ any = ['''{regex}'''] }}\n");
         let mut root = DeTable::parse(&file).unwrap();
         let faults = expand(root.get_mut(), &file);
         if !faults.is_empty() {
             return Err(faults.into_iter().map(|fault| fault.message).collect());
         }
-        let rule = root.get_ref().get("rule").unwrap().get_ref().as_array().unwrap().first().unwrap().get_ref();
-        let any = rule.get("find").and_then(|find| find.get_ref().get("signal")).and_then(|kind| kind.get_ref().get("any"));
-        Ok(any.unwrap().get_ref().as_array().unwrap().first().unwrap().get_ref().as_str().unwrap().to_owned())
+        let rule = root
+            .get_ref()
+            .get("rule")
+            .unwrap()
+            .get_ref()
+            .as_array()
+            .unwrap()
+            .first()
+            .unwrap()
+            .get_ref();
+        let any = rule
+            .get("find")
+            .and_then(|find| find.get_ref().get("signal"))
+            .and_then(|kind| kind.get_ref().get("any"));
+        Ok(any
+            .unwrap()
+            .get_ref()
+            .as_array()
+            .unwrap()
+            .first()
+            .unwrap()
+            .get_ref()
+            .as_str()
+            .unwrap()
+            .to_owned())
     }
 
     #[test]
     fn a_name_becomes_a_group() {
         let define = "verb = '''drop|leave'''\nall = '''{verb}\\s+{object}'''\nobject = \"rules?\"";
-        assert_eq!(expanded(define, r"\b{all}+").as_deref(), Ok(r"\b(?:(?:drop|leave)\s+(?:rules?))+"));
-        assert_eq!(expanded("verb = 'a'", r"{verb}\s{verb}{2}").as_deref(), Ok(r"(?:a)\s(?:a){2}"));
-        assert_eq!(expanded("verb = 'a'", r"\\{verb}é").as_deref(), Ok(r"\\(?:a)é"));
+        assert_eq!(
+            expanded(define, r"\b{all}+").as_deref(),
+            Ok(r"\b(?:(?:drop|leave)\s+(?:rules?))+")
+        );
+        assert_eq!(
+            expanded("verb = 'a'", r"{verb}\s{verb}{2}").as_deref(),
+            Ok(r"(?:a)\s(?:a){2}")
+        );
+        assert_eq!(
+            expanded("verb = 'a'", r"\\{verb}é").as_deref(),
+            Ok(r"\\(?:a)é")
+        );
     }
 
     #[test]
     fn what_regexes_mean_by_braces_stays() {
-        for own in [r"a{3}", r"a{0,3}", r"a{2,}?", r"\{verb\}", r"\{verb}", r"[{verb}]", r"[^]{verb}]", r"[a[{b}]{c}]"] {
-            assert_eq!(expanded("verb = 'x'", &format!("{own}{{verb}}")), Ok(format!("{own}(?:x)")), "{own}");
+        for own in [
+            r"a{3}",
+            r"a{0,3}",
+            r"a{2,}?",
+            r"\{verb\}",
+            r"\{verb}",
+            r"[{verb}]",
+            r"[^]{verb}]",
+            r"[a[{b}]{c}]",
+        ] {
+            assert_eq!(
+                expanded("verb = 'x'", &format!("{own}{{verb}}")),
+                Ok(format!("{own}(?:x)")),
+                "{own}"
+            );
         }
-        for own in [r"\p{Greek}", r"\x{1F}", r"\u{e9}", r"\b{start}", r"\b{end-half}", r"\PN"] {
-            assert_eq!(expanded("verb = 'x'", &format!("{own}{{verb}}")), Ok(format!("{own}(?:x)")), "{own}");
+        for own in [
+            r"\p{Greek}",
+            r"\x{1F}",
+            r"\u{e9}",
+            r"\b{start}",
+            r"\b{end-half}",
+            r"\PN",
+        ] {
+            assert_eq!(
+                expanded("verb = 'x'", &format!("{own}{{verb}}")),
+                Ok(format!("{own}(?:x)")),
+                "{own}"
+            );
         }
         let alone = |regex: &str| expanded("verb = 'x'", &format!("{{verb}}{regex}"));
         assert_eq!(alone("{verb").as_deref(), Ok("(?:x){verb"));
@@ -312,15 +455,30 @@ mod tests {
     fn faults_are_noted() {
         let of = |define: &str, regex: &str| expanded(define, regex).unwrap_err().join("; ");
         assert_eq!(of("a = 'x'", "{a}{b}"), "no fragment `b` is defined");
-        assert_eq!(of("a = 'x'", "{a}{A}{c}"), "no fragment `A` is defined; no fragment `c` is defined");
+        assert_eq!(
+            of("a = 'x'", "{a}{A}{c}"),
+            "no fragment `A` is defined; no fragment `c` is defined"
+        );
         assert_eq!(of("a = 'x'", "b"), "nothing refers to the fragment `a`");
-        assert_eq!(of("a = '{b}'\nb = '{a}'", "{a}"), "the fragment `a` refers to itself");
+        assert_eq!(
+            of("a = '{b}'\nb = '{a}'", "{a}"),
+            "the fragment `a` refers to itself"
+        );
         assert_eq!(of("a = '{a}'", "{a}"), "the fragment `a` refers to itself");
-        assert_eq!(of("a = 'x)|(y'", "({a})"), "the fragment `a` is not a regex: unopened group");
-        assert_eq!(of("a = ''", "{a}b"), "the fragment `a` is not a regex: it is empty");
+        assert_eq!(
+            of("a = 'x)|(y'", "({a})"),
+            "the fragment `a` is not a regex: unopened group"
+        );
+        assert_eq!(
+            of("a = ''", "{a}b"),
+            "the fragment `a` is not a regex: it is empty"
+        );
         assert_eq!(of("a = 1", "b"), "the fragment `a` must be a string");
         for name in ["a_b", "A", "1a", "a--b", "end"] {
-            assert!(of(&format!("{name} = 'x'"), "b").contains("is not a valid fragment name"), "{name}");
+            assert!(
+                of(&format!("{name} = 'x'"), "b").contains("is not a valid fragment name"),
+                "{name}"
+            );
         }
     }
 
@@ -335,14 +493,27 @@ mod tests {
         for open in [r"\x{", "{a", r"\b{", "{a{"] {
             assert!(references(&open.repeat(60_000)).is_empty(), "{open}");
         }
-        assert!(before.elapsed() < std::time::Duration::from_secs(5), "{:?}", before.elapsed());
+        assert!(
+            before.elapsed() < std::time::Duration::from_secs(5),
+            "{:?}",
+            before.elapsed()
+        );
     }
 
     #[test]
     fn depth_and_length_are_bounded() {
         let chain = |links: usize| {
-            let link = |n: usize| if n == 0 { "a0 = 'x'\n".to_owned() } else { format!("a{n} = '{{a{}}}'\n", n - 1) };
-            expanded(&(0..links).map(link).collect::<String>(), &format!("{{a{}}}", links - 1))
+            let link = |n: usize| {
+                if n == 0 {
+                    "a0 = 'x'\n".to_owned()
+                } else {
+                    format!("a{n} = '{{a{}}}'\n", n - 1)
+                }
+            };
+            expanded(
+                &(0..links).map(link).collect::<String>(),
+                &format!("{{a{}}}", links - 1),
+            )
         };
         assert!(chain(DEPTH).is_ok());
         let doubled = |links: usize| {
@@ -353,9 +524,17 @@ mod tests {
                     format!("a{n} = '{}'\n", format!("{{a{}}}", n - 1).repeat(8))
                 }
             };
-            expanded(&(0..links).map(link).collect::<String>(), &format!("{{a{}}}", links - 1))
+            expanded(
+                &(0..links).map(link).collect::<String>(),
+                &format!("{{a{}}}", links - 1),
+            )
         };
         assert!(doubled(2).is_ok());
-        assert_eq!(doubled(6).unwrap_err(), [format!("the regex is longer than {BYTES} bytes with its fragments")]);
+        assert_eq!(
+            doubled(6).unwrap_err(),
+            [format!(
+                "the regex is longer than {BYTES} bytes with its fragments"
+            )]
+        );
     }
 }

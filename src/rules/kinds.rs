@@ -1,7 +1,8 @@
 //! The table of kinds. A new kind is a file in `detect/` and a line here.
 
 use crate::detect::{
-    Detector, Kind, Phrases, command, flow, hidden, markup, path, pattern, personal, secret, shadow, signal, sql, url,
+    Detector, Kind, Phrases, command, flow, hidden, markup, path, pattern, personal, secret,
+    shadow, signal, sql, url,
 };
 use crate::document::{Table, suggest};
 
@@ -89,7 +90,13 @@ pub(super) fn detectors<'r>(
             _ => {}
         }
     }
-    let of_words = |wanted: fn(&str) -> bool| detectors_by_kind(rules.clone().filter(move |(_, rule)| wanted(rule.find.word())));
+    let of_words = |wanted: fn(&str) -> bool| {
+        detectors_by_kind(
+            rules
+                .clone()
+                .filter(move |(_, rule)| wanted(rule.find.word())),
+        )
+    };
     // In the order of the table, with patterns and signals in one.
     let mut made = of_words(|word| word < "pattern")?;
     if !patterns.is_empty() || !signals.is_empty() {
@@ -102,15 +109,26 @@ pub(super) fn detectors<'r>(
 impl Find {
     /// Reads the `find` table of a rule: exactly one kind.
     pub(super) fn read(rule: &Table<'_>) -> Option<Self> {
-        let hint =
-            || format!("one of: {}", Self::WORDS.iter().map(|word| format!("`find.{word}`")).collect::<Vec<_>>().join(", "));
+        let hint = || {
+            format!(
+                "one of: {}",
+                Self::WORDS
+                    .iter()
+                    .map(|word| format!("`find.{word}`"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
+        };
         if !rule.has("find") {
             rule.missing("find", &format!("set `find`: {}", hint()));
         }
         let find = rule.table("find")?;
         let keys = find.keys();
         if keys.len() > 1 {
-            find.fault("a rule has exactly one kind", Some("split it into one rule per kind"));
+            find.fault(
+                "a rule has exactly one kind",
+                Some("split it into one rule per kind"),
+            );
             return None;
         }
         let Some(key) = keys.first() else {
@@ -119,7 +137,11 @@ impl Find {
         };
         if !Self::WORDS.contains(&key.value.as_str()) {
             let hint = suggest(&key.value, Self::WORDS);
-            find.fault_at(&key.place, format!("unknown kind `find.{}`", key.value), Some(&hint));
+            find.fault_at(
+                &key.place,
+                format!("unknown kind `find.{}`", key.value),
+                Some(&hint),
+            );
             return None;
         }
         Self::read_kind(&key.value, &find)

@@ -16,7 +16,9 @@ use crate::message::Direction;
 
 use super::file::RuleFile;
 use super::set::Compiled;
-use super::{Action, Find, Only, ProgramEntry, Rule, RuleId, RuleSet, Trial, builtin, file, try_cases};
+use super::{
+    Action, Find, Only, ProgramEntry, Rule, RuleId, RuleSet, Trial, builtin, file, try_cases,
+};
 
 /// Largest rule file, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
@@ -28,11 +30,16 @@ static BUILTIN: LazyLock<(Vec<Arc<Rule>>, Vec<Fault>)> = LazyLock::new(|| {
     let (mut rules, mut faults) = (Vec::new(), Vec::new());
     let every_second = |from: usize| {
         let files = builtin::FILES.iter().skip(from).step_by(2);
-        files.map(|(name, _)| file::read_builtin(name)).collect::<Vec<_>>()
+        files
+            .map(|(name, _)| file::read_builtin(name))
+            .collect::<Vec<_>>()
     };
     let (even, odd) = side_by_side(&|| every_second(0), || every_second(1));
     let mut odd = odd.into_iter();
-    let files = even.into_iter().flat_map(|file| [Some(file), odd.next()]).flatten();
+    let files = even
+        .into_iter()
+        .flat_map(|file| [Some(file), odd.next()])
+        .flatten();
     add_layer(&mut rules, &mut Vec::new(), &mut faults, files);
     (rules, faults)
 });
@@ -55,7 +62,8 @@ impl Library {
     /// # Panics
     /// If they are faulty, which those tests rule out: a gateway without its rules must not start.
     pub fn builtin() -> Self {
-        Self::load(true, &[]).unwrap_or_else(|faults| panic!("the built-in rules are faulty: {faults:?}"))
+        Self::load(true, &[])
+            .unwrap_or_else(|faults| panic!("the built-in rules are faulty: {faults:?}"))
     }
 
     /// Reads the built-in rules, if wanted, then each folder (or single file), and tries the rules of folders against their
@@ -65,9 +73,18 @@ impl Library {
     /// Every fault of every file; or else every case that its rule gets wrong.
     pub fn load(builtin: bool, folders: &[PathBuf]) -> Result<Self, Vec<Fault>> {
         let library = Self::read(builtin, folders)?;
-        let own: Vec<_> = library.rules.iter().filter(|rule| !rule.builtin).cloned().collect();
+        let own: Vec<_> = library
+            .rules
+            .iter()
+            .filter(|rule| !rule.builtin)
+            .cloned()
+            .collect();
         let trial = library.trial(&own, &library.own_programs)?;
-        if trial.wrong.is_empty() { Ok(library) } else { Err(trial.wrong.iter().map(super::FailedCase::fault).collect()) }
+        if trial.wrong.is_empty() {
+            Ok(library)
+        } else {
+            Err(trial.wrong.iter().map(super::FailedCase::fault).collect())
+        }
     }
 
     /// Tries every rule and every table of programs against its own cases, the built-in tables too if there are built-in rules.
@@ -75,18 +92,38 @@ impl Library {
     /// # Errors
     /// Rules that cannot be compiled.
     pub fn try_cases(&self) -> Result<Trial, Vec<Fault>> {
-        let builtin = if self.rules.iter().any(|rule| rule.builtin) { ProgramEntry::builtin()? } else { Vec::new() };
-        let replaced = |entry: &ProgramEntry| self.own_programs.iter().any(|own| own.table.id == entry.table.id);
+        let builtin = if self.rules.iter().any(|rule| rule.builtin) {
+            ProgramEntry::builtin()?
+        } else {
+            Vec::new()
+        };
+        let replaced = |entry: &ProgramEntry| {
+            self.own_programs
+                .iter()
+                .any(|own| own.table.id == entry.table.id)
+        };
         let kept = builtin.into_iter().filter(|entry| !replaced(entry));
-        self.trial(&self.rules, &kept.chain(self.own_programs.iter().cloned()).collect::<Vec<_>>())
+        self.trial(
+            &self.rules,
+            &kept
+                .chain(self.own_programs.iter().cloned())
+                .collect::<Vec<_>>(),
+        )
     }
 
     fn trial(&self, rules: &[Arc<Rule>], programs: &[ProgramEntry]) -> Result<Trial, Vec<Fault>> {
         let mut trial = try_cases(rules)?;
         if !programs.is_empty() {
             trial.programs = programs.len();
-            trial.cases += programs.iter().map(|entry| entry.cases.catches.len() + entry.cases.spares.len()).sum::<usize>();
-            trial.wrong.extend(ProgramEntry::try_cases(programs, &ProgramEntry::rules()?, &self.programs));
+            trial.cases += programs
+                .iter()
+                .map(|entry| entry.cases.catches.len() + entry.cases.spares.len())
+                .sum::<usize>();
+            trial.wrong.extend(ProgramEntry::try_cases(
+                programs,
+                &ProgramEntry::rules()?,
+                &self.programs,
+            ));
         }
         Ok(trial)
     }
@@ -96,7 +133,11 @@ impl Library {
     /// # Errors
     /// Every fault of every file.
     pub fn read(builtin: bool, folders: &[PathBuf]) -> Result<Self, Vec<Fault>> {
-        let (mut rules, mut faults) = if builtin { BUILTIN.clone() } else { Default::default() };
+        let (mut rules, mut faults) = if builtin {
+            BUILTIN.clone()
+        } else {
+            Default::default()
+        };
         let (mut replaced, mut own_programs) = (Vec::new(), Vec::<ProgramEntry>::new());
         for folder in folders {
             match files(folder) {
@@ -117,9 +158,17 @@ impl Library {
         let programs = if own_programs.is_empty() {
             Programs::builtin().clone()
         } else {
-            Arc::new(Programs::with(own_programs.iter().map(|entry| &entry.table)))
+            Arc::new(Programs::with(
+                own_programs.iter().map(|entry| &entry.table),
+            ))
         };
-        Ok(Self { rules, replaced, own_programs, programs, compiled: Mutex::default() })
+        Ok(Self {
+            rules,
+            replaced,
+            own_programs,
+            programs,
+            compiled: Mutex::default(),
+        })
     }
 
     /// Every rule, switched on or not, in the order of the files.
@@ -129,20 +178,36 @@ impl Library {
 
     /// The rules that replace a built-in one, each with the one that it replaces.
     pub fn replacements(&self) -> impl Iterator<Item = (&Arc<Rule>, &Arc<Rule>)> {
-        let own =
-            |builtin: &Arc<Rule>| self.rules.iter().find(|rule| rule.id == builtin.id && rule.direction == builtin.direction);
-        self.replaced.iter().filter_map(move |builtin| Some((own(builtin)?, builtin)))
+        let own = |builtin: &Arc<Rule>| {
+            self.rules
+                .iter()
+                .find(|rule| rule.id == builtin.id && rule.direction == builtin.direction)
+        };
+        self.replaced
+            .iter()
+            .filter_map(move |builtin| Some((own(builtin)?, builtin)))
     }
 
     /// The rule with this id, or that had it before.
     pub fn find(&self, id: &str) -> Option<&Arc<Rule>> {
         let now = self.rules.iter().find(|rule| rule.id.as_str() == id);
-        now.or_else(|| self.rules.iter().find(|rule| rule.was.iter().any(|was| was.as_str() == id)))
+        now.or_else(|| {
+            self.rules
+                .iter()
+                .find(|rule| rule.was.iter().any(|was| was.as_str() == id))
+        })
     }
 
     /// A hint for an id that no rule has: the nearest, or how to see them all.
     pub fn nearest(&self, id: &str) -> String {
-        nearest(id, &self.rules.iter().map(|rule| rule.id.as_str()).collect::<Vec<_>>())
+        nearest(
+            id,
+            &self
+                .rules
+                .iter()
+                .map(|rule| rule.id.as_str())
+                .collect::<Vec<_>>(),
+        )
     }
 
     /// The rules of one direction that a policy wants, with its overrides, compiled.
@@ -151,30 +216,55 @@ impl Library {
     /// Overrides and packs that name nothing or cannot be carried out; regexes over their limits. The same in both directions.
     pub fn set(&self, direction: Direction, policy: &PolicyConfig) -> Result<RuleSet, Vec<Fault>> {
         let mut faults = self.unknown(policy);
-        let overrides: HashMap<&RuleId, _> =
-            policy.overrides.iter().filter_map(|(id, change)| Some((&self.find(id)?.id, change))).collect();
+        let overrides: HashMap<&RuleId, _> = policy
+            .overrides
+            .iter()
+            .filter_map(|(id, change)| Some((&self.find(id)?.id, change)))
+            .collect();
         let mut wanted = Vec::new();
         for rule in self.rules.iter().filter(|rule| rule.direction == direction) {
             // The narrowest pack that the policy names decides: `ops = true` with `git = false` is all of `ops` but `git`.
-            let pack = rule.packs.iter().rev().find_map(|pack| policy.packs.get(pack));
+            let pack = rule
+                .packs
+                .iter()
+                .rev()
+                .find_map(|pack| policy.packs.get(pack));
             let change = overrides.get(&rule.id);
-            let enabled = change.and_then(|change| change.enabled).or(pack.copied()).unwrap_or(rule.enabled);
-            match change.and_then(|change| change.action).filter(|action| *action != rule.action) {
+            let enabled = change
+                .and_then(|change| change.enabled)
+                .or(pack.copied())
+                .unwrap_or(rule.enabled);
+            match change
+                .and_then(|change| change.action)
+                .filter(|action| *action != rule.action)
+            {
                 _ if !enabled => {}
                 None => wanted.push(rule.clone()),
                 Some(action) => match action.unsupported_in(direction) {
                     Some((cannot, hint)) => {
-                        let message = format!("rule `{}` cannot `{}`: {cannot}", rule.id, action.name());
+                        let message =
+                            format!("rule `{}` cannot `{}`: {cannot}", rule.id, action.name());
                         faults.push(Fault::of_file("policy", message, Some(hint)));
                     }
-                    None => wanted.push(Arc::new(Rule { action, ..Rule::clone(rule) })),
+                    None => wanted.push(Arc::new(Rule {
+                        action,
+                        ..Rule::clone(rule)
+                    })),
                 },
             }
         }
         if direction == Direction::Inbound && policy.redact_secrets {
-            wanted.extend(self.rules.iter().filter_map(|rule| inbound_counterpart(rule, policy)));
+            wanted.extend(
+                self.rules
+                    .iter()
+                    .filter_map(|rule| inbound_counterpart(rule, policy)),
+            );
         }
-        if faults.is_empty() { self.compile(direction, wanted) } else { Err(faults) }
+        if faults.is_empty() {
+            self.compile(direction, wanted)
+        } else {
+            Err(faults)
+        }
     }
 
     /// The rules of both directions that a policy wants: outbound, inbound.
@@ -183,65 +273,127 @@ impl Library {
     /// As [`Library::set`].
     pub fn sets(&self, policy: &PolicyConfig) -> Result<(RuleSet, RuleSet), Vec<Fault>> {
         let set = |direction: Direction| self.set(direction, policy);
-        let (outbound, inbound) = side_by_side(&|| set(Direction::Outbound), || set(Direction::Inbound));
+        let (outbound, inbound) =
+            side_by_side(&|| set(Direction::Outbound), || set(Direction::Inbound));
         Ok((outbound?, inbound?))
     }
 
     fn compile(&self, direction: Direction, rules: Vec<Arc<Rule>>) -> Result<RuleSet, Vec<Fault>> {
-        let own = self.own_programs.iter().filter(|_| direction == Direction::Outbound).map(|entry| &entry.table);
+        let own = self
+            .own_programs
+            .iter()
+            .filter(|_| direction == Direction::Outbound)
+            .map(|entry| &entry.table);
         let digest = RuleSet::digest_of(direction, &rules, own);
         if let Some(known) = self.compiled.lock().get(&digest) {
             return Ok(RuleSet::from(known.clone()));
         }
-        let made = Arc::new(Compiled::new(direction, rules, self.programs.clone(), digest.clone())?);
-        Ok(RuleSet::from(self.compiled.lock().entry(digest).or_insert(made).clone()))
+        let made = Arc::new(Compiled::new(
+            direction,
+            rules,
+            self.programs.clone(),
+            digest.clone(),
+        )?);
+        Ok(RuleSet::from(
+            self.compiled.lock().entry(digest).or_insert(made).clone(),
+        ))
     }
 
     fn unknown(&self, policy: &PolicyConfig) -> Vec<Fault> {
         let ids: Vec<&str> = self.rules.iter().map(|rule| rule.id.as_str()).collect();
-        let packs: Vec<&str> = self.rules.iter().flat_map(|rule| rule.packs.iter().map(String::as_str)).collect();
-        let no_rule = policy.overrides.keys().filter(|id| self.find(id).is_none()).map(|id| ("rule", id, &ids));
-        let no_pack = policy.packs.keys().filter(|pack| !packs.contains(&pack.as_str())).map(|pack| ("pack", pack, &packs));
+        let packs: Vec<&str> = self
+            .rules
+            .iter()
+            .flat_map(|rule| rule.packs.iter().map(String::as_str))
+            .collect();
+        let no_rule = policy
+            .overrides
+            .keys()
+            .filter(|id| self.find(id).is_none())
+            .map(|id| ("rule", id, &ids));
+        let no_pack = policy
+            .packs
+            .keys()
+            .filter(|pack| !packs.contains(&pack.as_str()))
+            .map(|pack| ("pack", pack, &packs));
         no_rule
             .chain(no_pack)
             .map(|(what, name, known)| {
-                Fault::of_file("policy", format!("there is no {what} `{name}` to change"), Some(&nearest(name, known)))
+                Fault::of_file(
+                    "policy",
+                    format!("there is no {what} `{name}` to change"),
+                    Some(&nearest(name, known)),
+                )
             })
             .collect()
     }
 }
 
 /// Where answers hold what a model reads.
-const READ: [Surface; 6] =
-    [Surface::Content, Surface::Structured, Surface::Resource, Surface::Prompt, Surface::Error, Surface::Notification];
+const READ: [Surface; 6] = [
+    Surface::Content,
+    Surface::Structured,
+    Surface::Resource,
+    Surface::Prompt,
+    Surface::Error,
+    Surface::Notification,
+];
 
 /// A rule that keeps secrets from leaving, as one that takes them out of what comes in; `None` if it is another, or off.
 fn inbound_counterpart(rule: &Rule, policy: &PolicyConfig) -> Option<Arc<Rule>> {
-    let Find::Secret(spec) = rule.find.as_ref() else { return None };
-    let off = rule.packs.iter().rev().find_map(|pack| policy.packs.get(pack)) == Some(&false) || !rule.enabled;
+    let Find::Secret(spec) = rule.find.as_ref() else {
+        return None;
+    };
+    let off = rule
+        .packs
+        .iter()
+        .rev()
+        .find_map(|pack| policy.packs.get(pack))
+        == Some(&false)
+        || !rule.enabled;
     // What another server sent, and what goes back, are about where secrets go.
     if off || rule.direction == Direction::Inbound || spec.elsewhere || spec.returned {
         return None;
     }
-    let (direction, action, only) = (Direction::Inbound, Action::Redact, Only { surfaces: READ.to_vec(), ..Only::default() });
-    Some(Arc::new(Rule { direction, action, only, ..rule.clone() }))
+    let (direction, action, only) = (
+        Direction::Inbound,
+        Action::Redact,
+        Only {
+            surfaces: READ.to_vec(),
+            ..Only::default()
+        },
+    );
+    Some(Arc::new(Rule {
+        direction,
+        action,
+        only,
+        ..rule.clone()
+    }))
 }
 
 impl Action {
     /// Whether it changes what is passed on.
     pub fn rewrites(self) -> bool {
-        matches!(self, Self::Strip | Self::Wrap | Self::Redact | Self::Quarantine | Self::Withhold)
+        matches!(
+            self,
+            Self::Strip | Self::Wrap | Self::Redact | Self::Quarantine | Self::Withhold
+        )
     }
 
     /// Why it can never be carried out in this direction, and what to write instead; `None` if it can.
-    pub(super) fn unsupported_in(self, direction: Direction) -> Option<(&'static str, &'static str)> {
+    pub(super) fn unsupported_in(
+        self,
+        direction: Direction,
+    ) -> Option<(&'static str, &'static str)> {
         match direction {
-            Direction::Outbound if self.rewrites() => {
-                Some(("messages from agents are never rewritten", "use `block`, `ask` or `log`"))
-            }
-            Direction::Inbound if self == Self::Ask => {
-                Some(("approval applies to calls, not to results", "use `block`, `quarantine` or `log`"))
-            }
+            Direction::Outbound if self.rewrites() => Some((
+                "messages from agents are never rewritten",
+                "use `block`, `ask` or `log`",
+            )),
+            Direction::Inbound if self == Self::Ask => Some((
+                "approval applies to calls, not to results",
+                "use `block`, `quarantine` or `log`",
+            )),
             _ => None,
         }
     }
@@ -252,14 +404,21 @@ fn side_by_side<A: Send, B>(first: &(impl Fn() -> A + Sync), second: impl FnOnce
     thread::scope(|scope| {
         let running = thread::Builder::new().spawn_scoped(scope, first);
         let second = second();
-        let first = running.map_or_else(|_| first(), |task| task.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        let first = running.map_or_else(
+            |_| first(),
+            |task| task.join().unwrap_or_else(|panic| resume_unwind(panic)),
+        );
         (first, second)
     })
 }
 
 fn nearest(name: &str, known: &[&str]) -> String {
     let hint = suggest(name, known);
-    if hint.starts_with("known:") { "`lychgate rules list` shows all".into() } else { hint }
+    if hint.starts_with("known:") {
+        "`lychgate rules list` shows all".into()
+    } else {
+        hint
+    }
 }
 
 /// Puts a layer of files onto the rules below it. Returns the rules that it replaces.
@@ -287,20 +446,34 @@ fn add_layer(
                     file: rule.file.to_string(),
                     line: rule.line,
                     column: 1,
-                    message: format!("the id `{name}` is already used at {}:{}", other.file, other.line),
-                    hint: Some("give each rule its own id; a later folder may replace a rule by its id".into()),
+                    message: format!(
+                        "the id `{name}` is already used at {}:{}",
+                        other.file, other.line
+                    ),
+                    hint: Some(
+                        "give each rule its own id; a later folder may replace a rule by its id"
+                            .into(),
+                    ),
                 });
             }
         }
     }
     faults.extend(ProgramEntry::twice(&layer_programs));
-    programs.retain(|below| layer_programs.iter().all(|entry| entry.table.id != below.table.id));
+    programs.retain(|below| {
+        layer_programs
+            .iter()
+            .all(|entry| entry.table.id != below.table.id)
+    });
     programs.extend(layer_programs);
     let mut replaced = Vec::new();
     // Rules of one layer differ in their ids: only those below are looked at.
     let below = rules.len();
     for rule in layer {
-        match rules.iter_mut().take(below).find(|below| below.id == rule.id && below.direction == rule.direction) {
+        match rules
+            .iter_mut()
+            .take(below)
+            .find(|below| below.id == rule.id && below.direction == rule.direction)
+        {
             Some(below) => replaced.push(std::mem::replace(below, rule)),
             None => rules.push(rule),
         }
@@ -311,7 +484,9 @@ fn add_layer(
 fn read(path: &Path) -> Result<String, Fault> {
     let fault = |message: String| Fault::of_file(path.display().to_string(), message, None);
     match std::fs::metadata(path) {
-        Ok(about) if about.len() > FILE_BYTES => Err(fault(format!("larger than {FILE_BYTES} bytes"))),
+        Ok(about) if about.len() > FILE_BYTES => {
+            Err(fault(format!("larger than {FILE_BYTES} bytes")))
+        }
         _ => std::fs::read_to_string(path).map_err(|error| fault(error.to_string())),
     }
 }

@@ -177,12 +177,20 @@ pub enum Action {
 
 impl Severity {
     /// Words of rule files.
-    pub const WORDS: [(&'static str, Self); 5] =
-        [("info", Self::Info), ("low", Self::Low), ("medium", Self::Medium), ("high", Self::High), ("critical", Self::Critical)];
+    pub const WORDS: [(&'static str, Self); 5] = [
+        ("info", Self::Info),
+        ("low", Self::Low),
+        ("medium", Self::Medium),
+        ("high", Self::High),
+        ("critical", Self::Critical),
+    ];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+        Self::WORDS
+            .iter()
+            .find(|(_, value)| *value == self)
+            .map_or("", |(word, _)| word)
     }
 }
 
@@ -201,7 +209,10 @@ impl Action {
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+        Self::WORDS
+            .iter()
+            .find(|(_, value)| *value == self)
+            .map_or("", |(word, _)| word)
     }
 }
 

@@ -23,15 +23,26 @@ pub struct Only {
 impl Only {
     /// Reads the `only` table of a rule.
     pub(super) fn read(rule: &Table<'_>) -> Option<Self> {
-        let Some(table) = rule.table("only") else { return (!rule.has("only")).then(Self::default) };
+        let Some(table) = rule.table("only") else {
+            return (!rule.has("only")).then(Self::default);
+        };
         let words = |key: &str| {
             let words = table.strings(key);
             if table.has(key) && words.is_empty() {
-                table.fault_of(key, format!("`{key}` is empty, so the rule would never match"), Some("add values, or remove it"));
+                table.fault_of(
+                    key,
+                    format!("`{key}` is empty, so the rule would never match"),
+                    Some("add values, or remove it"),
+                );
             }
             words
         };
-        let names = |key: &str| words(key).into_iter().map(|word| word.value).collect::<Vec<_>>();
+        let names = |key: &str| {
+            words(key)
+                .into_iter()
+                .map(|word| word.value)
+                .collect::<Vec<_>>()
+        };
         let only = Self {
             tools: names("tools"),
             arguments: names("arguments"),
@@ -51,7 +62,9 @@ impl Only {
             && allows(&self.methods, place.method)
             && (self.surfaces.is_empty() || self.surfaces.contains(&place.surface))
             && self.hidden.is_none_or(|hidden| hidden == place.hidden)
-            && self.instruction_files.is_none_or(|wanted| wanted == (place.instruction_file && open))
+            && self
+                .instruction_files
+                .is_none_or(|wanted| wanted == (place.instruction_file && open))
     }
 }
 
@@ -59,9 +72,16 @@ fn surfaces(table: &Table<'_>, words: Vec<Located<String>>) -> Vec<Surface> {
     let known = Surface::ALL.map(Surface::name);
     let mut out = Vec::new();
     for word in words {
-        match Surface::ALL.iter().find(|surface| surface.name() == word.value) {
+        match Surface::ALL
+            .iter()
+            .find(|surface| surface.name() == word.value)
+        {
             Some(surface) => out.push(*surface),
-            None => table.fault_at(&word.place, format!("unknown surface `{}`", word.value), Some(&suggest(&word.value, &known))),
+            None => table.fault_at(
+                &word.place,
+                format!("unknown surface `{}`", word.value),
+                Some(&suggest(&word.value, &known)),
+            ),
         }
     }
     out
@@ -77,8 +97,16 @@ mod tests {
 
     #[test]
     fn an_instruction_file_is_another_text_where_it_is_not_open() {
-        let place = Place { instruction_file: true, ..Place::default() };
-        let (inside, outside) = [true, false].map(|of| Only { instruction_files: Some(of), ..Only::default() }).into();
+        let place = Place {
+            instruction_file: true,
+            ..Place::default()
+        };
+        let (inside, outside) = [true, false]
+            .map(|of| Only {
+                instruction_files: Some(of),
+                ..Only::default()
+            })
+            .into();
         assert!(inside.admits(&place, true) && !outside.admits(&place, true));
         assert!(!inside.admits(&place, false) && outside.admits(&place, false));
         assert!(outside.admits(&Place::default(), true) && Only::default().admits(&place, true));
@@ -86,10 +114,28 @@ mod tests {
 
     #[test]
     fn a_named_tool_is_not_an_unknown_one() {
-        let only = Only { tools: vec!["run_*".into()], ..Only::default() };
-        assert!(only.admits(&Place { tool: Some("run_it"), ..Place::default() }, true));
-        assert!(!only.admits(&Place { tool: None, ..Place::default() }, true));
-        let hidden = Only { hidden: Some(true), ..Only::default() };
+        let only = Only {
+            tools: vec!["run_*".into()],
+            ..Only::default()
+        };
+        assert!(only.admits(
+            &Place {
+                tool: Some("run_it"),
+                ..Place::default()
+            },
+            true
+        ));
+        assert!(!only.admits(
+            &Place {
+                tool: None,
+                ..Place::default()
+            },
+            true
+        ));
+        let hidden = Only {
+            hidden: Some(true),
+            ..Only::default()
+        };
         assert!(!hidden.admits(&Place::default(), true));
     }
 }

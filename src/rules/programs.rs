@@ -29,13 +29,23 @@ impl ProgramEntry {
     pub(super) fn read(table: &Table<'_>, file: &Arc<str>) -> Option<Self> {
         let title = file::filled(table, "title", "what the programs have in common");
         let cases = Cases {
-            catches: file::cases(table, "catches", "commands that the built-in rules refuse because of this table"),
+            catches: file::cases(
+                table,
+                "catches",
+                "commands that the built-in rules refuse because of this table",
+            ),
             spares: file::cases(table, "spares", "similar commands that they do not refuse"),
         };
         let read = ProgramTable::read(table);
         let line = table.place().line;
         table.finish();
-        Some(Self { table: read?, title: title?, cases, file: file.clone(), line })
+        Some(Self {
+            table: read?,
+            title: title?,
+            cases,
+            file: file.clone(),
+            line,
+        })
     }
 
     /// The built-in ones.
@@ -43,8 +53,14 @@ impl ProgramEntry {
     /// # Errors
     /// Faults of their files, which tests rule out.
     pub fn builtin() -> Result<Vec<Self>, Vec<Fault>> {
-        let read = PROGRAM_FILES.iter().map(|(name, text)| Ok(file::read(name, text, true)?.programs));
-        Ok(read.collect::<Result<Vec<_>, Vec<Fault>>>()?.into_iter().flatten().collect())
+        let read = PROGRAM_FILES
+            .iter()
+            .map(|(name, text)| Ok(file::read(name, text, true)?.programs));
+        Ok(read
+            .collect::<Result<Vec<_>, Vec<Fault>>>()?
+            .into_iter()
+            .flatten()
+            .collect())
     }
 
     /// The rules that cases are tried with: all built-in ones for what agents send, with those that a policy has to enable.
@@ -52,7 +68,10 @@ impl ProgramEntry {
     /// # Errors
     /// Faults of the built-in rules, which tests rule out.
     pub(super) fn rules() -> Result<RuleSet, Vec<Fault>> {
-        let policy = PolicyConfig { packs: [("ops".to_owned(), true)].into(), ..PolicyConfig::default() };
+        let policy = PolicyConfig {
+            packs: [("ops".to_owned(), true)].into(),
+            ..PolicyConfig::default()
+        };
         Library::read(true, &[])?.set(Direction::Outbound, &policy)
     }
 
@@ -60,13 +79,23 @@ impl ProgramEntry {
     pub(super) fn twice(entries: &[Self]) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (at, entry) in entries.iter().enumerate() {
-            if let Some(other) = entries.iter().take(at).find(|other| other.table.id == entry.table.id) {
+            if let Some(other) = entries
+                .iter()
+                .take(at)
+                .find(|other| other.table.id == entry.table.id)
+            {
                 faults.push(Fault {
                     file: entry.file.to_string(),
                     line: entry.line,
                     column: 1,
-                    message: format!("the id `{}` is already used at {}:{}", entry.table.id, other.file, other.line),
-                    hint: Some("give each table its own id; a table replaces a built-in one by its id".into()),
+                    message: format!(
+                        "the id `{}` is already used at {}:{}",
+                        entry.table.id, other.file, other.line
+                    ),
+                    hint: Some(
+                        "give each table its own id; a table replaces a built-in one by its id"
+                            .into(),
+                    ),
                 });
             }
         }
@@ -74,11 +103,17 @@ impl ProgramEntry {
     }
 
     /// Tries tables against their cases, with `rules` for what agents send, if all of `programs` is known.
-    pub(super) fn try_cases(entries: &[Self], rules: &RuleSet, programs: &Programs) -> Vec<FailedCase> {
+    pub(super) fn try_cases(
+        entries: &[Self],
+        rules: &RuleSet,
+        programs: &Programs,
+    ) -> Vec<FailedCase> {
         let mut wrong = Vec::new();
         for entry in entries {
             let catches = entry.cases.catches.iter().map(|case| (case, true));
-            for (case, should_catch) in catches.chain(entry.cases.spares.iter().map(|case| (case, false))) {
+            for (case, should_catch) in
+                catches.chain(entry.cases.spares.iter().map(|case| (case, false)))
+            {
                 if trial::refusing(rules, programs, &case.text).is_empty() == should_catch {
                     wrong.push(FailedCase {
                         file: entry.file.clone(),
@@ -105,14 +140,23 @@ mod tests {
     /// The rules that each case of a table hits.
     fn hits(entry: &ProgramEntry, rules: &RuleSet, programs: &Programs) -> Vec<Vec<String>> {
         let cases = entry.cases.catches.iter().chain(&entry.cases.spares);
-        let ids = |case: &str| trial::refusing(rules, programs, case).iter().map(|rule| rule.id.to_string()).collect();
+        let ids = |case: &str| {
+            trial::refusing(rules, programs, case)
+                .iter()
+                .map(|rule| rule.id.to_string())
+                .collect()
+        };
         cases.map(|case| ids(&case.text)).collect()
     }
 
     #[test]
     fn the_built_in_tables_do_what_their_cases_say() {
         let entries = ProgramEntry::builtin().unwrap();
-        assert!(ProgramEntry::twice(&entries).is_empty() && entries.len() > 50, "{}", entries.len());
+        assert!(
+            ProgramEntry::twice(&entries).is_empty() && entries.len() > 50,
+            "{}",
+            entries.len()
+        );
         let wrong = ProgramEntry::try_cases(&entries, &rules(), Programs::builtin());
         let told: Vec<String> = wrong.iter().map(ToString::to_string).collect();
         assert!(wrong.is_empty(), "{}", told.join("\n"));
@@ -124,13 +168,19 @@ mod tests {
         let idle: Vec<String> = entries
             .iter()
             .filter(|entry| {
-                let others = entries.iter().filter(|other| other.table.id != entry.table.id);
+                let others = entries
+                    .iter()
+                    .filter(|other| other.table.id != entry.table.id);
                 let others = Programs::of(others.map(|entry| &entry.table));
                 hits(entry, &rules, Programs::builtin()) == hits(entry, &rules, &others)
             })
             .map(|entry| format!("{}:{} `{}`", entry.file, entry.line, entry.table.id))
             .collect();
-        assert!(idle.is_empty(), "their cases do not depend on them:\n{}", idle.join("\n"));
+        assert!(
+            idle.is_empty(),
+            "their cases do not depend on them:\n{}",
+            idle.join("\n")
+        );
     }
 
     const JOBRUN: &str = r#"
@@ -152,16 +202,28 @@ mod tests {
         let file = folder.path().join("jobs.toml");
         std::fs::write(&file, JOBRUN).unwrap();
         let library = Library::load(true, &[folder.path().to_owned()]).unwrap();
-        let set = library.set(Direction::Outbound, &PolicyConfig::default()).unwrap();
+        let set = library
+            .set(Direction::Outbound, &PolicyConfig::default())
+            .unwrap();
         let command = "jobrun -uroot batch rm -rf /";
-        assert_eq!(trial::refusing(&set, set.programs(), command).first().map(|rule| rule.id.as_str()), Some("delete-tree"));
+        assert_eq!(
+            trial::refusing(&set, set.programs(), command)
+                .first()
+                .map(|rule| rule.id.as_str()),
+            Some("delete-tree")
+        );
         assert!(trial::refusing(&set, Programs::builtin(), command).is_empty());
         assert_ne!(set.digest(), rules().digest());
 
         std::fs::write(&file, JOBRUN.replace("batch ls", "batch rm -rf ~")).unwrap();
         let faults = Library::load(true, &[folder.path().to_owned()]).unwrap_err();
-        let [fault] = faults.as_slice() else { panic!("{faults:?}") };
+        let [fault] = faults.as_slice() else {
+            panic!("{faults:?}")
+        };
         assert_eq!(fault.line, 11, "{fault}");
-        assert!(fault.message.contains("`job-runner` should spare this"), "{fault}");
+        assert!(
+            fault.message.contains("`job-runner` should spare this"),
+            "{fault}"
+        );
     }
 }

@@ -40,15 +40,29 @@ impl Compiled {
         let faults = |wrong: Vec<(usize, String)>| {
             let fault = |(index, message): (usize, String)| {
                 let rule = rules.get(index);
-                let (file, line) = rule.map_or((String::new(), 0), |rule| (rule.file.to_string(), rule.line));
+                let (file, line) = rule.map_or((String::new(), 0), |rule| {
+                    (rule.file.to_string(), rule.line)
+                });
                 let message = format!("`{}`: {message}", rule.map_or("", |rule| rule.id.as_str()));
-                Fault { file, line, column: 1, message, hint: None }
+                Fault {
+                    file,
+                    line,
+                    column: 1,
+                    message,
+                    hint: None,
+                }
             };
             wrong.into_iter().map(fault).collect::<Vec<_>>()
         };
         let numbered = rules.iter().map(Arc::as_ref).enumerate();
         let detectors = kinds::detectors(numbered).map_err(faults)?;
-        Ok(Self { direction, rules, detectors, programs, digest })
+        Ok(Self {
+            direction,
+            rules,
+            detectors,
+            programs,
+            digest,
+        })
     }
 }
 
@@ -81,7 +95,11 @@ impl RuleSet {
 
     /// What searching a text costs each rule, if nothing matches.
     pub fn costs(&self, text: &str) -> impl Iterator<Item = (&Rule, Cost)> {
-        let costs = self.0.detectors.iter().flat_map(|detector| detector.costs(text));
+        let costs = self
+            .0
+            .detectors
+            .iter()
+            .flat_map(|detector| detector.costs(text));
         costs.filter_map(|(index, cost)| Some((&**self.rules().get(index)?, cost)))
     }
 
@@ -117,11 +135,20 @@ impl RuleSet {
 
     /// Notes what `text`, which came from a server, is worth remembering for.
     pub fn learn(&self, text: &Text<'_>, place: &Place<'_>) {
-        self.0.detectors.iter().for_each(|detector| detector.learn(text, place));
+        self.0
+            .detectors
+            .iter()
+            .for_each(|detector| detector.learn(text, place));
     }
 
     /// Drops new matches where their rule does not look, and those that it excuses; gives whether there were any of these.
-    fn drop_excluded(&self, before: usize, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) -> bool {
+    fn drop_excluded(
+        &self,
+        before: usize,
+        text: &Text<'_>,
+        place: &Place<'_>,
+        found: &mut Vec<Match>,
+    ) -> bool {
         if found.len() == before {
             return false;
         }
@@ -129,12 +156,18 @@ impl RuleSet {
         let (mut index, mut excused) = (0, false);
         found.retain(|hit| {
             index += 1;
-            let Some(rule) = self.0.rules.get(hit.rule).filter(|_| index > before) else { return true };
-            let open = !place.hidden && (matches!(hit.reading, "plain" | "raw") || REJOINED.contains(&hit.reading));
+            let Some(rule) = self.0.rules.get(hit.rule).filter(|_| index > before) else {
+                return true;
+            };
+            let open = !place.hidden
+                && (matches!(hit.reading, "plain" | "raw") || REJOINED.contains(&hit.reading));
             if !rule.only.admits(place, open) {
                 return false;
             }
-            let mentions = || open && is_mention(rule, &quoted, hit) || !place.hidden && is_sample(rule, text, hit);
+            let mentions = || {
+                open && is_mention(rule, &quoted, hit)
+                    || !place.hidden && is_sample(rule, text, hit)
+            };
             let excuses = is_excused(rule, text, hit.span.as_ref()) || mentions();
             excused |= excuses;
             !excuses
@@ -151,7 +184,14 @@ impl RuleSet {
         let mut hash = Sha256::new();
         hash.update(direction.name());
         for rule in rules {
-            let Rule { id, severity, action, only, digest, .. } = rule.as_ref();
+            let Rule {
+                id,
+                severity,
+                action,
+                only,
+                digest,
+                ..
+            } = rule.as_ref();
             for part in [id.as_str(), severity.name(), action.name(), digest] {
                 hash.update(part);
                 hash.update("\n");
@@ -169,9 +209,14 @@ impl RuleSet {
 fn add_repeats(before: usize, text: &Text<'_>, found: &mut Vec<Match>) {
     let mut repeated = Vec::new();
     for reading in text.repeated_readings() {
-        let is_within = |hit: &&Match| hit.span.as_ref() == Some(&reading.span) && hit.reading.starts_with(reading.path);
+        let is_within = |hit: &&Match| {
+            hit.span.as_ref() == Some(&reading.span) && hit.reading.starts_with(reading.path)
+        };
         for hit in found.iter().skip(before).filter(is_within) {
-            repeated.extend(reading.repeats.iter().map(|span| Match { span: Some(span.clone()), ..hit.clone() }));
+            repeated.extend(reading.repeats.iter().map(|span| Match {
+                span: Some(span.clone()),
+                ..hit.clone()
+            }));
         }
     }
     found.append(&mut repeated);
@@ -184,7 +229,11 @@ fn is_mention(rule: &Rule, quoted: &QuotedMentions<'_>, hit: &Match) -> bool {
 
 /// Whether a rule leaves samples of attacks alone, and this is one.
 fn is_sample(rule: &Rule, text: &Text<'_>, hit: &Match) -> bool {
-    rule.spares_quotes && hit.span.as_ref().is_some_and(|span| text.is_attack_sample(span))
+    rule.spares_quotes
+        && hit
+            .span
+            .as_ref()
+            .is_some_and(|span| text.is_attack_sample(span))
 }
 
 /// Whether what stands around a match excuses it.
@@ -194,7 +243,9 @@ fn is_excused(rule: &Rule, text: &Text<'_>, span: Option<&Range<usize>>) -> bool
     }
     let around = span.map_or(text.raw(), |span| around(text.raw(), span));
     let around = Text::new(around);
-    rule.unless.iter().any(|regex| regex.is_match(around.plain()) || regex.is_match(around.raw()))
+    rule.unless
+        .iter()
+        .any(|regex| regex.is_match(around.plain()) || regex.is_match(around.raw()))
 }
 
 fn around<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
@@ -208,25 +259,47 @@ pub fn weakened(old: &RuleSet, new: &RuleSet) -> Vec<String> {
     let mut told = Vec::new();
     for rule in old.rules() {
         let id = &rule.id;
-        let now = new.rules().iter().find(|now| now.id == *id || now.was.contains(id));
+        let now = new
+            .rules()
+            .iter()
+            .find(|now| now.id == *id || now.was.contains(id));
         let Some(now) = now else {
-            told.push(format!("{} rule `{id}` is no longer in force", old.direction().name()));
+            told.push(format!(
+                "{} rule `{id}` is no longer in force",
+                old.direction().name()
+            ));
             continue;
         };
         if now.action < rule.action {
-            told.push(format!("rule `{id}` has the action `{}`, was `{}`", now.action.name(), rule.action.name()));
+            told.push(format!(
+                "rule `{id}` has the action `{}`, was `{}`",
+                now.action.name(),
+                rule.action.name()
+            ));
         }
         if now.severity < rule.severity {
-            told.push(format!("rule `{id}` has the severity `{}`, was `{}`", now.severity.name(), rule.severity.name()));
+            told.push(format!(
+                "rule `{id}` has the severity `{}`, was `{}`",
+                now.severity.name(),
+                rule.severity.name()
+            ));
         }
         if now.only != rule.only && now.only != Only::default() {
-            told.push(format!("rule `{id}` applies elsewhere: its `only` has changed"));
+            told.push(format!(
+                "rule `{id}` applies elsewhere: its `only` has changed"
+            ));
         }
-        if now.unless.iter().any(|spare| rule.unless.iter().all(|before| before.source() != spare.source())) {
+        if now.unless.iter().any(|spare| {
+            rule.unless
+                .iter()
+                .all(|before| before.source() != spare.source())
+        }) {
             told.push(format!("rule `{id}` excludes more: its `unless` has grown"));
         }
         if now.spares_quotes && !rule.spares_quotes {
-            told.push(format!("rule `{id}` excludes more: passages that texts about attacks quote"));
+            told.push(format!(
+                "rule `{id}` excludes more: passages that texts about attacks quote"
+            ));
         }
     }
     told

@@ -36,7 +36,10 @@ fn library(files: &[(&str, String)]) -> Library {
 fn hits(set: &RuleSet, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     set.scan(&Text::new(text), &Place::default(), &mut found);
-    found.iter().map(|hit: &Match| set.rules()[hit.rule].id.to_string()).collect()
+    found
+        .iter()
+        .map(|hit: &Match| set.rules()[hit.rule].id.to_string())
+        .collect()
 }
 
 /// The faults of each file are in a file beside it. `UPDATE=1 cargo test --lib faults` writes it anew.
@@ -56,7 +59,12 @@ fn faults_of_rule_files_read_well() {
         if std::env::var_os("UPDATE").is_some() {
             fs::write(&golden, &told).unwrap();
         }
-        assert_eq!(told, fs::read_to_string(&golden).unwrap_or_default(), "{}", path.display());
+        assert_eq!(
+            told,
+            fs::read_to_string(&golden).unwrap_or_default(),
+            "{}",
+            path.display()
+        );
         tried += 1;
     }
     assert!(tried >= 6, "only {tried} files");
@@ -66,7 +74,10 @@ fn faults_of_rule_files_read_well() {
 fn the_built_in_rules_do_what_their_cases_say() {
     let trial = Library::builtin().try_cases().unwrap();
     assert!(trial.wrong.is_empty(), "{trial}");
-    assert!(trial.rules >= 2 && trial.cases >= 4 * trial.rules / 2, "{trial}");
+    assert!(
+        trial.rules >= 2 && trial.cases >= 4 * trial.rules / 2,
+        "{trial}"
+    );
 }
 
 #[test]
@@ -77,49 +88,121 @@ fn a_later_folder_replaces_a_rule_by_id() {
     ]);
     let (_b, second) = folder(&[("z.toml", format!("{HEAD}{}", rule("one", "gamma", "")))]);
     let library = Library::load(false, &[first, second]).unwrap();
-    let set = library.set(Direction::Inbound, &PolicyConfig::default()).unwrap();
+    let set = library
+        .set(Direction::Inbound, &PolicyConfig::default())
+        .unwrap();
     assert_eq!(hits(&set, "alpha beta gamma"), ["two", "one"]);
-    assert!(library.set(Direction::Outbound, &PolicyConfig::default()).unwrap().rules().is_empty());
+    assert!(
+        library
+            .set(Direction::Outbound, &PolicyConfig::default())
+            .unwrap()
+            .rules()
+            .is_empty()
+    );
 }
 
 #[test]
 fn overrides_and_packs() {
     let files = [
-        ("a.toml", format!("{HEAD}{}{}", rule("one", "alpha", "was = [\"uno\"]"), rule("two", "beta", ""))),
-        ("b.toml", format!("{HEAD}pack = \"ops\"\nenabled = false\n{}", rule("three", "gamma", ""))),
-        ("c.toml", format!("{HEAD}packs = [\"ops\", \"git\"]\nenabled = false\n{}", rule("four", "delta", ""))),
+        (
+            "a.toml",
+            format!(
+                "{HEAD}{}{}",
+                rule("one", "alpha", "was = [\"uno\"]"),
+                rule("two", "beta", "")
+            ),
+        ),
+        (
+            "b.toml",
+            format!(
+                "{HEAD}pack = \"ops\"\nenabled = false\n{}",
+                rule("three", "gamma", "")
+            ),
+        ),
+        (
+            "c.toml",
+            format!(
+                "{HEAD}packs = [\"ops\", \"git\"]\nenabled = false\n{}",
+                rule("four", "delta", "")
+            ),
+        ),
     ];
     let library = library(&files);
     let text = "alpha beta gamma delta";
-    let plain = library.set(Direction::Inbound, &PolicyConfig::default()).unwrap();
+    let plain = library
+        .set(Direction::Inbound, &PolicyConfig::default())
+        .unwrap();
     assert_eq!(hits(&plain, text), ["one", "two"]);
 
     let mut policy = PolicyConfig::default();
     policy.packs.insert("ops".into(), true);
-    policy.overrides.insert("uno".into(), Override { action: Some(Action::Log), enabled: None });
-    policy.overrides.insert("two".into(), Override { action: None, enabled: Some(false) });
+    policy.overrides.insert(
+        "uno".into(),
+        Override {
+            action: Some(Action::Log),
+            enabled: None,
+        },
+    );
+    policy.overrides.insert(
+        "two".into(),
+        Override {
+            action: None,
+            enabled: Some(false),
+        },
+    );
     let changed = library.set(Direction::Inbound, &policy).unwrap();
     assert_eq!(hits(&changed, text), ["one", "three", "four"]);
     assert_eq!(changed.rules()[0].action, Action::Log);
     assert_eq!(
         weakened(&plain, &changed),
-        ["rule `one` has the action `log`, was `block`", "inbound rule `two` is no longer in force"]
+        [
+            "rule `one` has the action `log`, was `block`",
+            "inbound rule `two` is no longer in force"
+        ]
     );
     assert!(weakened(&plain, &plain).is_empty());
 
     // The narrowest pack that is named decides.
     let with = |packs: &[(&str, bool)]| {
-        let packs = packs.iter().map(|(name, on)| ((*name).to_owned(), *on)).collect();
-        library.set(Direction::Inbound, &PolicyConfig { packs, ..PolicyConfig::default() }).unwrap()
+        let packs = packs
+            .iter()
+            .map(|(name, on)| ((*name).to_owned(), *on))
+            .collect();
+        library
+            .set(
+                Direction::Inbound,
+                &PolicyConfig {
+                    packs,
+                    ..PolicyConfig::default()
+                },
+            )
+            .unwrap()
     };
-    assert_eq!(hits(&with(&[("ops", true), ("git", false)]), text), ["one", "two", "three"]);
+    assert_eq!(
+        hits(&with(&[("ops", true), ("git", false)]), text),
+        ["one", "two", "three"]
+    );
     assert_eq!(hits(&with(&[("git", true)]), text), ["one", "two", "four"]);
-    assert_eq!(hits(&with(&[("ops", false), ("git", true)]), text), ["one", "two", "four"]);
+    assert_eq!(
+        hits(&with(&[("ops", false), ("git", true)]), text),
+        ["one", "two", "four"]
+    );
 
     let mut wrong = PolicyConfig::default();
     wrong.packs.insert("opps".into(), true);
-    wrong.overrides.insert("twoo".into(), Override { action: None, enabled: Some(false) });
-    let told: Vec<String> = library.set(Direction::Inbound, &wrong).unwrap_err().iter().map(ToString::to_string).collect();
+    wrong.overrides.insert(
+        "twoo".into(),
+        Override {
+            action: None,
+            enabled: Some(false),
+        },
+    );
+    let told: Vec<String> = library
+        .set(Direction::Inbound, &wrong)
+        .unwrap_err()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(
         told,
         [
@@ -131,39 +214,96 @@ fn overrides_and_packs() {
 
 #[test]
 fn an_override_cannot_ask_for_what_is_never_done() {
-    let file = format!("format = 1\ndirection = \"outbound\"\n{}", rule("one", "alpha", ""));
+    let file = format!(
+        "format = 1\ndirection = \"outbound\"\n{}",
+        rule("one", "alpha", "")
+    );
     let mut policy = PolicyConfig::default();
-    policy.overrides.insert("one".into(), Override { action: Some(Action::Redact), enabled: None });
-    let faults = library(&[("a.toml", file)]).set(Direction::Outbound, &policy).unwrap_err();
+    policy.overrides.insert(
+        "one".into(),
+        Override {
+            action: Some(Action::Redact),
+            enabled: None,
+        },
+    );
+    let faults = library(&[("a.toml", file)])
+        .set(Direction::Outbound, &policy)
+        .unwrap_err();
     assert!(faults[0].message.contains("cannot `redact`"), "{faults:?}");
-    let file = format!("format = 1\ndirection = \"inbound\"\n{}", rule("one", "alpha", ""));
-    policy.overrides.insert("one".into(), Override { action: Some(Action::Ask), enabled: None });
-    let faults = library(&[("a.toml", file)]).set(Direction::Inbound, &policy).unwrap_err();
+    let file = format!(
+        "format = 1\ndirection = \"inbound\"\n{}",
+        rule("one", "alpha", "")
+    );
+    policy.overrides.insert(
+        "one".into(),
+        Override {
+            action: Some(Action::Ask),
+            enabled: None,
+        },
+    );
+    let faults = library(&[("a.toml", file)])
+        .set(Direction::Inbound, &policy)
+        .unwrap_err();
     assert!(faults[0].message.contains("cannot `ask`"), "{faults:?}");
 }
 
 #[test]
 fn equal_sets_share_their_automata_and_digest() {
-    let files = [("a.toml", format!("{HEAD}{}{}", rule("one", "alpha", ""), rule("two", "beta", "")))];
+    let files = [(
+        "a.toml",
+        format!(
+            "{HEAD}{}{}",
+            rule("one", "alpha", ""),
+            rule("two", "beta", "")
+        ),
+    )];
     let library = library(&files);
     let set = |policy: &PolicyConfig| library.set(Direction::Inbound, policy).unwrap();
     let mut off = PolicyConfig::default();
-    off.overrides.insert("two".into(), Override { action: None, enabled: Some(false) });
-    let (first, second, third) = (set(&PolicyConfig::default()), set(&PolicyConfig::default()), set(&off));
+    off.overrides.insert(
+        "two".into(),
+        Override {
+            action: None,
+            enabled: Some(false),
+        },
+    );
+    let (first, second, third) = (
+        set(&PolicyConfig::default()),
+        set(&PolicyConfig::default()),
+        set(&off),
+    );
     assert!(std::ptr::eq(first.rules(), second.rules()));
     assert_eq!(first.digest().len(), 64);
     assert_ne!(first.digest(), third.digest());
     let (a, b) = (Library::builtin(), Library::builtin());
     for direction in [Direction::Inbound, Direction::Outbound] {
-        let digest = |library: &Library| library.set(direction, &PolicyConfig::default()).unwrap().digest().to_owned();
-        assert_eq!(digest(&a), digest(&b), "a digest must not depend on the run");
+        let digest = |library: &Library| {
+            library
+                .set(direction, &PolicyConfig::default())
+                .unwrap()
+                .digest()
+                .to_owned()
+        };
+        assert_eq!(
+            digest(&a),
+            digest(&b),
+            "a digest must not depend on the run"
+        );
     }
 }
 
 #[test]
 fn unless_spares_only_near_the_match() {
-    let files = [("a.toml", format!("{HEAD}{}", rule("one", "alpha", "unless = ['''for example''']")))];
-    let set = library(&files).set(Direction::Inbound, &PolicyConfig::default()).unwrap();
+    let files = [(
+        "a.toml",
+        format!(
+            "{HEAD}{}",
+            rule("one", "alpha", "unless = ['''for example''']")
+        ),
+    )];
+    let set = library(&files)
+        .set(Direction::Inbound, &PolicyConfig::default())
+        .unwrap();
     assert!(hits(&set, "for example, alpha").is_empty());
     let far = format!("for example, {} alpha", "x ".repeat(400));
     assert_eq!(hits(&set, &far), ["one"]);
@@ -175,13 +315,30 @@ fn only_limits_where_a_rule_looks() {
     let set = library(&[("a.toml", format!("{HEAD}{}", rule("one", "alpha", only)))])
         .set(Direction::Inbound, &PolicyConfig::default())
         .unwrap();
-    let place = Place { tool: Some("fetch_page"), surface: crate::detect::Surface::Content, ..Place::default() };
+    let place = Place {
+        tool: Some("fetch_page"),
+        surface: crate::detect::Surface::Content,
+        ..Place::default()
+    };
     let count = |place: &Place<'_>| {
         let mut found = Vec::new();
         set.scan(&Text::new("alpha"), place, &mut found);
         found.len()
     };
-    assert_eq!((count(&place), count(&Place { hidden: true, ..place }), count(&Place { tool: Some("x"), ..place })), (1, 0, 0));
+    assert_eq!(
+        (
+            count(&place),
+            count(&Place {
+                hidden: true,
+                ..place
+            }),
+            count(&Place {
+                tool: Some("x"),
+                ..place
+            })
+        ),
+        (1, 0, 0)
+    );
 }
 
 #[test]
@@ -190,11 +347,23 @@ fn a_strict_policy_leaves_out_the_rules_that_are_only_likely() {
     strict.packs.insert("likely".into(), false);
     let library = Library::builtin();
     let ids = |policy: &PolicyConfig| -> Vec<String> {
-        library.set(Direction::Inbound, policy).unwrap().rules().iter().map(|rule| rule.id.to_string()).collect()
+        library
+            .set(Direction::Inbound, policy)
+            .unwrap()
+            .rules()
+            .iter()
+            .map(|rule| rule.id.to_string())
+            .collect()
     };
     let (usual, strict) = (ids(&PolicyConfig::default()), ids(&strict));
-    assert!(usual.contains(&"steering-text".to_owned()) && !strict.contains(&"steering-text".to_owned()));
-    assert!(strict.contains(&"steering-text-clear".to_owned()) && strict.contains(&"override-instructions".to_owned()));
+    assert!(
+        usual.contains(&"steering-text".to_owned())
+            && !strict.contains(&"steering-text".to_owned())
+    );
+    assert!(
+        strict.contains(&"steering-text-clear".to_owned())
+            && strict.contains(&"override-instructions".to_owned())
+    );
 }
 
 #[test]
@@ -211,10 +380,26 @@ fn a_sum_leaves_out_the_intents_that_it_excepts() {
              spares = [\"other\"]\nfind.signal = {{ sum = 70{rest} }}\n"
         )
     };
-    let phrases = [phrase("one", "kettle"), phrase("two", "walnut"), phrase("three", "marble")].concat();
-    let text = format!("{HEAD}{phrases}{}{}", sum("all", ""), sum("some", ", except = [\"two\"]"));
-    let set = library(&[("a.toml", text)]).set(Direction::Inbound, &PolicyConfig::default()).unwrap();
-    let of_sums = |text: &str| -> Vec<String> { hits(&set, text).into_iter().filter(|id| id == "all" || id == "some").collect() };
+    let phrases = [
+        phrase("one", "kettle"),
+        phrase("two", "walnut"),
+        phrase("three", "marble"),
+    ]
+    .concat();
+    let text = format!(
+        "{HEAD}{phrases}{}{}",
+        sum("all", ""),
+        sum("some", ", except = [\"two\"]")
+    );
+    let set = library(&[("a.toml", text)])
+        .set(Direction::Inbound, &PolicyConfig::default())
+        .unwrap();
+    let of_sums = |text: &str| -> Vec<String> {
+        hits(&set, text)
+            .into_iter()
+            .filter(|id| id == "all" || id == "some")
+            .collect()
+    };
     assert_eq!(of_sums("A kettle and a marble."), ["all", "some"]);
     assert_eq!(of_sums("A kettle and a walnut."), ["all"]);
 }

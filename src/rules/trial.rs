@@ -25,27 +25,49 @@ use super::{Action, Case, Find, Rule, RuleId, RuleSet};
 static GROUND: LazyLock<Ground> = LazyLock::new(|| {
     let links = Links::Given([("/repo/app/link".to_owned(), "/etc".to_owned())].into());
     let deny = HostPattern::read("denied.example").into_iter().collect();
-    let hosts = Hosts::new(Vec::new(), HostList { deny, ..HostList::default() });
+    let hosts = Hosts::new(
+        Vec::new(),
+        HostList {
+            deny,
+            ..HostList::default()
+        },
+    );
     let mut own = Own::default();
     own.guard("an-own-secret-of-a-case");
     let gate = GateFiles::new(&["/srv/gate/own.toml".into()], &["/srv/gate/state".into()]);
-    Ground { roots: Roots::new(["/repo/app".to_owned()], links), hosts, own, gate }
+    Ground {
+        roots: Roots::new(["/repo/app".to_owned()], links),
+        hosts,
+        own,
+        gate,
+    }
 });
 
 /// What names resolve to in cases: `example.com` and `www.example.com` to an address of the Internet, `inside.example.com` and
 /// `metadata.example.com` to what they say. No other can be looked up.
 static NAMES: LazyLock<Answers> = LazyLock::new(|| {
     let public = [93, 184, 216, 34];
-    let names = [("example.com", public), ("www.example.com", public), ("inside.example.com", [10, 0, 0, 5])];
+    let names = [
+        ("example.com", public),
+        ("www.example.com", public),
+        ("inside.example.com", [10, 0, 0, 5]),
+    ];
     let metadata = [("metadata.example.com", [169, 254, 169, 254])];
-    names.into_iter().chain(metadata).map(|(name, address)| (name.to_owned(), vec![address.into()])).collect()
+    names
+        .into_iter()
+        .chain(metadata)
+        .map(|(name, address)| (name.to_owned(), vec![address.into()]))
+        .collect()
 });
 
 /// What other servers have sent in cases, and what the server at hand has: `a-secret-from-elsewhere`, `DB_PASSWORD` with the
 /// value `blue-Kettle7-returned`.
 static SENT: LazyLock<Prints> = LazyLock::new(|| {
     let mut prints = Prints::default();
-    for (from, value) in ["blue-Kettle7-returned", "a-secret-from-elsewhere"].iter().enumerate() {
+    for (from, value) in ["blue-Kettle7-returned", "a-secret-from-elsewhere"]
+        .iter()
+        .enumerate()
+    {
         remember(&mut prints, value, from);
     }
     prints
@@ -58,7 +80,8 @@ static CAME: LazyLock<Traces> = LazyLock::new(|| {
     let came = |server: usize, flow: FlowConfig, withheld: &str, given: &str| {
         let session = Session::new(&traces, server);
         session.withheld(withheld);
-        flow.here(&session, None, Sides::default()).came_in(&Text::new(given));
+        flow.here(&session, None, Sides::default())
+            .came_in(&Text::new(given));
         traces.add(&session.learnt(), server, Instant::now());
     };
     let all = || vec!["*".to_owned()];
@@ -67,7 +90,12 @@ static CAME: LazyLock<Traces> = LazyLock::new(|| {
         flow(&mut made, all());
         made
     };
-    came(1, from(|flow, all| flow.untrusted = all), QUARANTINED, UNTRUSTED);
+    came(
+        1,
+        from(|flow, all| flow.untrusted = all),
+        QUARANTINED,
+        UNTRUSTED,
+    );
     came(1, from(|flow, all| flow.private = all), "", PRIVATE);
     came(0, FlowConfig::default(), GIVEN, GIVEN);
     came(0, from(|flow, all| flow.untrusted = all), "", RETURNED);
@@ -120,12 +148,23 @@ impl fmt::Display for Trial {
         for wrong in &self.wrong {
             writeln!(f, "{wrong}")?;
         }
-        let count = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+        let count = |n: usize, what: &str| {
+            if n == 1 {
+                format!("1 {what}")
+            } else {
+                format!("{n} {what}s")
+            }
+        };
         write!(f, "{}, ", count(self.rules, "rule"))?;
         if self.programs > 0 {
             write!(f, "{}, ", count(self.programs, "program table"))?;
         }
-        write!(f, "{}, {} wrong", count(self.cases, "case"), self.wrong.len())
+        write!(
+            f,
+            "{}, {} wrong",
+            count(self.cases, "case"),
+            self.wrong.len()
+        )
     }
 }
 
@@ -143,12 +182,21 @@ pub struct FailedCase {
 impl FailedCase {
     fn describe(&self) -> String {
         let should = if self.should_catch { "catch" } else { "spare" };
-        format!("`{}` should {should} this and does not: {:?}", self.rule, self.text)
+        format!(
+            "`{}` should {should} this and does not: {:?}",
+            self.rule, self.text
+        )
     }
 
     /// As a fault of the rule's file.
     pub fn fault(&self) -> Fault {
-        Fault { file: self.file.to_string(), line: self.line, column: 1, message: self.describe(), hint: None }
+        Fault {
+            file: self.file.to_string(),
+            line: self.line,
+            column: 1,
+            message: self.describe(),
+            hint: None,
+        }
     }
 }
 
@@ -169,17 +217,36 @@ pub fn try_cases(rules: &[Arc<Rule>]) -> Result<Trial, Vec<Fault>> {
     }
     let mut trial = Trial::default();
     for direction in [Direction::Outbound, Direction::Inbound] {
-        let rules: Vec<Arc<Rule>> = rules.iter().filter(|rule| rule.direction == direction).cloned().collect();
-        let set = RuleSet::from(Arc::new(Compiled::new(direction, rules, Programs::builtin().clone(), String::new())?));
+        let rules: Vec<Arc<Rule>> = rules
+            .iter()
+            .filter(|rule| rule.direction == direction)
+            .cloned()
+            .collect();
+        let set = RuleSet::from(Arc::new(Compiled::new(
+            direction,
+            rules,
+            Programs::builtin().clone(),
+            String::new(),
+        )?));
         for (index, rule) in set.rules().iter().enumerate() {
             trial.rules += 1;
-            let should =
-                rule.cases().catches.iter().map(|case| (case, true)).chain(rule.cases().spares.iter().map(|case| (case, false)));
+            let should = rule
+                .cases()
+                .catches
+                .iter()
+                .map(|case| (case, true))
+                .chain(rule.cases().spares.iter().map(|case| (case, false)));
             for (case, should_catch) in should {
                 trial.cases += 1;
                 if catches(&set, index, rule, case) != should_catch {
                     let (file, line) = (rule.file.clone(), case.line);
-                    trial.wrong.push(FailedCase { file, line, rule: rule.id.clone(), should_catch, text: case.text.clone() });
+                    trial.wrong.push(FailedCase {
+                        file,
+                        line,
+                        rule: rule.id.clone(),
+                        should_catch,
+                        text: case.text.clone(),
+                    });
                 }
             }
         }
@@ -202,9 +269,21 @@ fn too_large(rule: &Rule) -> Option<Fault> {
 /// A call of the tool that a case names, for rules that judge calls as such.
 fn call_context<'s>(spec: &flow::Spec, session: &'s Session<'s>, tool: &str) -> flow::Here<'s> {
     let send = tool.starts_with("send_");
-    let sides = Sides { outward: send, ..Sides::default() };
-    let (declared, guessed) = if spec.is_guessed() { (Sides::default(), sides) } else { (sides, Sides::default()) };
-    flow::Here { session, declared, guessed, schema: None }
+    let sides = Sides {
+        outward: send,
+        ..Sides::default()
+    };
+    let (declared, guessed) = if spec.is_guessed() {
+        (Sides::default(), sides)
+    } else {
+        (sides, Sides::default())
+    };
+    flow::Here {
+        session,
+        declared,
+        guessed,
+        schema: None,
+    }
 }
 
 /// The rules that refuse a command, or ask a person, if this is known of programs.
@@ -223,14 +302,23 @@ pub(super) fn refusing<'s>(set: &'s RuleSet, programs: &Programs, command: &str)
     };
     let mut found = Vec::new();
     set.scan(&Text::new(command), &place, &mut found);
-    let rules = found.iter().filter_map(|hit| set.rules().get(hit.rule)).map(Arc::as_ref);
-    rules.filter(|rule| matches!(rule.action, Action::Block | Action::Ask)).collect()
+    let rules = found
+        .iter()
+        .filter_map(|hit| set.rules().get(hit.rule))
+        .map(Arc::as_ref);
+    rules
+        .filter(|rule| matches!(rule.action, Action::Block | Action::Ask))
+        .collect()
 }
 
 fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
     let only = &rule.only;
     // A name that the rule's own globs fit: what `*` stands for may be empty.
-    let name = |globs: &[String], usual: &str| globs.first().map_or_else(|| usual.to_owned(), |glob| glob.replace('*', ""));
+    let name = |globs: &[String], usual: &str| {
+        globs
+            .first()
+            .map_or_else(|| usual.to_owned(), |glob| glob.replace('*', ""))
+    };
     let (read_as, usual_tool) = match rule.find.as_ref() {
         Find::Command(_) => (ReadAs::Shell, "run_command"),
         Find::Path(spec) => (spec.read_as(), spec.usual_tool()),
@@ -239,12 +327,22 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
         Find::Flow(spec) => (ReadAs::Text, spec.usual_tool()),
         _ => (ReadAs::Text, "run_command"),
     };
-    let (tool, argument, method) =
-        (name(&only.tools, usual_tool), name(&only.arguments, "command"), name(&only.methods, "tools/call"));
+    let (tool, argument, method) = (
+        name(&only.tools, usual_tool),
+        name(&only.arguments, "command"),
+        name(&only.methods, "tools/call"),
+    );
     let outbound = rule.direction == Direction::Outbound;
-    let usual = if outbound { Surface::Arguments } else { Surface::Content };
+    let usual = if outbound {
+        Surface::Arguments
+    } else {
+        Surface::Content
+    };
     let session = Session::new(&CAME, 0);
-    let flow = FlowConfig { outward: vec!["send_*".to_owned()], ..FlowConfig::default() };
+    let flow = FlowConfig {
+        outward: vec!["send_*".to_owned()],
+        ..FlowConfig::default()
+    };
     let flow = flow.here(&session, Some(&tool), Sides::default());
     let (seen, lookup) = (Seen::new(&SENT, 0), Lookup::new(Some(&NAMES)));
     let caught_as = |read_as: ReadAs| {
@@ -271,7 +369,13 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
         let mut found = Vec::new();
         set.scan(&Text::new(case.text.as_str()), &place, &mut found);
         if let Find::Flow(spec) = rule.find.as_ref() {
-            set.scan_call(&Place { flow: Some(call_context(spec, &session, &case.text)), ..place }, &mut found);
+            set.scan_call(
+                &Place {
+                    flow: Some(call_context(spec, &session, &case.text)),
+                    ..place
+                },
+                &mut found,
+            );
         }
         found.iter().any(|hit| hit.rule == index)
     };

@@ -30,7 +30,10 @@ pub enum SealError {
 impl SealError {
     /// What the system says of this path, as an error of ours.
     pub fn of(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        |error| Self::Io { path: path.to_owned(), error }
+        |error| Self::Io {
+            path: path.to_owned(),
+            error,
+        }
     }
 }
 

@@ -19,7 +19,9 @@ const GIVEN_UP: Duration = Duration::from_secs(600);
 /// # Errors
 /// The nearest part of the path that exists is no folder, or this user cannot write to it.
 pub fn check_writable(path: &Path) -> Result<(), (PathBuf, io::Error)> {
-    let Some(nearest) = path.ancestors().find(|path| path.exists()) else { return Ok(()) };
+    let Some(nearest) = path.ancestors().find(|path| path.exists()) else {
+        return Ok(());
+    };
     let failed = |error: io::Error| (nearest.to_owned(), error);
     if nearest != path && !nearest.is_dir() {
         return Err(failed(ErrorKind::NotADirectory.into()));
@@ -48,11 +50,17 @@ impl SealedFolder {
     pub fn create(&self) -> Result<(), SealError> {
         if !self.exists()? {
             let failed = |error| SealError::of(&self.0)(error);
-            if let Some(above) = self.0.parent().filter(|above| !above.as_os_str().is_empty()) {
+            if let Some(above) = self
+                .0
+                .parent()
+                .filter(|above| !above.as_os_str().is_empty())
+            {
                 fs::create_dir_all(above).map_err(failed)?;
             }
             match DirBuilder::new().mode(0o700).create(&self.0) {
-                Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(failed(error)),
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                    return Err(failed(error));
+                }
                 _ => {}
             }
         }
@@ -67,11 +75,18 @@ impl SealedFolder {
         let meta = match fs::metadata(&self.0) {
             Ok(meta) => meta,
             // Below a file nothing is there either, and nothing can be made there: `check_writable` finds that.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(false),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Ok(false);
+            }
             Err(error) => return Err(SealError::of(&self.0)(error)),
         };
         if meta.mode() & 0o077 != 0 {
-            return Err(SealError::Open { path: self.0.clone(), mode: "700" });
+            return Err(SealError::Open {
+                path: self.0.clone(),
+                mode: "700",
+            });
         }
         Ok(true)
     }
@@ -91,7 +106,9 @@ impl SealedFolder {
             Err(error) => return Err(SealError::of(&path)(error)),
         };
         let mut bytes = vec![];
-        open.take(most).read_to_end(&mut bytes).map_err(SealError::of(&path))?;
+        open.take(most)
+            .read_to_end(&mut bytes)
+            .map_err(SealError::of(&path))?;
         Ok(Some(bytes))
     }
 
@@ -102,7 +119,9 @@ impl SealedFolder {
     pub fn write(&self, file: &str, bytes: &[u8]) -> Result<(), SealError> {
         self.create()?;
         let path = self.0.join(file);
-        let new = self.0.join(format!("{NEW}{}", uuid::Uuid::new_v4().simple()));
+        let new = self
+            .0
+            .join(format!("{NEW}{}", uuid::Uuid::new_v4().simple()));
         self.write_new(&new, &path, bytes).map_err(|error| {
             // Nothing is lost if it stays: it is swept up later.
             fs::remove_file(&new).unwrap_or_default();
@@ -117,7 +136,9 @@ impl SealedFolder {
     pub fn begin(&self, file: &str) -> Result<File, SealError> {
         self.create()?;
         let path = self.0.join(file);
-        self.create_file(&path).and_then(|file| self.sync().map(|()| file)).map_err(SealError::of(&path))
+        self.create_file(&path)
+            .and_then(|file| self.sync().map(|()| file))
+            .map_err(SealError::of(&path))
     }
 
     /// Moves a file to another folder, which must be there: of several who do so one has moved it, and it alone gets `true`.
@@ -162,14 +183,24 @@ impl SealedFolder {
         }
         for entry in fs::read_dir(&self.0).map_err(SealError::of(&self.0))? {
             let entry = entry.map_err(SealError::of(&self.0))?;
-            let (Ok(name), Ok(meta)) = (entry.file_name().into_string(), entry.metadata()) else { continue };
-            let age = meta.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
+            let (Ok(name), Ok(meta)) = (entry.file_name().into_string(), entry.metadata()) else {
+                continue;
+            };
+            let age = meta
+                .modified()
+                .ok()
+                .and_then(|at| at.elapsed().ok())
+                .unwrap_or_default();
             if name.starts_with(NEW) {
                 if age > GIVEN_UP {
                     fs::remove_file(entry.path()).unwrap_or_default();
                 }
             } else if meta.is_file() && out.len() < most {
-                out.push(Listed { name, bytes: meta.len(), age });
+                out.push(Listed {
+                    name,
+                    bytes: meta.len(),
+                    age,
+                });
             }
         }
         Ok(out)
@@ -182,7 +213,14 @@ impl SealedFolder {
     pub fn sync(&self) -> io::Result<()> {
         match File::open(&self.0)?.sync_all() {
             // Some network file systems do not have it for folders.
-            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Ok(()),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::InvalidInput | ErrorKind::Unsupported
+                ) =>
+            {
+                Ok(())
+            }
             synced => synced,
         }
     }
@@ -197,7 +235,11 @@ impl SealedFolder {
     }
 
     fn create_file(&self, path: &Path) -> io::Result<File> {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
         let (ours, theirs) = (file.metadata()?, fs::metadata(&self.0)?);
         if ours.uid() != theirs.uid() {
             // Root, who works for the gate's user: what only root can read would be lost on the gate.
@@ -226,12 +268,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();
-        for fine in [folder.path().to_owned(), file.clone(), folder.path().join("new"), folder.path().join("new/below")] {
+        for fine in [
+            folder.path().to_owned(),
+            file.clone(),
+            folder.path().join("new"),
+            folder.path().join("new/below"),
+        ] {
             assert!(check_writable(&fine).is_ok(), "{}", fine.display());
         }
         for below in [file.join("x"), file.join("x/y")] {
             let (nearest, error) = check_writable(&below).unwrap_err();
-            assert_eq!((nearest, error.kind()), (file.clone(), ErrorKind::NotADirectory));
+            assert_eq!(
+                (nearest, error.kind()),
+                (file.clone(), ErrorKind::NotADirectory)
+            );
             let place = SealedFolder::new(below);
             assert!(!place.exists().unwrap() && place.create().is_err());
         }
@@ -240,7 +290,10 @@ mod tests {
         // Root may write everywhere.
         if File::create(closed.join("probe")).is_err() {
             let (nearest, error) = check_writable(&closed.join("new")).unwrap_err();
-            assert_eq!((nearest, error.kind()), (closed, ErrorKind::PermissionDenied));
+            assert_eq!(
+                (nearest, error.kind()),
+                (closed, ErrorKind::PermissionDenied)
+            );
         }
     }
 }

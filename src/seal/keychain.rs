@@ -20,7 +20,10 @@ pub struct Keychain {
 impl Keychain {
     /// From where these say.
     pub fn new(sources: Sources) -> Self {
-        Self { sources, known: Mutex::default() }
+        Self {
+            sources,
+            known: Mutex::default(),
+        }
     }
 
     /// Where the keys come from.
@@ -83,6 +86,7 @@ impl Keys {
     /// # Errors
     /// It is not there.
     pub fn seals(&self, sources: &Sources) -> Result<&Key, SealError> {
-        self.first().ok_or_else(|| SealError::Key(format!("there is none in {}", sources.first_named())))
+        self.first()
+            .ok_or_else(|| SealError::Key(format!("there is none in {}", sources.first_named())))
     }
 }

@@ -60,9 +60,15 @@ impl Keyring {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         if name.is_empty() || name.len() > 64 || name.starts_with('-') || !name.bytes().all(plain) {
             let hint = "at most 64 letters, digits, `_`, `.` and, but for the first, `-`";
-            return Err(SealError::Key(format!("`{name}` cannot be the name of an entry of the keyring\n  hint: {hint}")));
+            return Err(SealError::Key(format!(
+                "`{name}` cannot be the name of an entry of the keyring\n  hint: {hint}"
+            )));
         }
-        Ok(Self { name: name.to_owned(), program: program.to_owned(), style })
+        Ok(Self {
+            name: name.to_owned(),
+            program: program.to_owned(),
+            style,
+        })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -74,7 +80,10 @@ impl Keyring {
         let name = self.name.as_str();
         let said = match self.style {
             Style::SecretTool => self.run(&["lookup", "service", SERVICE, "key", name], "")?,
-            Style::Security => self.run(&["find-generic-password", "-s", SERVICE, "-a", name, "-w"], "")?,
+            Style::Security => self.run(
+                &["find-generic-password", "-s", SERVICE, "-a", name, "-w"],
+                "",
+            )?,
         };
         match (self.style, said.code) {
             (_, Some(0)) => Ok(Some(said.out)),
@@ -91,14 +100,23 @@ impl Keyring {
         let said = match self.style {
             Style::SecretTool => {
                 let label = format!("lychgate: key of {of} ({name})");
-                self.run(&["store", "--label", &label, "service", SERVICE, "key", name], secret)?
+                self.run(
+                    &["store", "--label", &label, "service", SERVICE, "key", name],
+                    secret,
+                )?
             }
             Style::Security => {
-                let line = Zeroizing::new(format!("add-generic-password -s {SERVICE} -a {name} -w {secret}\n"));
+                let line = Zeroizing::new(format!(
+                    "add-generic-password -s {SERVICE} -a {name} -w {secret}\n"
+                ));
                 self.run(&["-i"], &line)?
             }
         };
-        if said.code == Some(0) { Ok(()) } else { Err(self.failed(&said)) }
+        if said.code == Some(0) {
+            Ok(())
+        } else {
+            Err(self.failed(&said))
+        }
     }
 
     fn run(&self, args: &[&str], input: &str) -> Result<ToolOutput, SealError> {
@@ -112,11 +130,15 @@ impl Keyring {
             .spawn()
             .map_err(|error| {
                 let hint = match self.style {
-                    Style::SecretTool => "install it (Debian, Ubuntu: `libsecret-tools`; Fedora: `libsecret`)",
+                    Style::SecretTool => {
+                        "install it (Debian, Ubuntu: `libsecret-tools`; Fedora: `libsecret`)"
+                    }
                     Style::Security => "it comes with macOS, in `/usr/bin`",
                 };
                 let other = "or keep the key elsewhere: `{ file = … }` or `{ env = … }`";
-                SealError::Key(format!("the keyring needs `{program}`: {error}\n  hint: {hint}, {other}"))
+                SealError::Key(format!(
+                    "the keyring needs `{program}`: {error}\n  hint: {hint}, {other}"
+                ))
             })?;
         if let Some(mut stdin) = child.stdin.take() {
             // A program that does not read says below what is wrong with it.
@@ -127,24 +149,46 @@ impl Keyring {
         let status = loop {
             match child.try_wait() {
                 Ok(Some(status)) => break status,
-                Ok(None) if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(10)),
+                Ok(None) if began.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(10))
+                }
                 _ => {
-                    child.kill().and_then(|()| child.wait().map(|_| ())).unwrap_or_default();
-                    return Err(trouble(&format!("did not answer within {} s: is the keyring locked?", PATIENCE.as_secs())));
+                    child
+                        .kill()
+                        .and_then(|()| child.wait().map(|_| ()))
+                        .unwrap_or_default();
+                    return Err(trouble(&format!(
+                        "did not answer within {} s: is the keyring locked?",
+                        PATIENCE.as_secs()
+                    )));
                 }
             }
         };
-        let [out, err] =
-            [out, err].map(|heard| heard.recv_timeout(DRAIN).map_err(|_| trouble("has ended, and its output has not")));
+        let [out, err] = [out, err].map(|heard| {
+            heard
+                .recv_timeout(DRAIN)
+                .map_err(|_| trouble("has ended, and its output has not"))
+        });
         let out = std::str::from_utf8(&out?)
             .map(|text| Zeroizing::new(text.to_owned()))
             .map_err(|_| trouble("says what is no text"))?;
-        Ok(ToolOutput { code: status.code(), out, err: String::from_utf8_lossy(&err?).into_owned() })
+        Ok(ToolOutput {
+            code: status.code(),
+            out,
+            err: String::from_utf8_lossy(&err?).into_owned(),
+        })
     }
 
     fn failed(&self, said: &ToolOutput) -> SealError {
-        let line: String =
-            said.err.lines().next().unwrap_or("it says nothing").chars().filter(|c| !c.is_control()).take(200).collect();
+        let line: String = said
+            .err
+            .lines()
+            .next()
+            .unwrap_or("it says nothing")
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(200)
+            .collect();
         let hint = "the keyring must run and be unlocked for the user who runs the gate; on a server, keep the key in a file \
                     or in the environment";
         SealError::Key(format!("`{}` failed: {line}\n  hint: {hint}", self.program))
@@ -185,7 +229,10 @@ esac
         // Written by another process: a file that this one has open for writing cannot be run, and children of other
         // tests, which run beside this one, would inherit it.
         let mut shell = Command::new("sh");
-        shell.args(["-c", "printf %s \"$2\" > \"$1\" && chmod 755 \"$1\"", "sh"]).arg(&path).arg(script);
+        shell
+            .args(["-c", "printf %s \"$2\" > \"$1\" && chmod 755 \"$1\"", "sh"])
+            .arg(&path)
+            .arg(script);
         assert!(shell.status().unwrap().success());
         path.to_str().unwrap().to_owned()
     }
@@ -193,13 +240,17 @@ esac
     #[test]
     fn an_entry_is_made_and_found_and_its_secret_is_no_argument() {
         let folder = tempfile::tempdir().unwrap();
-        let keyring = Keyring::new("gate", &program(&folder, SECRET_TOOL), Style::SecretTool).unwrap();
+        let keyring =
+            Keyring::new("gate", &program(&folder, SECRET_TOOL), Style::SecretTool).unwrap();
         assert!(keyring.look_up().unwrap().is_none());
         let secret = Zeroizing::new("5ec2e7".repeat(10));
         keyring.store("the vault", &secret).unwrap();
         assert_eq!(keyring.look_up().unwrap().as_ref(), Some(&secret));
         let args = fs::read_to_string(folder.path().join("args")).unwrap();
-        assert!(args.contains("key gate") && !args.contains(secret.as_str()), "{args}");
+        assert!(
+            args.contains("key gate") && !args.contains(secret.as_str()),
+            "{args}"
+        );
     }
 
     #[test]
@@ -208,16 +259,27 @@ esac
         let script = "#!/bin/sh\necho 'Cannot autolaunch D-Bus' >&2\nexit 1\n";
         let keyring = Keyring::new("gate", &program(&folder, script), Style::SecretTool).unwrap();
         let error = keyring.look_up().unwrap_err().to_string();
-        assert!(error.contains("Cannot autolaunch D-Bus") && error.contains("hint: "), "{error}");
+        assert!(
+            error.contains("Cannot autolaunch D-Bus") && error.contains("hint: "),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_program_whose_offspring_holds_its_output_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
-        let keyring = Keyring::new("gate", &program(&folder, "#!/bin/sh\nsleep 30 &\necho 5ec2e7\n"), Style::SecretTool).unwrap();
+        let keyring = Keyring::new(
+            "gate",
+            &program(&folder, "#!/bin/sh\nsleep 30 &\necho 5ec2e7\n"),
+            Style::SecretTool,
+        )
+        .unwrap();
         let began = Instant::now();
         let error = keyring.look_up().unwrap_err().to_string();
-        assert!(error.contains("its output has not") && began.elapsed() < Duration::from_secs(20), "{error}");
+        assert!(
+            error.contains("its output has not") && began.elapsed() < Duration::from_secs(20),
+            "{error}"
+        );
     }
 
     #[test]
@@ -226,7 +288,9 @@ esac
         let script = "#!/bin/sh\n[ \"$1\" = -i ] && { cat > \"$(dirname \"$0\")/typed\"; exit 0; }\nexit 44\n";
         let keyring = Keyring::new("gate", &program(&folder, script), Style::Security).unwrap();
         assert!(keyring.look_up().unwrap().is_none());
-        keyring.store("the vault", &Zeroizing::new("abc".into())).unwrap();
+        keyring
+            .store("the vault", &Zeroizing::new("abc".into()))
+            .unwrap();
         let typed = fs::read_to_string(folder.path().join("typed")).unwrap();
         assert_eq!(typed, "add-generic-password -s lychgate -a gate -w abc\n");
     }
@@ -234,7 +298,13 @@ esac
     #[test]
     fn a_missing_program_and_a_strange_name_are_said() {
         let keyring = Keyring::new("gate", "/nowhere/secret-tool", Style::SecretTool).unwrap();
-        assert!(keyring.look_up().unwrap_err().to_string().contains("libsecret-tools"));
+        assert!(
+            keyring
+                .look_up()
+                .unwrap_err()
+                .to_string()
+                .contains("libsecret-tools")
+        );
         for name in ["", "-x", "a b", "a\nb", "a\"b", &"a".repeat(65)] {
             assert!(Keyring::of_system(name).is_err(), "{name}");
         }

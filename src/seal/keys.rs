@@ -30,9 +30,18 @@ impl Sources {
     ///
     /// # Errors
     /// A key given as a value is none, or one is kept in the folder that it seals.
-    pub fn new(what: KeyUse, first: &VaultKey, earlier: &[VaultKey], folder: &Path) -> Result<Self, SealError> {
+    pub fn new(
+        what: KeyUse,
+        first: &VaultKey,
+        earlier: &[VaultKey],
+        folder: &Path,
+    ) -> Result<Self, SealError> {
         let source = |key| Source::new(key, what, folder);
-        Ok(Self { what, first: source(first)?, earlier: earlier.iter().map(source).collect::<Result<_, _>>()? })
+        Ok(Self {
+            what,
+            first: source(first)?,
+            earlier: earlier.iter().map(source).collect::<Result<_, _>>()?,
+        })
     }
 
     /// Looks whether the key files that are there can be used, so that it is known before the first thing is to be sealed. A
@@ -41,10 +50,12 @@ impl Sources {
     /// # Errors
     /// One cannot be read, is no key, or can be read by others.
     pub fn check(&self) -> Result<(), SealError> {
-        std::iter::once(&self.first).chain(&self.earlier).try_for_each(|source| match source {
-            Source::File(path) => read_file(path).map(drop),
-            Source::Value(_) | Source::Keyring(_) => Ok(()),
-        })
+        std::iter::once(&self.first)
+            .chain(&self.earlier)
+            .try_for_each(|source| match source {
+                Source::File(path) => read_file(path).map(drop),
+                Source::Value(_) | Source::Keyring(_) => Ok(()),
+            })
     }
 
     /// The keys that there are.
@@ -55,14 +66,20 @@ impl Sources {
     pub fn load(&self) -> Result<Keys, SealError> {
         let first = self.first.load()?;
         let has_first = first.is_some();
-        let earlier = self.earlier.iter().filter_map(|source| match source.load() {
-            Ok(key) => key,
-            Err(error) => {
-                tracing::warn!("an earlier key of {} cannot be used: {error}", self.what.of);
-                None
-            }
-        });
-        Ok(Keys { all: first.into_iter().chain(earlier).collect(), has_first })
+        let earlier = self
+            .earlier
+            .iter()
+            .filter_map(|source| match source.load() {
+                Ok(key) => key,
+                Err(error) => {
+                    tracing::warn!("an earlier key of {} cannot be used: {error}", self.what.of);
+                    None
+                }
+            });
+        Ok(Keys {
+            all: first.into_iter().chain(earlier).collect(),
+            has_first,
+        })
     }
 
     /// Makes the first key, unless another process is faster.
@@ -124,21 +141,34 @@ impl Source {
         let path = match key {
             VaultKey::Value(secret) => {
                 let hint = "make one with `openssl rand -hex 32`";
-                let none =
-                    || SealError::Key(format!("what the environment has is not 32 bytes in hex or base64\n  hint: {hint}"));
-                return decode(secret.0.trim()).map(|bytes| Self::Value(Box::new(Key::new(bytes)))).ok_or_else(none);
+                let none = || {
+                    SealError::Key(format!(
+                        "what the environment has is not 32 bytes in hex or base64\n  hint: {hint}"
+                    ))
+                };
+                return decode(secret.0.trim())
+                    .map(|bytes| Self::Value(Box::new(Key::new(bytes))))
+                    .ok_or_else(none);
             }
             VaultKey::Keyring(name) => return Keyring::of_system(name).map(Self::Keyring),
             VaultKey::File(path) => path.clone(),
             VaultKey::OfUser => {
                 let hint = format!("name one: {}", what.option);
-                let none = || SealError::Key(format!("neither `XDG_STATE_HOME` nor `HOME` is set\n  hint: {hint}"));
+                let none = || {
+                    SealError::Key(format!(
+                        "neither `XDG_STATE_HOME` nor `HOME` is set\n  hint: {hint}"
+                    ))
+                };
                 super::state_folder().ok_or_else(none)?.join(what.file)
             }
         };
         if path.starts_with(folder) {
             let hint = "keep it elsewhere, or whoever gets the folder gets what it seals";
-            return Err(SealError::Key(format!("`{}` lies in {} itself\n  hint: {hint}", path.display(), what.of)));
+            return Err(SealError::Key(format!(
+                "`{}` lies in {} itself\n  hint: {hint}",
+                path.display(),
+                what.of
+            )));
         }
         Ok(Self::File(path))
     }
@@ -148,9 +178,18 @@ impl Source {
             Self::Value(key) => Ok(Some(Key::clone(key))),
             Self::File(path) => read_file(path),
             Self::Keyring(keyring) => {
-                let Some(text) = keyring.look_up()? else { return Ok(None) };
-                let none = || SealError::Key(format!("`{}` of the keyring is not 32 bytes in hex or base64", keyring.name()));
-                decode(text.trim()).map(|bytes| Some(Key::new(bytes))).ok_or_else(none)
+                let Some(text) = keyring.look_up()? else {
+                    return Ok(None);
+                };
+                let none = || {
+                    SealError::Key(format!(
+                        "`{}` of the keyring is not 32 bytes in hex or base64",
+                        keyring.name()
+                    ))
+                };
+                decode(text.trim())
+                    .map(|bytes| Some(Key::new(bytes)))
+                    .ok_or_else(none)
             }
         }
     }
@@ -159,7 +198,8 @@ impl Source {
 /// Whether others than its owner can get at a key file.
 pub fn others_read(meta: &fs::Metadata) -> bool {
     // Orchestrators hand out secrets as files of root's that the group may read: nobody but root can have put us there.
-    let handed_out = meta.uid() == 0 && !rustix::process::geteuid().is_root() && meta.mode() & 0o037 == 0;
+    let handed_out =
+        meta.uid() == 0 && !rustix::process::geteuid().is_root() && meta.mode() & 0o037 == 0;
     meta.mode() & 0o077 != 0 && !handed_out
 }
 
@@ -171,34 +211,58 @@ fn read_file(path: &Path) -> Result<Option<Key>, SealError> {
     };
     let meta = file.metadata().map_err(SealError::of(path))?;
     if others_read(&meta) {
-        return Err(SealError::Open { path: path.to_owned(), mode: "600" });
+        return Err(SealError::Open {
+            path: path.to_owned(),
+            mode: "600",
+        });
     }
     let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES as usize));
-    file.take(FILE_BYTES).read_to_end(&mut bytes).map_err(SealError::of(path))?;
+    file.take(FILE_BYTES)
+        .read_to_end(&mut bytes)
+        .map_err(SealError::of(path))?;
     let raw: Option<[u8; KEY_BYTES]> = bytes.as_slice().try_into().ok();
-    let key = raw.map(Zeroizing::new).or_else(|| decode(str::from_utf8(&bytes).ok()?.trim()));
-    let none = || SealError::Key(format!("`{}` holds no key: 32 bytes, as they are or in hex or base64", path.display()));
+    let key = raw
+        .map(Zeroizing::new)
+        .or_else(|| decode(str::from_utf8(&bytes).ok()?.trim()));
+    let none = || {
+        SealError::Key(format!(
+            "`{}` holds no key: 32 bytes, as they are or in hex or base64",
+            path.display()
+        ))
+    };
     key.map(|bytes| Some(Key::new(bytes))).ok_or_else(none)
 }
 
 /// Written beside and linked to its name, which succeeds for one only, and never shows half a key.
 fn make_file(path: &Path, key: &Key) -> Result<(), SealError> {
     let make = || {
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let above = path
+            .parent()
+            .filter(|above| !above.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         fs::create_dir_all(above)?;
         let new = above.join(format!(".new-{}", uuid::Uuid::new_v4().simple()));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&new)?;
         let text = Zeroizing::new(format!("{}\n", hex(key.bytes()).as_str()));
-        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).and_then(|()| fs::hard_link(&new, path));
+        let written = file
+            .write_all(text.as_bytes())
+            .and_then(|()| file.sync_all())
+            .and_then(|()| fs::hard_link(&new, path));
         fs::remove_file(&new)?;
         match written {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        fs::File::open(above)?.sync_all().or_else(|error| match error.kind() {
-            ErrorKind::InvalidInput | ErrorKind::Unsupported => Ok(()),
-            _ => Err(error),
-        })
+        fs::File::open(above)?
+            .sync_all()
+            .or_else(|error| match error.kind() {
+                ErrorKind::InvalidInput | ErrorKind::Unsupported => Ok(()),
+                _ => Err(error),
+            })
     };
     make().map_err(|error: io::Error| {
         let shown = path.display();
@@ -212,16 +276,28 @@ fn decode(text: &str) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
     let mut key = Zeroizing::new([0; KEY_BYTES]);
     if text.len() == 2 * KEY_BYTES {
         for (byte, digits) in key.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            let digits = digits.iter().map(|digit| char::from(*digit).to_digit(16)).collect::<Option<Vec<_>>>()?;
-            *byte = digits.iter().try_fold(0_u8, |all, digit| u8::try_from(u32::from(all) << 4 | digit).ok())?;
+            let digits = digits
+                .iter()
+                .map(|digit| char::from(*digit).to_digit(16))
+                .collect::<Option<Vec<_>>>()?;
+            *byte = digits.iter().try_fold(0_u8, |all, digit| {
+                u8::try_from(u32::from(all) << 4 | digit).ok()
+            })?;
         }
         return Some(key);
     }
-    let padding = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let padding =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let alphabets = [base64::alphabet::STANDARD, base64::alphabet::URL_SAFE];
-    let bytes = alphabets.iter().find_map(|alphabet| GeneralPurpose::new(alphabet, padding).decode(text).ok());
+    let bytes = alphabets
+        .iter()
+        .find_map(|alphabet| GeneralPurpose::new(alphabet, padding).decode(text).ok());
     let bytes = Zeroizing::new(bytes?);
-    key.copy_from_slice(bytes.get(..KEY_BYTES).filter(|_| bytes.len() == KEY_BYTES)?);
+    key.copy_from_slice(
+        bytes
+            .get(..KEY_BYTES)
+            .filter(|_| bytes.len() == KEY_BYTES)?,
+    );
     Some(key)
 }
 
@@ -246,14 +322,28 @@ mod tests {
         assert_eq!(hex.len(), 64);
         let padded = base64::engine::general_purpose::STANDARD.encode(bytes);
         let url = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes);
-        for text in [hex.as_str(), &hex.to_uppercase(), &padded, padded.trim_end_matches('='), &url] {
+        for text in [
+            hex.as_str(),
+            &hex.to_uppercase(),
+            &padded,
+            padded.trim_end_matches('='),
+            &url,
+        ] {
             assert_eq!(decode(text).map(|key| *key), Some(bytes), "{text}");
         }
     }
 
     #[test]
     fn what_is_no_key_is_none() {
-        for text in ["", "hunter2", &"a".repeat(63), &"g".repeat(64), &"ab".repeat(31), &"é".repeat(32), "AAAA"] {
+        for text in [
+            "",
+            "hunter2",
+            &"a".repeat(63),
+            &"g".repeat(64),
+            &"ab".repeat(31),
+            &"é".repeat(32),
+            "AAAA",
+        ] {
             assert!(decode(text).is_none(), "{text}");
         }
     }

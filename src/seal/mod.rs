@@ -36,7 +36,11 @@ pub fn state_folder() -> Option<PathBuf> {
 }
 
 fn state_folder_by(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let set = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let set = |name: &str| {
+        variable(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     let folder = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")))?;
     Some(folder.join("lychgate"))
 }
@@ -50,7 +54,9 @@ mod tests {
     const IMAGE: &str = include_str!("../../deploy/Dockerfile");
 
     fn value<'t>(text: &'t str, start: &str) -> &'t str {
-        let found = text.lines().find_map(|line| line.trim().strip_prefix(start));
+        let found = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(start));
         found.unwrap_or_else(|| panic!("there is no `{start}`"))
     }
 
@@ -74,7 +80,15 @@ mod tests {
         assert!(volumes.lines().any(|line| line == "  state:"), "{volumes}");
         // A new volume takes owner and mode of the folder in the image.
         let parent = folder.parent().unwrap().display();
-        assert!(IMAGE.contains("install -d -m 0700 /state/lychgate"), "{IMAGE}");
-        assert!(IMAGE.contains(&format!("COPY --from=build --chown=65532:65532 /state/ {parent}/")), "{IMAGE}");
+        assert!(
+            IMAGE.contains("install -d -m 0700 /state/lychgate"),
+            "{IMAGE}"
+        );
+        assert!(
+            IMAGE.contains(&format!(
+                "COPY --from=build --chown=65532:65532 /state/ {parent}/"
+            )),
+            "{IMAGE}"
+        );
     }
 }

@@ -99,7 +99,12 @@ impl std::fmt::Debug for Key {
 ///
 /// # Errors
 /// The system has no random numbers.
-pub fn seal(key: &Key, purpose: Purpose, name: &[u8], mut text: Zeroizing<Vec<u8>>) -> io::Result<Vec<u8>> {
+pub fn seal(
+    key: &Key,
+    purpose: Purpose,
+    name: &[u8],
+    mut text: Zeroizing<Vec<u8>>,
+) -> io::Result<Vec<u8>> {
     let mut salt = [0; SALT_BYTES];
     draw(&mut salt)?;
     let mut out = Vec::with_capacity(text.len() + OVERHEAD_BYTES);
@@ -108,7 +113,9 @@ pub fn seal(key: &Key, purpose: Purpose, name: &[u8], mut text: Zeroizing<Vec<u8
     out.extend_from_slice(&key.id);
     out.extend_from_slice(&salt);
     let aad = aad(&out, name);
-    let sealed = key.of_one(purpose, &salt).and_then(|key| key.seal_in_place_separate_tag(nonce(), aad, &mut text).ok());
+    let sealed = key
+        .of_one(purpose, &salt)
+        .and_then(|key| key.seal_in_place_separate_tag(nonce(), aad, &mut text).ok());
     let tag = sealed.ok_or_else(|| io::Error::other("it cannot be sealed"))?;
     out.extend_from_slice(&text);
     out.extend_from_slice(tag.as_ref());
@@ -120,16 +127,35 @@ pub fn seal(key: &Key, purpose: Purpose, name: &[u8], mut text: Zeroizing<Vec<u8
 ///
 /// # Errors
 /// None of the keys fits, or it is not as it was sealed.
-pub fn open(keys: &[Key], purpose: Purpose, name: &[u8], sealed: Vec<u8>) -> Result<Zeroizing<Vec<u8>>, Sealed> {
+pub fn open(
+    keys: &[Key],
+    purpose: Purpose,
+    name: &[u8],
+    sealed: Vec<u8>,
+) -> Result<Zeroizing<Vec<u8>>, Sealed> {
     let mut sealed = Zeroizing::new(sealed);
-    let head = head(&sealed).filter(|head| head.mark == purpose.mark).ok_or(Sealed::Damaged)?;
+    let head = head(&sealed)
+        .filter(|head| head.mark == purpose.mark)
+        .ok_or(Sealed::Damaged)?;
     if head.version != VERSION {
-        return Err(if head.version > VERSION { Sealed::Later } else { Sealed::Damaged });
+        return Err(if head.version > VERSION {
+            Sealed::Later
+        } else {
+            Sealed::Damaged
+        });
     }
-    let key = keys.iter().find(|key| key.id == head.id).ok_or(Sealed::OtherKey)?;
+    let key = keys
+        .iter()
+        .find(|key| key.id == head.id)
+        .ok_or(Sealed::OtherKey)?;
     let key = key.of_one(purpose, &head.salt).ok_or(Sealed::Damaged)?;
-    let (head, text) = sealed.split_at_mut_checked(HEAD_BYTES).ok_or(Sealed::Damaged)?;
-    let length = key.open_in_place(nonce(), aad(head, name), text).map_err(|_| Sealed::Damaged)?.len();
+    let (head, text) = sealed
+        .split_at_mut_checked(HEAD_BYTES)
+        .ok_or(Sealed::Damaged)?;
+    let length = key
+        .open_in_place(nonce(), aad(head, name), text)
+        .map_err(|_| Sealed::Damaged)?
+        .len();
     sealed.copy_within(HEAD_BYTES..HEAD_BYTES + length, 0);
     sealed.truncate(length);
     Ok(sealed)
@@ -140,7 +166,9 @@ pub fn open(keys: &[Key], purpose: Purpose, name: &[u8], sealed: Vec<u8>) -> Res
 /// # Errors
 /// The system has none.
 pub fn draw(bytes: &mut [u8]) -> io::Result<()> {
-    SystemRandom::new().fill(bytes).map_err(|_| io::Error::other("the system has no random numbers"))
+    SystemRandom::new()
+        .fill(bytes)
+        .map_err(|_| io::Error::other("the system has no random numbers"))
 }
 
 struct Head {
@@ -155,7 +183,12 @@ fn head(bytes: &[u8]) -> Option<Head> {
     let ([version], rest) = rest.split_first_chunk()?;
     let (id, rest) = rest.split_first_chunk()?;
     let salt = rest.first_chunk()?;
-    Some(Head { mark: *mark, version: *version, id: *id, salt: *salt })
+    Some(Head {
+        mark: *mark,
+        version: *version,
+        id: *id,
+        salt: *salt,
+    })
 }
 
 fn aad(head: &[u8], name: &[u8]) -> Aad<Vec<u8>> {

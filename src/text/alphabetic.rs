@@ -19,16 +19,26 @@ pub(super) fn is_alphabetic(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphabetic();
     }
-    let Some(block) = KNOWN.get(code / BLOCK) else { return c.is_alphabetic() };
+    let Some(block) = KNOWN.get(code / BLOCK) else {
+        return c.is_alphabetic();
+    };
     let bits = block.get_or_init(|| bits_of(code / BLOCK));
-    bits.get(code % BLOCK / 64).is_some_and(|bits| bits >> (code % 64) & 1 == 1)
+    bits.get(code % BLOCK / 64)
+        .is_some_and(|bits| bits >> (code % 64) & 1 == 1)
 }
 
 fn bits_of(block: usize) -> Bits {
-    let is_letter = |code: usize| u32::try_from(code).ok().and_then(char::from_u32).is_some_and(char::is_alphabetic);
+    let is_letter = |code: usize| {
+        u32::try_from(code)
+            .ok()
+            .and_then(char::from_u32)
+            .is_some_and(char::is_alphabetic)
+    };
     std::array::from_fn(|word| {
         let first = block * BLOCK + word * 64;
-        (0..64).filter(|bit| is_letter(first + bit)).fold(0, |bits, bit| bits | 1 << bit)
+        (0..64)
+            .filter(|bit| is_letter(first + bit))
+            .fold(0, |bits, bit| bits | 1 << bit)
     })
 }
 

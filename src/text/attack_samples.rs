@@ -45,25 +45,50 @@ impl AttackSamples {
     /// Finds the samples of a text. Strings of JSON are data rather than code, and are judged one by one.
     pub(super) fn of(text: &str) -> Self {
         let trimmed = text.trim();
-        let is_json = trimmed.starts_with('{') && trimmed.ends_with('}') || trimmed.starts_with('[') && trimmed.ends_with(']');
-        if is_json { Self { spans: Vec::new(), formal: BTreeSet::new() } } else { Finder::default().find(text) }
+        let is_json = trimmed.starts_with('{') && trimmed.ends_with('}')
+            || trimmed.starts_with('[') && trimmed.ends_with(']');
+        if is_json {
+            Self {
+                spans: Vec::new(),
+                formal: BTreeSet::new(),
+            }
+        } else {
+            Finder::default().find(text)
+        }
     }
 
     /// Whether a passage of the same text consists of samples.
     pub(super) fn contains(&self, text: &str, span: &Range<usize>) -> bool {
-        let Some(passage) = text.get(span.clone()).filter(|passage| passage.len() <= PASSAGE_BYTES) else { return false };
+        let Some(passage) = text
+            .get(span.clone())
+            .filter(|passage| passage.len() <= PASSAGE_BYTES)
+        else {
+            return false;
+        };
         let is_mark = |c: char| !c.is_alphanumeric();
         let start = span.end - passage.trim_start_matches(is_mark).len();
         let end = span.start + passage.trim_end_matches(is_mark).len();
         let is_code = |part: Range<usize>, limit| {
             let between = text.get(part).unwrap_or_default();
-            between.bytes().filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()).count() <= limit
+            between
+                .bytes()
+                .filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii())
+                .count()
+                <= limit
         };
         let first = self.spans.partition_point(|sample| sample.end <= start);
         let mut reached = start;
         let mut is_formal = false;
-        for sample in self.spans.iter().skip(first).take_while(|sample| sample.start < end) {
-            if !is_code(reached..sample.start.max(reached), if reached == start { BESIDE } else { BETWEEN }) {
+        for sample in self
+            .spans
+            .iter()
+            .skip(first)
+            .take_while(|sample| sample.start < end)
+        {
+            if !is_code(
+                reached..sample.start.max(reached),
+                if reached == start { BESIDE } else { BETWEEN },
+            ) {
                 return false;
             }
             if reached > start && (is_formal || self.formal.contains(&sample.start)) {
@@ -119,11 +144,19 @@ impl<'t> Finder<'t> {
             self.read(&line);
         }
         self.end_phrases();
-        let known: HashSet<String> =
-            self.spans.iter().filter_map(|span| text.get(span.clone())).map(str::to_ascii_lowercase).collect();
-        let repeated = self.quoted.into_iter().filter(|(_, content)| known.contains(&content.to_ascii_lowercase()));
+        let known: HashSet<String> = self
+            .spans
+            .iter()
+            .filter_map(|span| text.get(span.clone()))
+            .map(str::to_ascii_lowercase)
+            .collect();
+        let repeated = self
+            .quoted
+            .into_iter()
+            .filter(|(_, content)| known.contains(&content.to_ascii_lowercase()));
         self.spans.extend(repeated.map(|(span, _)| span));
-        self.spans.sort_unstable_by_key(|span| (span.start, span.end));
+        self.spans
+            .sort_unstable_by_key(|span| (span.start, span.end));
         let mut spans: Vec<Range<usize>> = Vec::with_capacity(self.spans.len());
         for span in self.spans {
             match spans.last_mut() {
@@ -131,7 +164,10 @@ impl<'t> Finder<'t> {
                 _ => spans.push(span),
             }
         }
-        AttackSamples { spans, formal: self.formal }
+        AttackSamples {
+            spans,
+            formal: self.formal,
+        }
     }
 
     fn read(&mut self, line: &Line<'t>) {
@@ -144,7 +180,11 @@ impl<'t> Finder<'t> {
             self.table.end();
             return;
         }
-        let cells = if self.literals.is_open() { None } else { self.table.cells(line) };
+        let cells = if self.literals.is_open() {
+            None
+        } else {
+            self.table.cells(line)
+        };
         if let Some(cells) = cells {
             // Prose has commas, too.
             if self.table.has_commas() {
@@ -160,9 +200,14 @@ impl<'t> Finder<'t> {
         // A line that closes a bracket goes on with the statement that opened it.
         let mut goes_on = false;
         while let Some(above) = self.above.pop_if(|above| above.indent >= line.indent) {
-            goes_on = above.is_named && above.indent == line.indent && line.text.trim_start().starts_with(['}', ')', ']']);
+            goes_on = above.is_named
+                && above.indent == line.indent
+                && line.text.trim_start().starts_with(['}', ')', ']']);
         }
-        let (is_below, is_below_key) = self.above.last().map_or((false, false), |above| (above.is_named, above.is_key));
+        let (is_below, is_below_key) = self
+            .above
+            .last()
+            .map_or((false, false), |above| (above.is_named, above.is_key));
         let read = self.literals.read(line);
         if read.is_comment && read.found.is_empty() {
             return;
@@ -174,7 +219,9 @@ impl<'t> Finder<'t> {
         for literal in &read.found {
             let is_named = is_below || read.named_at.is_some_and(|at| at <= literal.span.start);
             let is_inert = is_inert(literal.content, literal.is_regex);
-            if is_inert && (literal.is_regex || literal.is_value && (is_named || literal.is_searched_for)) {
+            if is_inert
+                && (literal.is_regex || literal.is_value && (is_named || literal.is_searched_for))
+            {
                 self.formal.remove(&literal.span.start);
                 self.spans.push(literal.span.clone());
                 continue;
@@ -194,7 +241,11 @@ impl<'t> Finder<'t> {
         if read.found.is_empty() {
             if is_below && is_below_key {
                 let value = line.value();
-                self.spans.extend(value.filter(|(_, content)| is_inert(content, false)).map(|(span, _)| span));
+                self.spans.extend(
+                    value
+                        .filter(|(_, content)| is_inert(content, false))
+                        .map(|(span, _)| span),
+                );
             }
             if line.text.contains(|c: char| c.is_alphanumeric()) {
                 self.end_phrases();
@@ -204,19 +255,29 @@ impl<'t> Finder<'t> {
             return;
         }
         // A bracket on a line of its own belongs to the line before it.
-        let continues_previous = line.is_bracket() && self.previous.names_samples && self.previous.indent == line.indent;
+        let continues_previous =
+            line.is_bracket() && self.previous.names_samples && self.previous.indent == line.indent;
         let is_named = line.opens() && (goes_on || read.named_at.is_some()) || continues_previous;
         if self.above.len() < DEPTH {
             let is_key = line.is_key() || is_below_key && !line.opens();
-            self.above.push(Above { indent: line.indent, is_named: is_below || is_named, is_key });
+            self.above.push(Above {
+                indent: line.indent,
+                is_named: is_below || is_named,
+                is_key,
+            });
         }
-        self.previous = PreviousLine { indent: line.indent, names_samples: read.named_at.is_some(), values };
+        self.previous = PreviousLine {
+            indent: line.indent,
+            names_samples: read.named_at.is_some(),
+            values,
+        };
     }
 
     /// Ends a list without a name: three search phrases or more are samples.
     fn end_phrases(&mut self) {
         if self.phrases.len() >= PHRASES {
-            self.formal.extend(self.phrases.iter().map(|phrase| phrase.start));
+            self.formal
+                .extend(self.phrases.iter().map(|phrase| phrase.start));
             self.spans.append(&mut self.phrases);
         }
         self.phrases.clear();

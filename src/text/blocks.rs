@@ -13,7 +13,9 @@ pub(crate) type Block = [u8; BLOCK];
 pub(crate) fn first(bytes: &[u8]) -> Block {
     bytes.first_chunk().copied().unwrap_or_else(|| {
         let mut last = [0; BLOCK];
-        last.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
+        last.iter_mut()
+            .zip(bytes)
+            .for_each(|(to, byte)| *to = *byte);
         last
     })
 }
@@ -28,10 +30,19 @@ pub(crate) fn all(bytes: &[u8]) -> impl Iterator<Item = Block> {
 #[inline]
 pub(crate) fn mask(block: &Block, of_kind: impl Fn(u8) -> bool) -> u64 {
     let mut flags = [0; BLOCK];
-    flags.iter_mut().zip(block).for_each(|(flag, byte)| *flag = u8::from(of_kind(*byte)));
+    flags
+        .iter_mut()
+        .zip(block)
+        .for_each(|(flag, byte)| *flag = u8::from(of_kind(*byte)));
     // Eight flags become eight bits by one multiplication.
-    let bits = |flags: &[u8; 8]| u64::from_le_bytes(*flags).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-    flags.as_chunks().0.iter().enumerate().fold(0, |mask, (nth, flags)| mask | bits(flags) << (nth * 8))
+    let bits =
+        |flags: &[u8; 8]| u64::from_le_bytes(*flags).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+    flags
+        .as_chunks()
+        .0
+        .iter()
+        .enumerate()
+        .fold(0, |mask, (nth, flags)| mask | bits(flags) << (nth * 8))
 }
 
 /// The byte after each one of a block: zero after the last.
@@ -48,7 +59,9 @@ pub(crate) fn followers(block: &Block) -> Block {
 /// How many bytes are of a kind.
 #[inline]
 pub(crate) fn count(block: &Block, of_kind: impl Fn(u8) -> bool) -> u8 {
-    block.iter().fold(0, |sum, byte| sum + u8::from(of_kind(*byte)))
+    block
+        .iter()
+        .fold(0, |sum, byte| sum + u8::from(of_kind(*byte)))
 }
 
 /// Whether a byte is of a kind.
@@ -60,7 +73,11 @@ pub(crate) fn any(block: &Block, of_kind: impl Fn(u8) -> bool) -> bool {
 /// The bits of a mask below one.
 #[inline]
 pub(crate) const fn below(bit: u32) -> u64 {
-    if bit < u64::BITS { (1 << bit) - 1 } else { u64::MAX }
+    if bit < u64::BITS {
+        (1 << bit) - 1
+    } else {
+        u64::MAX
+    }
 }
 
 /// The bits that are set, from the lowest.
@@ -81,9 +98,17 @@ mod tests {
     fn masks_have_a_bit_for_each_byte_of_a_kind() {
         let text: Vec<u8> = (0..=255).chain(0..77).collect();
         for of_kind in [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii] {
-            let masks: Vec<u64> = all(&text).map(|block| mask(&block, |byte| of_kind(&byte) && byte != 0)).collect();
-            let set = masks.iter().enumerate().flat_map(|(nth, mask)| bits(*mask).map(move |bit| nth * BLOCK + bit as usize));
-            let expected = (0..text.len()).filter(|at| text.get(*at).is_some_and(|byte| of_kind(byte) && *byte != 0));
+            let masks: Vec<u64> = all(&text)
+                .map(|block| mask(&block, |byte| of_kind(&byte) && byte != 0))
+                .collect();
+            let set = masks
+                .iter()
+                .enumerate()
+                .flat_map(|(nth, mask)| bits(*mask).map(move |bit| nth * BLOCK + bit as usize));
+            let expected = (0..text.len()).filter(|at| {
+                text.get(*at)
+                    .is_some_and(|byte| of_kind(byte) && *byte != 0)
+            });
             assert!(set.eq(expected));
         }
         let block = first(b"a1b2");

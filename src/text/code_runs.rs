@@ -24,8 +24,19 @@ pub fn code_runs(bytes: &[u8], least: usize) -> impl Iterator<Item = Range<usize
             if block < done {
                 continue;
             }
-            let before = bytes.get(done..block).unwrap_or_default().iter().rev().take_while(|byte| is_code(**byte)).count();
-            let after = bytes.get(block..).unwrap_or_default().iter().take_while(|byte| is_code(**byte)).count();
+            let before = bytes
+                .get(done..block)
+                .unwrap_or_default()
+                .iter()
+                .rev()
+                .take_while(|byte| is_code(**byte))
+                .count();
+            let after = bytes
+                .get(block..)
+                .unwrap_or_default()
+                .iter()
+                .take_while(|byte| is_code(**byte))
+                .count();
             done = block + after;
             if before + after >= least {
                 return Some(block - before..done);
@@ -41,7 +52,13 @@ fn whole_blocks(bytes: &[u8]) -> u8 {
         let digit = byte.wrapping_sub(b'0') < 10;
         letter | digit | (byte == b'+') | (byte == b'/') | (byte == b'-') | (byte == b'_')
     });
-    codes.to_le_bytes().iter().enumerate().fold(0, |all, (at, block)| all | u8::from(*block == u8::MAX) << at)
+    codes
+        .to_le_bytes()
+        .iter()
+        .enumerate()
+        .fold(0, |all, (at, block)| {
+            all | u8::from(*block == u8::MAX) << at
+        })
 }
 
 /// Whether a byte is a code character.
@@ -50,12 +67,16 @@ pub const fn is_code(byte: u8) -> bool {
     CODES[byte as usize]
 }
 
-#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
+#[allow(
+    clippy::indexing_slicing,
+    reason = "done by the compiler, which would say so"
+)]
 const CODES: [bool; 256] = {
     let mut codes = [false; 256];
     let mut byte = 0;
     while byte < 256 {
-        codes[byte] = (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'+' | b'/' | b'-' | b'_');
+        codes[byte] =
+            (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'+' | b'/' | b'-' | b'_');
         byte += 1;
     }
     codes
@@ -68,7 +89,11 @@ mod tests {
     #[test]
     fn runs_are_whole_and_have_the_minimum_length() {
         for byte in 0..=255 {
-            assert_eq!(whole_blocks(&[byte; BLOCK]), u8::from(is_code(byte)), "{byte}");
+            assert_eq!(
+                whole_blocks(&[byte; BLOCK]),
+                u8::from(is_code(byte)),
+                "{byte}"
+            );
         }
         let runs = |text: &str, least| code_runs(text.as_bytes(), least).collect::<Vec<_>>();
         assert!(runs(&"a".repeat(CODE_RUN - 1), 0).is_empty() && runs("", 0).is_empty());
@@ -76,8 +101,19 @@ mod tests {
         assert!(runs("a ab+/cdef-_ghij1234 b", 19).is_empty());
         for length in [CODE_RUN, CODE_RUN + 1, 63, 64, 65, 200] {
             for lead in 0..80 {
-                let text = format!("{}{}= {}", ".".repeat(lead), "x".repeat(length), "y".repeat(length));
-                assert_eq!(runs(&text, CODE_RUN), [lead..lead + length, lead + length + 2..lead + 2 * length + 2]);
+                let text = format!(
+                    "{}{}= {}",
+                    ".".repeat(lead),
+                    "x".repeat(length),
+                    "y".repeat(length)
+                );
+                assert_eq!(
+                    runs(&text, CODE_RUN),
+                    [
+                        lead..lead + length,
+                        lead + length + 2..lead + 2 * length + 2
+                    ]
+                );
                 assert!(runs(&text, length + 1).is_empty());
             }
         }

@@ -5,10 +5,17 @@ use base64::engine::general_purpose::STANDARD;
 
 /// The text of a `data:` URL; `None` for any other.
 pub(super) fn text(url: &str) -> Option<String> {
-    let rest = url.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("data:")).and_then(|_| url.get(5..))?;
+    let rest = url
+        .get(..5)
+        .filter(|scheme| scheme.eq_ignore_ascii_case("data:"))
+        .and_then(|_| url.get(5..))?;
     let (kind, held) = rest.split_once(',')?;
     let bytes = percent(held);
-    let bytes = if kind.trim_end().to_ascii_lowercase().ends_with(";base64") { STANDARD.decode(bytes).ok()? } else { bytes };
+    let bytes = if kind.trim_end().to_ascii_lowercase().ends_with(";base64") {
+        STANDARD.decode(bytes).ok()?
+    } else {
+        bytes
+    };
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -16,7 +23,10 @@ fn percent(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(b) = text.as_bytes().get(at) {
-        let code = (*b == b'%').then(|| text.get(at + 1..at + 3)).flatten().and_then(|two| u8::from_str_radix(two, 16).ok());
+        let code = (*b == b'%')
+            .then(|| text.get(at + 1..at + 3))
+            .flatten()
+            .and_then(|two| u8::from_str_radix(two, 16).ok());
         out.push(code.unwrap_or(*b));
         at += if code.is_some() { 3 } else { 1 };
     }
@@ -29,8 +39,14 @@ mod tests {
 
     #[test]
     fn urls_hold_text() {
-        assert_eq!(text("data:text/css,.a%7Bb:c%7D%").as_deref(), Some(".a{b:c}%"));
-        assert_eq!(text("DATA:text/css;base64,LmF7fQ==").as_deref(), Some(".a{}"));
+        assert_eq!(
+            text("data:text/css,.a%7Bb:c%7D%").as_deref(),
+            Some(".a{b:c}%")
+        );
+        assert_eq!(
+            text("DATA:text/css;base64,LmF7fQ==").as_deref(),
+            Some(".a{}")
+        );
         assert_eq!(text("https://example.test/,x"), None);
     }
 }

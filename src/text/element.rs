@@ -18,8 +18,14 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) const START: Self =
-        Self { seen: InheritedStyle::START, pre: false, foreign: false, folded: false, code: false, struck: false };
+    pub(super) const START: Self = Self {
+        seen: InheritedStyle::START,
+        pre: false,
+        foreign: false,
+        folded: false,
+        code: false,
+        struck: false,
+    };
 }
 
 pub(super) struct OpenElement {
@@ -65,24 +71,43 @@ pub(super) enum Kind {
 pub(super) fn kind(name: &str, foreign: bool) -> Kind {
     match name {
         "title" | "style" | "script" | "iframe" if foreign => Kind::Gone,
-        "area" | "base" | "basefont" | "bgsound" | "br" | "col" | "embed" | "frame" | "hr" | "img" | "input" | "keygen"
-        | "link" | "meta" | "param" | "source" | "track" | "wbr" => Kind::Void,
+        "area" | "base" | "basefont" | "bgsound" | "br" | "col" | "embed" | "frame" | "hr"
+        | "img" | "input" | "keygen" | "link" | "meta" | "param" | "source" | "track" | "wbr" => {
+            Kind::Void
+        }
         "script" | "style" | "noembed" | "noframes" | "noscript" | "iframe" | "title" => Kind::Raw,
-        "head" | "template" | "datalist" | "object" | "desc" | "metadata" | "defs" | "symbol" | "applet" | "audio" | "video"
-        | "canvas" | "clippath" | "mask" | "pattern" | "marker" | "lineargradient" | "radialgradient" | "filter" | "meter"
-        | "progress" | "annotation" | "annotation-xml" | "mphantom" | "rp" | "frameset" => Kind::Gone,
-        "address" | "article" | "aside" | "blockquote" | "body" | "caption" | "center" | "dd" | "details" | "dialog" | "dir"
-        | "div" | "dl" | "dt" | "fieldset" | "figcaption" | "figure" | "footer" | "form" | "h1" | "h2" | "h3" | "h4" | "h5"
-        | "h6" | "header" | "hgroup" | "html" | "legend" | "li" | "listing" | "main" | "menu" | "nav" | "ol" | "optgroup"
-        | "option" | "p" | "plaintext" | "pre" | "search" | "section" | "summary" | "table" | "tbody" | "textarea" | "tfoot"
-        | "thead" | "tr" | "ul" | "xmp" => Kind::Block,
+        "head" | "template" | "datalist" | "object" | "desc" | "metadata" | "defs" | "symbol"
+        | "applet" | "audio" | "video" | "canvas" | "clippath" | "mask" | "pattern" | "marker"
+        | "lineargradient" | "radialgradient" | "filter" | "meter" | "progress" | "annotation"
+        | "annotation-xml" | "mphantom" | "rp" | "frameset" => Kind::Gone,
+        "address" | "article" | "aside" | "blockquote" | "body" | "caption" | "center" | "dd"
+        | "details" | "dialog" | "dir" | "div" | "dl" | "dt" | "fieldset" | "figcaption"
+        | "figure" | "footer" | "form" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "header"
+        | "hgroup" | "html" | "legend" | "li" | "listing" | "main" | "menu" | "nav" | "ol"
+        | "optgroup" | "option" | "p" | "plaintext" | "pre" | "search" | "section" | "summary"
+        | "table" | "tbody" | "textarea" | "tfoot" | "thead" | "tr" | "ul" | "xmp" => Kind::Block,
         _ => Kind::Inline,
     }
 }
 
 /// Whether it goes on after the block that it was opened in, until its own end tag.
 pub(super) fn formats(name: &str) -> bool {
-    matches!(name, "a" | "b" | "big" | "code" | "em" | "font" | "i" | "nobr" | "s" | "small" | "strike" | "strong" | "tt" | "u")
+    matches!(
+        name,
+        "a" | "b"
+            | "big"
+            | "code"
+            | "em"
+            | "font"
+            | "i"
+            | "nobr"
+            | "s"
+            | "small"
+            | "strike"
+            | "strong"
+            | "tt"
+            | "u"
+    )
 }
 
 /// Whether no end tag of what is outside reaches into it (13.2.4.2).
@@ -109,7 +134,9 @@ pub(super) fn bounds(name: &str) -> bool {
 
 /// Whether end tags of what merely stands around text do not reach past it.
 pub(super) fn is_special(name: &str, kind: Kind) -> bool {
-    !matches!(kind, Kind::Inline | Kind::Void) || bounds(name) || matches!(name, "td" | "th" | "select" | "button" | "colgroup")
+    !matches!(kind, Kind::Inline | Kind::Void)
+        || bounds(name)
+        || matches!(name, "td" | "th" | "select" | "button" | "colgroup")
 }
 
 /// Whether it may stand in `head` and leaves it open.
@@ -204,7 +231,11 @@ impl Tag {
 
 /// A name as a number (FNV-1a); a clash would end the wrong element, no more.
 pub(super) const fn hash(name: &str) -> u64 {
-    let mut rest = if matches!(name.as_bytes(), [b'h', b'1'..=b'6']) { "h1".as_bytes() } else { name.as_bytes() };
+    let mut rest = if matches!(name.as_bytes(), [b'h', b'1'..=b'6']) {
+        "h1".as_bytes()
+    } else {
+        name.as_bytes()
+    };
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     while let [first, others @ ..] = rest {
         hash = (hash ^ *first as u64).wrapping_mul(0x100_0000_01b3);

@@ -29,16 +29,28 @@ const CONTROL_BYTES: usize = 64;
 /// Reads the sequence at the start of `text`, which begins with ESC. One that is broken is the ESC alone.
 pub(super) fn read(text: &str) -> Escape<'_> {
     let bytes = text.as_bytes();
-    let stray = Escape { length: 1, swallows: false, kind: Kind::Other };
+    let stray = Escape {
+        length: 1,
+        swallows: false,
+        kind: Kind::Other,
+    };
     match bytes.get(1) {
         Some(b'[') => control(text).unwrap_or(stray),
         Some(b']' | b'P' | b'X' | b'^' | b'_') => string(text).unwrap_or(stray),
         Some(b'(' | b')' | b'*' | b'+') => match bytes.get(2) {
-            Some(b'0' | b'A' | b'B') => Escape { length: 3, swallows: bytes.get(1) != Some(&b'('), kind: Kind::Other },
+            Some(b'0' | b'A' | b'B') => Escape {
+                length: 3,
+                swallows: bytes.get(1) != Some(&b'('),
+                kind: Kind::Other,
+            },
             _ => stray,
         },
         Some(b'7' | b'8' | b'=' | b'>' | b'c' | b'D' | b'E' | b'H' | b'M' | b'N' | b'O' | b'Z') => {
-            Escape { length: 2, swallows: true, kind: Kind::Other }
+            Escape {
+                length: 2,
+                swallows: true,
+                kind: Kind::Other,
+            }
         }
         _ => stray,
     }
@@ -46,8 +58,17 @@ pub(super) fn read(text: &str) -> Escape<'_> {
 
 fn control(text: &str) -> Option<Escape<'_>> {
     let bytes = text.as_bytes().get(2..)?;
-    let parameters = bytes.iter().take(CONTROL_BYTES).take_while(|b| matches!(b, 0x30..=0x3F)).count();
-    let between = bytes.iter().skip(parameters).take(CONTROL_BYTES).take_while(|b| matches!(b, 0x20..=0x2F)).count();
+    let parameters = bytes
+        .iter()
+        .take(CONTROL_BYTES)
+        .take_while(|b| matches!(b, 0x30..=0x3F))
+        .count();
+    let between = bytes
+        .iter()
+        .skip(parameters)
+        .take(CONTROL_BYTES)
+        .take_while(|b| matches!(b, 0x20..=0x2F))
+        .count();
     let last = *bytes.get(parameters + between)?;
     if !matches!(last, 0x40..=0x7E) {
         return None;
@@ -55,24 +76,40 @@ fn control(text: &str) -> Option<Escape<'_>> {
     let held = text.get(2..2 + parameters)?;
     let usual = between == 0
         && matches!(last, b'm' | b'K' | b'J' | b'H' | b'A'..=b'G' | b'h' | b'l')
-        && held
-            .trim_start_matches('?')
-            .split(';')
-            .all(|part| part.len() <= 4 && part.bytes().all(|b| b.is_ascii_digit()) && (!part.is_empty() || held.is_empty()));
-    let kind = if last == b'm' && between == 0 { Kind::Rendition(held) } else { Kind::Other };
-    Some(Escape { length: 2 + parameters + between + 1, swallows: !usual, kind })
+        && held.trim_start_matches('?').split(';').all(|part| {
+            part.len() <= 4
+                && part.bytes().all(|b| b.is_ascii_digit())
+                && (!part.is_empty() || held.is_empty())
+        });
+    let kind = if last == b'm' && between == 0 {
+        Kind::Rendition(held)
+    } else {
+        Kind::Other
+    };
+    Some(Escape {
+        length: 2 + parameters + between + 1,
+        swallows: !usual,
+        kind,
+    })
 }
 
 fn string(text: &str) -> Option<Escape<'_>> {
     let bytes = text.as_bytes();
     let body = bytes.get(2..)?;
-    let end = body.iter().take(STRING_BYTES).position(|b| matches!(b, 0x07 | 0x1B))?;
+    let end = body
+        .iter()
+        .take(STRING_BYTES)
+        .position(|b| matches!(b, 0x07 | 0x1B))?;
     let closer = match body.get(end..)? {
         [0x07, ..] => 1,
         [0x1B, b'\\', ..] => 2,
         _ => return None,
     };
-    Some(Escape { length: 2 + end + closer, swallows: end > 0, kind: Kind::String(text.get(2..2 + end)?) })
+    Some(Escape {
+        length: 2 + end + closer,
+        swallows: end > 0,
+        kind: Kind::String(text.get(2..2 + end)?),
+    })
 }
 
 #[cfg(test)]
@@ -81,17 +118,31 @@ mod tests {
 
     #[test]
     fn usual_sequences_swallow_nothing() {
-        for (text, length) in
-            [("\x1b[31mred", 5), ("\x1b[0m", 4), ("\x1b[m", 3), ("\x1b[?25lx", 6), ("\x1b[38;5;8mx", 9), ("\x1b(B", 3)]
-        {
+        for (text, length) in [
+            ("\x1b[31mred", 5),
+            ("\x1b[0m", 4),
+            ("\x1b[m", 3),
+            ("\x1b[?25lx", 6),
+            ("\x1b[38;5;8mx", 9),
+            ("\x1b(B", 3),
+        ] {
             let escape = read(text);
-            assert_eq!((escape.length, escape.swallows), (length, false), "{text:?}");
+            assert_eq!(
+                (escape.length, escape.swallows),
+                (length, false),
+                "{text:?}"
+            );
         }
     }
 
     #[test]
     fn what_may_hide_text_says_so() {
-        for text in ["\x1b[;rm -rf /", "\x1b[1;halt", "\x1b]0;title\x07", "\x1bP; reboot ;\x1b\\"] {
+        for text in [
+            "\x1b[;rm -rf /",
+            "\x1b[1;halt",
+            "\x1b]0;title\x07",
+            "\x1bP; reboot ;\x1b\\",
+        ] {
             assert!(read(text).swallows, "{text:?}");
         }
     }
@@ -101,6 +152,9 @@ mod tests {
         assert_eq!(read("\x1b]rm -rf /").length, 1);
         assert_eq!(read("\x1b[").length, 1);
         assert_eq!(read("\x1b;reboot").length, 1);
-        assert_eq!(read(&format!("\x1b]{}\x07", "x".repeat(STRING_BYTES + 1))).length, 1);
+        assert_eq!(
+            read(&format!("\x1b]{}\x07", "x".repeat(STRING_BYTES + 1))).length,
+            1
+        );
     }
 }

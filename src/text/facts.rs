@@ -21,7 +21,10 @@ const NON_ASCII: u64 = 1 << 35;
 impl Facts {
     /// Reads a text once.
     pub fn of(text: &str) -> Self {
-        Self { kinds: kinds(text.as_bytes()), code_runs: code_runs(text.as_bytes(), CODE_RUN).collect() }
+        Self {
+            kinds: kinds(text.as_bytes()),
+            code_runs: code_runs(text.as_bytes(), CODE_RUN).collect(),
+        }
     }
 
     /// Whether one of these ASCII punctuation characters, tabs or line feeds occurs.
@@ -65,7 +68,9 @@ fn kinds(bytes: &[u8]) -> u64 {
     for block in blocks {
         if blocks::any(block, |byte| !is_usual(byte)) {
             let unusual = blocks::mask(block, |byte| !is_usual(byte));
-            kinds |= blocks::bits(unusual).filter_map(|bit| block.get(bit as usize)).fold(0, |kinds, byte| kinds | kind_of(byte));
+            kinds |= blocks::bits(unusual)
+                .filter_map(|bit| block.get(bit as usize))
+                .fold(0, |kinds, byte| kinds | kind_of(byte));
         }
         for sign in USUAL_SIGNS {
             if kinds & kind(sign) == 0 && blocks::any(block, |byte| byte == sign) {
@@ -84,7 +89,12 @@ const USUAL_SIGNS: [u8; 3] = [b'.', b',', b'\n'];
 
 /// Whether a byte is a letter, a digit, a blank, one of [`USUAL_SIGNS`] or beyond ASCII.
 const fn is_usual(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() | !byte.is_ascii() | (byte == b' ') | (byte == b'.') | (byte == b',') | (byte == b'\n')
+    byte.is_ascii_alphanumeric()
+        | !byte.is_ascii()
+        | (byte == b' ')
+        | (byte == b'.')
+        | (byte == b',')
+        | (byte == b'\n')
 }
 
 /// The bit of a byte's kind; each punctuation character is a kind.
@@ -102,7 +112,10 @@ const fn kind(byte: u8) -> u64 {
     }
 }
 
-#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
+#[allow(
+    clippy::indexing_slicing,
+    reason = "done by the compiler, which would say so"
+)]
 const KINDS: [u64; 256] = {
     let mut kinds = [0; 256];
     let mut byte = 0;
@@ -124,7 +137,13 @@ pub(super) fn runs(bytes: &[u8], least: usize, of_kind: impl Fn(u8) -> bool) -> 
             continue;
         }
         known = start + least;
-        let end = known + bytes.get(known..).unwrap_or_default().iter().take_while(|byte| of_kind(**byte)).count();
+        let end = known
+            + bytes
+                .get(known..)
+                .unwrap_or_default()
+                .iter()
+                .take_while(|byte| of_kind(**byte))
+                .count();
         runs.push(start..end);
         (start, known) = (end, end);
     }
@@ -141,12 +160,23 @@ mod tests {
         for c in &all {
             let lead = "ab ".repeat(usize::from(*c as u8) % 5 * 9);
             let facts = Facts::of(&format!("{lead}{c}{lead}"));
-            for sign in all.iter().filter(|c| c.is_ascii_punctuation() || matches!(c, '\t' | '\n')) {
+            for sign in all
+                .iter()
+                .filter(|c| c.is_ascii_punctuation() || matches!(c, '\t' | '\n'))
+            {
                 assert_eq!(facts.has(*sign as u8), sign == c, "{c:?} {sign:?}");
-                assert_eq!(facts.has_any(&[b'<', *sign as u8]), sign == c || *c == '<', "{c:?} {sign:?}");
+                assert_eq!(
+                    facts.has_any(&[b'<', *sign as u8]),
+                    sign == c || *c == '<',
+                    "{c:?} {sign:?}"
+                );
             }
             assert_eq!(facts.is_ascii(), c.is_ascii(), "{c:?}");
-            assert_eq!(facts.is_printable_ascii(), matches!(c, ' '..='~' | '\n' | '\t'), "{c:?}");
+            assert_eq!(
+                facts.is_printable_ascii(),
+                matches!(c, ' '..='~' | '\n' | '\t'),
+                "{c:?}"
+            );
         }
     }
 
@@ -155,7 +185,9 @@ mod tests {
         let of_kind = |byte: u8| byte == b'x';
         for least in 1..6 {
             for bits in 0..1 << 13 {
-                let text: Vec<u8> = (0..13).map(|at| if bits >> at & 1 == 1 { b'x' } else { b' ' }).collect();
+                let text: Vec<u8> = (0..13)
+                    .map(|at| if bits >> at & 1 == 1 { b'x' } else { b' ' })
+                    .collect();
                 let (mut at, mut expected) = (0, Vec::new());
                 for run in text.split(|byte| !of_kind(*byte)) {
                     expected.extend((run.len() >= least).then_some(at..at + run.len()));

@@ -54,7 +54,10 @@ impl Page {
             return Some(Self {
                 visible: escape_tags(read.visible),
                 whole,
-                ..Self::from_stripped(strip::StrippedText { visible: String::new(), ..read })
+                ..Self::from_stripped(strip::StrippedText {
+                    visible: String::new(),
+                    ..read
+                })
             });
         }
         let code = sniff::code(text, facts);
@@ -66,7 +69,11 @@ impl Page {
         let mut left = String::with_capacity(text.len());
         for (range, _) in &hidden {
             left.push_str(text.get(left.len()..range.start)?);
-            left.extend(text.get(range.clone())?.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
+            left.extend(
+                text.get(range.clone())?
+                    .bytes()
+                    .map(|b| if b == b'\n' { '\n' } else { ' ' }),
+            );
         }
         left.push_str(text.get(left.len()..)?);
         let read = if tags {
@@ -74,9 +81,16 @@ impl Page {
         } else {
             let mut visible_origins = Origins::default();
             visible_origins.add(0..left.len(), 0..text.len());
-            strip::StrippedText { visible: left, visible_origins, ..strip::StrippedText::default() }
+            strip::StrippedText {
+                visible: left,
+                visible_origins,
+                ..strip::StrippedText::default()
+            }
         };
-        let mut page = Self { whole, ..Self::from_stripped(read) };
+        let mut page = Self {
+            whole,
+            ..Self::from_stripped(read)
+        };
         for (range, _) in hidden {
             if !page.hidden.is_empty() {
                 page.hidden.push_str("\n\n");
@@ -88,7 +102,8 @@ impl Page {
             let inner = begun.trim_end_matches([' ', '\n', '"', '\'']);
             let from = range.start + (part.len() - begun.len());
             page.hidden.push_str(inner);
-            page.hidden_origins.add(start..page.hidden.len(), from..from + inner.len());
+            page.hidden_origins
+                .add(start..page.hidden.len(), from..from + inner.len());
         }
         page.groups = groups(text, &page.hidden_origins);
         Some(page)
@@ -108,7 +123,11 @@ impl Page {
 
     /// What a person would see, with nothing in it that would be read as markup again.
     pub fn shown(&self) -> Cow<'_, str> {
-        if self.whole { Cow::Borrowed(&self.visible) } else { Cow::Owned(escape_tags(self.visible.clone())) }
+        if self.whole {
+            Cow::Borrowed(&self.visible)
+        } else {
+            Cow::Owned(escape_tags(self.visible.clone()))
+        }
     }
 
     /// Where in the text a range of `visible` is, with the tags within it.
@@ -136,7 +155,9 @@ impl Page {
 
     /// The hidden part of the text around a range of it, with those next to it, if it is short enough to be taken out whole.
     pub fn hidden_around(&self, range: &Range<usize>) -> Option<Range<usize>> {
-        let after = self.groups.partition_point(|group| group.start <= range.start);
+        let after = self
+            .groups
+            .partition_point(|group| group.start <= range.start);
         let group = self.groups.get(after.checked_sub(1)?)?;
         (range.end <= group.end && group.len() <= GROUP_BYTES).then(|| group.clone())
     }
@@ -148,7 +169,10 @@ fn groups(text: &str, origins: &Origins) -> Vec<Range<usize>> {
     parts.sort_unstable_by_key(|part| (part.start, part.end));
     let mut groups: Vec<Range<usize>> = Vec::new();
     // A comment says something by itself.
-    let is_comment = |part: &Range<usize>| text.get(part.clone()).is_some_and(|part| part.starts_with("<!"));
+    let is_comment = |part: &Range<usize>| {
+        text.get(part.clone())
+            .is_some_and(|part| part.starts_with("<!"))
+    };
     for part in parts {
         match groups.last_mut() {
             Some(last) if part.start < last.end => last.end = last.end.max(part.end),

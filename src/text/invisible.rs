@@ -94,7 +94,10 @@ pub fn find_invisible(raw: &str) -> Vec<(Invisible, Range<usize>)> {
             _ if invisible(c) => found.run(at, before, rest),
             _ => found.plain(at, c),
         };
-        before = rest.get(..width).and_then(|taken| taken.chars().next_back()).unwrap_or(before);
+        before = rest
+            .get(..width)
+            .and_then(|taken| taken.chars().next_back())
+            .unwrap_or(before);
         at += width.max(1);
     }
     found.end(raw.len())
@@ -103,8 +106,17 @@ pub fn find_invisible(raw: &str) -> Vec<(Invisible, Range<usize>)> {
 /// How many ordinary bytes are at the start.
 fn ordinary(bytes: &[u8]) -> usize {
     let (whole, _) = bytes.as_chunks::<BLOCK>();
-    let whole = whole.iter().take_while(|block| !blocks::any(block, |b| !is_ordinary(b))).count() * BLOCK;
-    whole + bytes.iter().skip(whole).take_while(|b| is_ordinary(**b)).count()
+    let whole = whole
+        .iter()
+        .take_while(|block| !blocks::any(block, |b| !is_ordinary(b)))
+        .count()
+        * BLOCK;
+    whole
+        + bytes
+            .iter()
+            .skip(whole)
+            .take_while(|b| is_ordinary(**b))
+            .count()
 }
 
 /// Whether a byte is an ASCII character that neither hides nor is hidden by itself.
@@ -196,7 +208,10 @@ impl Search {
             }
             (run.letters, run.in_word) = (run.letters + 1, run.in_word + 1);
             run.words += usize::from(run.in_word == 3);
-            let (start, enough) = (run.start, run.words >= STYLED_WORDS && run.letters >= STYLED_LETTERS);
+            let (start, enough) = (
+                run.start,
+                run.words >= STYLED_WORDS && run.letters >= STYLED_LETTERS,
+            );
             if enough {
                 self.note(Invisible::Styled, start..at + c.len_utf8());
             }
@@ -213,15 +228,19 @@ impl Search {
     fn run(&mut self, at: usize, before: char, rest: &str) -> usize {
         let length = rest.find(|c: char| !invisible(c)).unwrap_or(rest.len());
         let run = rest.get(..length).unwrap_or_default();
-        let after = rest.get(length..).and_then(|after| after.chars().next()).unwrap_or('\n');
+        let after = rest
+            .get(length..)
+            .and_then(|after| after.chars().next())
+            .unwrap_or('\n');
         let count = |wanted: fn(char) -> bool| run.chars().filter(|c| wanted(*c)).count();
         let span = at..at + length;
         let tags = count(|c| matches!(c, '\u{e0000}'..='\u{e007f}'));
         if tags > 0 && !(before == '\u{1f3f4}' && tags <= 8 && run.ends_with('\u{e007f}')) {
             self.note(Invisible::Tags, span.clone());
         }
-        let zero =
-            count(|c| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{180e}' | '\u{34f}'));
+        let zero = count(
+            |c| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{180e}' | '\u{34f}'),
+        );
         if zero >= ZERO_WIDTH_RUN {
             self.note(Invisible::ZeroWidth, span.clone());
         }
@@ -247,7 +266,12 @@ impl Search {
         let erased: Vec<char> = erased.collect();
         let written = rest.get(length..).unwrap_or_default().chars();
         // A struck-over letter is the same letter, or an underscore.
-        let other = erased.iter().rev().zip(written).filter(|(old, new)| *old != new && **old != '_' && *new != '_').count();
+        let other = erased
+            .iter()
+            .rev()
+            .zip(written)
+            .filter(|(old, new)| *old != new && **old != '_' && *new != '_')
+            .count();
         if other > 0 {
             let bytes: usize = erased.iter().map(|c| c.len_utf8()).sum();
             self.overwritten.add(other, at - bytes..at + length);
@@ -284,9 +308,21 @@ impl Search {
     fn end(mut self, at: usize) -> Vec<(Invisible, Range<usize>)> {
         self.uncover(at);
         for (what, count, least) in [
-            (Invisible::ZeroWidth, std::mem::take(&mut self.in_words), ZERO_WIDTH_IN_WORDS),
-            (Invisible::Variation, std::mem::take(&mut self.after_letters), VARIATION_AFTER_LETTERS),
-            (Invisible::Overwrite, std::mem::take(&mut self.overwritten), OVERWRITTEN),
+            (
+                Invisible::ZeroWidth,
+                std::mem::take(&mut self.in_words),
+                ZERO_WIDTH_IN_WORDS,
+            ),
+            (
+                Invisible::Variation,
+                std::mem::take(&mut self.after_letters),
+                VARIATION_AFTER_LETTERS,
+            ),
+            (
+                Invisible::Overwrite,
+                std::mem::take(&mut self.overwritten),
+                OVERWRITTEN,
+            ),
         ] {
             if let Some(span) = count.span.filter(|_| count.times >= least) {
                 self.note(what, span);
@@ -307,7 +343,9 @@ fn styled(c: char) -> bool {
 
 /// Applies the parameters of a select-graphic-rendition sequence (ECMA-48, 8.3.117; colours as xterm has them).
 fn rendition(state: &mut Conceal, parameters: &str) {
-    let mut numbers = parameters.split([';', ':']).map(|n| n.parse::<u32>().unwrap_or(0));
+    let mut numbers = parameters
+        .split([';', ':'])
+        .map(|n| n.parse::<u32>().unwrap_or(0));
     while let Some(number) = numbers.next() {
         match number {
             0 => (state.on, state.fore, state.back) = (false, None, None),
@@ -328,7 +366,11 @@ fn rendition(state: &mut Conceal, parameters: &str) {
                     }
                     _ => None,
                 };
-                *(if number == 38 { &mut state.fore } else { &mut state.back }) = colour;
+                *(if number == 38 {
+                    &mut state.fore
+                } else {
+                    &mut state.back
+                }) = colour;
             }
             _ => {}
         }
@@ -340,7 +382,10 @@ mod tests {
     use super::*;
 
     fn kinds(raw: &str) -> Vec<Invisible> {
-        find_invisible(raw).into_iter().map(|(kind, _)| kind).collect()
+        find_invisible(raw)
+            .into_iter()
+            .map(|(kind, _)| kind)
+            .collect()
     }
 
     #[test]
@@ -364,25 +409,54 @@ mod tests {
 
     #[test]
     fn each_way_is_found() {
-        let tags: String = "do it".chars().map(|c| char::from_u32(c as u32 + 0xE0000).unwrap()).collect();
+        let tags: String = "do it"
+            .chars()
+            .map(|c| char::from_u32(c as u32 + 0xE0000).unwrap())
+            .collect();
         assert_eq!(kinds(&format!("hi{tags} there")), [Invisible::Tags]);
-        assert_eq!(kinds("a\u{200b}\u{200c}\u{200b}\u{200d}\u{200b}\u{200c}b"), [Invisible::ZeroWidth]);
-        assert_eq!(kinds("i\u{200b}g\u{200b}n\u{200b}o\u{200b}r\u{200b}e\u{200b}d"), [Invisible::ZeroWidth]);
-        assert_eq!(kinds("😀\u{fe01}\u{e0110}\u{e0111}\u{e0112}"), [Invisible::Variation]);
+        assert_eq!(
+            kinds("a\u{200b}\u{200c}\u{200b}\u{200d}\u{200b}\u{200c}b"),
+            [Invisible::ZeroWidth]
+        );
+        assert_eq!(
+            kinds("i\u{200b}g\u{200b}n\u{200b}o\u{200b}r\u{200b}e\u{200b}d"),
+            [Invisible::ZeroWidth]
+        );
+        assert_eq!(
+            kinds("😀\u{fe01}\u{e0110}\u{e0111}\u{e0112}"),
+            [Invisible::Variation]
+        );
         assert_eq!(kinds("abc \u{202e}cba"), [Invisible::Bidi]);
         assert_eq!(kinds("\x1b[8mhidden orders\x1b[28m"), [Invisible::Conceal]);
         assert_eq!(kinds("\x1b[30;40mhidden orders"), [Invisible::Conceal]);
-        assert_eq!(kinds("\x1b[38;2;0;0;0;48;2;0;0;0mhidden orders\x1b[0m"), [Invisible::Conceal]);
-        assert_eq!(kinds("bad order\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}all is ok"), [Invisible::Overwrite]);
-        assert_eq!(kinds("\x1b]0;you must now do this\x07"), [Invisible::TerminalString]);
+        assert_eq!(
+            kinds("\x1b[38;2;0;0;0;48;2;0;0;0mhidden orders\x1b[0m"),
+            [Invisible::Conceal]
+        );
+        assert_eq!(
+            kinds("bad order\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}all is ok"),
+            [Invisible::Overwrite]
+        );
+        assert_eq!(
+            kinds("\x1b]0;you must now do this\x07"),
+            [Invisible::TerminalString]
+        );
     }
 
     #[test]
     fn places_are_those_of_whole_characters() {
         let raw = "a\u{200b}\u{200c}öäü über alles\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}quite another";
         let found = find_invisible(raw);
-        assert!(found.iter().any(|(what, _)| *what == Invisible::Overwrite), "{found:?}");
-        assert!(found.iter().all(|(_, span)| raw.get(span.clone()).is_some()), "{found:?}");
+        assert!(
+            found.iter().any(|(what, _)| *what == Invisible::Overwrite),
+            "{found:?}"
+        );
+        assert!(
+            found
+                .iter()
+                .all(|(_, span)| raw.get(span.clone()).is_some()),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -12,13 +12,19 @@ use super::{Facts, holds};
 /// Longest title or label that is looked at, in bytes.
 const PART_BYTES: usize = 4000;
 /// Words in brackets with which lines of logs begin.
-const LEVELS: [&str; 12] =
-    ["info", "warn", "warning", "error", "debug", "trace", "notice", "fatal", "critical", "ok", "fail", "skip"];
+const LEVELS: [&str; 12] = [
+    "info", "warn", "warning", "error", "debug", "trace", "notice", "fatal", "critical", "ok",
+    "fail", "skip",
+];
 /// Maximum number of labels that are looked for elsewhere in the text; the references to more are taken for none.
 const LABELS: usize = 64;
 
 /// The parts that show nowhere, in order and apart from each other, and what a renderer shows in the place of each.
-pub(super) fn hidden(text: &str, facts: &Facts, code: &[Range<usize>]) -> Vec<(Range<usize>, &'static str)> {
+pub(super) fn hidden(
+    text: &str,
+    facts: &Facts,
+    code: &[Range<usize>],
+) -> Vec<(Range<usize>, &'static str)> {
     let mut cuts: Vec<(Range<usize>, &'static str)> = Vec::new();
     if facts.has_any(b"[]") && (holds(text, "](") || holds(text, "]:") || holds(text, "![")) {
         definitions(text, &mut cuts);
@@ -29,7 +35,9 @@ pub(super) fn hidden(text: &str, facts: &Facts, code: &[Range<usize>]) -> Vec<(R
     cuts.sort_by_key(|(range, _)| range.start);
     cuts.retain(|(range, _)| {
         while code.next_if(|known| known.end <= range.start).is_some() {}
-        !code.peek().is_some_and(|known| known.contains(&range.start))
+        !code
+            .peek()
+            .is_some_and(|known| known.contains(&range.start))
     });
     if facts.has_any(b"`~") && (holds(text, "```") || holds(text, "~~~")) {
         asides::fences(text, &mut cuts);
@@ -63,7 +71,9 @@ fn definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
         if spaces > 3 || indent > 12 || !inner.starts_with('[') {
             continue;
         }
-        let Some((label, rest)) = inner.get(1..).and_then(|rest| rest.split_once("]:")) else { continue };
+        let Some((label, rest)) = inner.get(1..).and_then(|rest| rest.split_once("]:")) else {
+            continue;
+        };
         if label.contains(['[', ']']) || label.len() > PART_BYTES {
             continue;
         }
@@ -81,16 +91,27 @@ fn definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
             }
             continue;
         }
-        let Some(definition) = link::definition(text, after) else { continue };
+        let Some(definition) = link::definition(text, after) else {
+            continue;
+        };
         free = may;
         until = definition.end;
         let target = text.get(definition.target.clone()).unwrap_or_default();
-        let nowhere = matches!(target, "#" | "<>" | "-" | "_" | "//" | "/" | "<#>" | "." | "about:blank");
+        let nowhere = matches!(
+            target,
+            "#" | "<>" | "-" | "_" | "//" | "/" | "<#>" | "." | "about:blank"
+        );
         let comment = !label.contains(|c: char| c.is_alphanumeric())
-            || ["comment", "comments", "note", "hidden"].iter().any(|word| label.eq_ignore_ascii_case(word));
+            || ["comment", "comments", "note", "hidden"]
+                .iter()
+                .any(|word| label.eq_ignore_ascii_case(word));
         let log = LEVELS.iter().any(|level| label.eq_ignore_ascii_case(level));
         let Some(title) = definition.title else {
-            if (nowhere || leads_somewhere(target)) && prose(label) && label.split(' ').count() > 5 && !(nowhere && used()) {
+            if (nowhere || leads_somewhere(target))
+                && prose(label)
+                && label.split(' ').count() > 5
+                && !(nowhere && used())
+            {
                 cuts.push((from..definition.end, ""));
             }
             continue;
@@ -99,12 +120,15 @@ fn definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
         let quoted = !said.starts_with('(');
         // What only looks so stands among lines like it.
         let alone = may
-            && text
-                .get(definition.end..)
-                .is_none_or(|rest| rest.trim_start_matches([' ', '>']).starts_with('\n') || rest.is_empty());
+            && text.get(definition.end..).is_none_or(|rest| {
+                rest.trim_start_matches([' ', '>']).starts_with('\n') || rest.is_empty()
+            });
         if (nowhere || comment) && said.len() >= 8 {
             cuts.push((from..definition.end, ""));
-        } else if prose(said) && !log && (leads_somewhere(target) && (quoted || may) || may && quoted || alone) {
+        } else if prose(said)
+            && !log
+            && (leads_somewhere(target) && (quoted || may) || may && quoted || alone)
+        {
             cuts.push((title, ""));
         }
     }
@@ -112,17 +136,26 @@ fn definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
 
 /// How much of what follows a footnote's first line belongs to it: lines that are indented.
 fn continued(rest: &str) -> usize {
-    rest.split_inclusive('\n').take_while(|line| line.starts_with("    ") || line.starts_with('\t')).map(str::len).sum()
+    rest.split_inclusive('\n')
+        .take_while(|line| line.starts_with("    ") || line.starts_with('\t'))
+        .map(str::len)
+        .sum()
 }
 
 fn leads_somewhere(target: &str) -> bool {
-    let scheme = target.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')).count();
-    target.starts_with(['/', '#', '.', '<']) || (scheme > 1 && target.as_bytes().get(scheme) == Some(&b':'))
+    let scheme = target
+        .bytes()
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+        .count();
+    target.starts_with(['/', '#', '.', '<'])
+        || (scheme > 1 && target.as_bytes().get(scheme) == Some(&b':'))
 }
 
 /// Titles within links, and what long descriptions of images say.
 fn inline(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
-    let places = |sign: &'static str| memchr::memmem::find_iter(text.as_bytes(), sign).map(move |at| (at, sign));
+    let places = |sign: &'static str| {
+        memchr::memmem::find_iter(text.as_bytes(), sign).map(move |at| (at, sign))
+    };
     for (at, mark) in places("](").chain(places("][")) {
         if mark == "](" {
             if let Some(title) = link::title(text, at + 2)
@@ -130,8 +163,10 @@ fn inline(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
             {
                 cuts.push((title, ""));
             }
-        } else if let Some(label) =
-            text.get(at + 2..).map(|rest| super::cut(rest, PART_BYTES)).and_then(|rest| rest.split_once(']'))
+        } else if let Some(label) = text
+            .get(at + 2..)
+            .map(|rest| super::cut(rest, PART_BYTES))
+            .and_then(|rest| rest.split_once(']'))
             && prose(label.0)
             && label.0.split(' ').count() > 5
             && !label.0.contains(['[', '\n'])
@@ -149,8 +184,13 @@ fn inline(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
 
 /// Where the description of an image stands whose bracket closes at a place.
 fn image(text: &str, close: usize) -> Option<Range<usize>> {
-    let before = text.as_bytes().get(close.saturating_sub(PART_BYTES)..close)?;
-    let open = before.iter().rposition(|b| matches!(b, b'[' | b']')).filter(|at| before.get(*at) == Some(&b'['))?;
+    let before = text
+        .as_bytes()
+        .get(close.saturating_sub(PART_BYTES)..close)?;
+    let open = before
+        .iter()
+        .rposition(|b| matches!(b, b'[' | b']'))
+        .filter(|at| before.get(*at) == Some(&b'['))?;
     let start = close - (before.len() - open) + 1;
     text.get(..start)?.ends_with("![").then_some(start..close)
 }
@@ -205,7 +245,10 @@ mod tests {
             &format!("![SECRET {}](a.png) b", "word ".repeat(20)),
         ] {
             let (left, taken) = strip(text, &[]).unwrap_or_else(|| panic!("{text}"));
-            assert!(!left.contains("SECRET") && taken.contains("SECRET") && left.contains('b'), "{left}");
+            assert!(
+                !left.contains("SECRET") && taken.contains("SECRET") && left.contains('b'),
+                "{left}"
+            );
         }
     }
 
@@ -232,7 +275,12 @@ mod tests {
 
     #[test]
     fn many_brackets_cost_linear_time() {
-        for text in ["](".repeat(50_000), "[a]: # (".repeat(50_000), "[a]:\n".repeat(50_000), "![".repeat(50_000)] {
+        for text in [
+            "](".repeat(50_000),
+            "[a]: # (".repeat(50_000),
+            "[a]:\n".repeat(50_000),
+            "![".repeat(50_000),
+        ] {
             let began = std::time::Instant::now();
             strip(&text, &[]);
             assert!(began.elapsed().as_secs() < 5, "{:?}", text.get(..8));

@@ -99,19 +99,28 @@ impl<'m> Text<'m> {
 
     /// The range of [`Text::raw`] that a range of [`Text::plain`] stands for, whole characters of both.
     pub fn locate(&self, plain: Range<usize>) -> Range<usize> {
-        self.changed_plain().map_or_else(|| plain.clone(), |made| made.locate(&plain))
+        self.changed_plain()
+            .map_or_else(|| plain.clone(), |made| made.locate(&plain))
     }
 
     /// Where carrying out terminal sequences swallowed characters that someone could have read (erased by
     /// backspace, inside an operating-system command): the reading in which only control characters are dropped.
     /// `None` where nothing was swallowed: then [`Text::plain`] says it all.
     pub fn bare(&self) -> Option<&str> {
-        self.bare.get_or_init(|| self.changed_plain().filter(|made| made.swallowed).map(|_| unicode::bare(&self.raw))).as_deref()
+        self.bare
+            .get_or_init(|| {
+                self.changed_plain()
+                    .filter(|made| made.swallowed)
+                    .map(|_| unicode::bare(&self.raw))
+            })
+            .as_deref()
     }
 
     /// What a person would see of it and what not, where it is HTML or holds some. `None` for all other text.
     pub fn page(&self) -> Option<&Page> {
-        self.page.get_or_init(|| Page::of(&self.raw, self.raw_facts()).map(Box::new)).as_deref()
+        self.page
+            .get_or_init(|| Page::of(&self.raw, self.raw_facts()).map(Box::new))
+            .as_deref()
     }
 
     /// The same as [`Text::page`] with what a person would have to unfold among the hidden.
@@ -161,7 +170,9 @@ impl<'m> Text<'m> {
 
     /// Whether a passage consists of samples of attacks in code or in a table. Searches the text for them when first asked.
     pub fn is_attack_sample(&self, span: &Range<usize>) -> bool {
-        self.attack_samples.get_or_init(|| Box::new(AttackSamples::of(&self.raw))).contains(&self.raw, span)
+        self.attack_samples
+            .get_or_init(|| Box::new(AttackSamples::of(&self.raw)))
+            .contains(&self.raw, span)
     }
 
     /// Adds the names of what was read of it so far, besides how it came. A reading within another counts as both.
@@ -180,14 +191,23 @@ impl<'m> Text<'m> {
     }
 
     fn changed_plain(&self) -> Option<&unicode::Plain> {
-        let made = || if self.raw_facts().is_printable_ascii() { None } else { unicode::Plain::of(&self.raw) };
+        let made = || {
+            if self.raw_facts().is_printable_ascii() {
+                None
+            } else {
+                unicode::Plain::of(&self.raw)
+            }
+        };
         self.plain.get_or_init(made).as_ref()
     }
 }
 
 /// The longest prefix of `text` that has at most `bytes` bytes and ends between characters.
 pub fn cut(text: &str, bytes: usize) -> &str {
-    (0..=bytes.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
+    (0..=bytes.min(text.len()))
+        .rev()
+        .find_map(|end| text.get(..end))
+        .unwrap_or_default()
 }
 
 /// Whether `sign` stands in `text`: what `str::contains` says, at a third of the price for short signs.

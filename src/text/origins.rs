@@ -28,9 +28,16 @@ impl Origins {
     pub(super) fn cover(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let parts = self.touched(range);
         let (first, last) = parts.first().zip(parts.last())?;
-        let start =
-            if first.is_verbatim() { first.from.start + range.start.saturating_sub(first.at.start) } else { first.from.start };
-        let end = if last.is_verbatim() { last.from.end - last.at.end.saturating_sub(range.end) } else { last.from.end };
+        let start = if first.is_verbatim() {
+            first.from.start + range.start.saturating_sub(first.at.start)
+        } else {
+            first.from.start
+        };
+        let end = if last.is_verbatim() {
+            last.from.end - last.at.end.saturating_sub(range.end)
+        } else {
+            last.from.end
+        };
         (start < end).then_some(start..end)
     }
 
@@ -45,7 +52,9 @@ impl Origins {
     }
 
     fn touched(&self, range: &Range<usize>) -> &[Part] {
-        let first = self.parts.partition_point(|part| part.at.end <= range.start);
+        let first = self
+            .parts
+            .partition_point(|part| part.at.end <= range.start);
         let after = self.parts.partition_point(|part| part.at.start < range.end);
         self.parts.get(first..after).unwrap_or_default()
     }
@@ -70,7 +79,11 @@ mod tests {
         origins.add(2..4, 5..7);
         origins.add(4..10, 11..21);
         assert_eq!(origins.cover(&(1..4)), Some(1..7));
-        assert_eq!(origins.cover(&(0..5)), Some(0..21), "a part with entities is taken whole");
+        assert_eq!(
+            origins.cover(&(0..5)),
+            Some(0..21),
+            "a part with entities is taken whole"
+        );
         assert_eq!(origins.parts(&(3..5)).collect::<Vec<_>>(), [5..7, 11..21]);
         assert_eq!(origins.cover(&(10..12)), None);
     }

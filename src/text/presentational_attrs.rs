@@ -70,8 +70,12 @@ pub(super) fn hiding_class(classes: &str) -> bool {
     };
     let hides = |class: &str| {
         let first = class.bytes().next().unwrap_or(0).to_ascii_lowercase();
-        matches!(first, b'a' | b'd' | b'e' | b'h' | b'i' | b'o' | b's' | b't' | b'u' | b'v')
-            && HIDING.iter().any(|hiding| hiding.eq_ignore_ascii_case(class))
+        matches!(
+            first,
+            b'a' | b'd' | b'e' | b'h' | b'i' | b'o' | b's' | b't' | b'u' | b'v'
+        ) && HIDING
+            .iter()
+            .any(|hiding| hiding.eq_ignore_ascii_case(class))
     };
     all.clone().any(hides) && !all.any(shows)
 }
@@ -147,9 +151,22 @@ pub(super) fn look(element: &str, hidden: bool, hints: &str) -> OwnStyle {
         look.hint(hints);
     }
     if element == "svg" && !hints.contains("viewbox:") {
-        let side = |name: &str| hints.split(';').rev().find_map(|hint| hint.strip_prefix(name));
-        let of = |side: Option<&str>| side.filter(|side| !side.contains('%')).unwrap_or("100000").to_owned();
-        look.hint(&format!("viewbox:0 0 {} {}", of(side("width:")), of(side("height:"))));
+        let side = |name: &str| {
+            hints
+                .split(';')
+                .rev()
+                .find_map(|hint| hint.strip_prefix(name))
+        };
+        let of = |side: Option<&str>| {
+            side.filter(|side| !side.contains('%'))
+                .unwrap_or("100000")
+                .to_owned()
+        };
+        look.hint(&format!(
+            "viewbox:0 0 {} {}",
+            of(side("width:")),
+            of(side("height:"))
+        ));
     }
     if hidden {
         look.hint("display:none");
@@ -161,5 +178,9 @@ pub(super) fn look(element: &str, hidden: bool, hints: &str) -> OwnStyle {
 fn colour(value: &str) -> String {
     let value = value.trim();
     let bare = matches!(value.len(), 3 | 6) && value.bytes().all(|b| b.is_ascii_hexdigit());
-    if bare { format!("#{value}") } else { value.to_owned() }
+    if bare {
+        format!("#{value}")
+    } else {
+        value.to_owned()
+    }
 }

@@ -28,7 +28,11 @@ impl Hasher for Quick {
             self.add(u64::from_le_bytes(*eight));
         }
         if !rest.is_empty() {
-            self.add(rest.iter().rev().fold(0u64, |word, b| word << 8 | u64::from(*b)));
+            self.add(
+                rest.iter()
+                    .rev()
+                    .fold(0u64, |word, b| word << 8 | u64::from(*b)),
+            );
         }
     }
 

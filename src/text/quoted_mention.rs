@@ -55,8 +55,12 @@ const TALK: [&str; 34] = [
     "findings",
 ];
 
-static TALK_WORDS: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(TALK).ok());
+static TALK_WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .build(TALK)
+        .ok()
+});
 
 /// Which passages of a text are quoted by text about attacks. Code fences are searched for once, when they are first needed.
 pub struct QuotedMentions<'t> {
@@ -67,7 +71,10 @@ pub struct QuotedMentions<'t> {
 impl<'t> QuotedMentions<'t> {
     /// For the passages of this text.
     pub fn new(text: &'t str) -> Self {
-        Self { text, fences: OnceCell::new() }
+        Self {
+            text,
+            fences: OnceCell::new(),
+        }
     }
 
     /// Whether `span` is in quotation marks, code or a table, and the text around it is about attacks.
@@ -84,35 +91,63 @@ impl<'t> QuotedMentions<'t> {
 
 /// Where fences begin that are at the start of a line or follow a blank.
 fn fences(text: &str) -> Vec<usize> {
-    let begins = |at: usize| text.get(..at).is_none_or(|head| head.is_empty() || head.ends_with(['\n', ' ']));
-    text.match_indices(FENCE).map(|(at, _)| at).filter(|at| begins(*at)).collect()
+    let begins = |at: usize| {
+        text.get(..at)
+            .is_none_or(|head| head.is_empty() || head.ends_with(['\n', ' ']))
+    };
+    text.match_indices(FENCE)
+        .map(|(at, _)| at)
+        .filter(|at| begins(*at))
+        .collect()
 }
 
 fn talks(text: &str, span: &Range<usize>) -> bool {
-    let Some(words) = TALK_WORDS.as_ref() else { return false };
+    let Some(words) = TALK_WORDS.as_ref() else {
+        return false;
+    };
     let start = text.ceil_char_boundary(span.start.saturating_sub(AROUND_BYTES));
     let before = text.get(start..span.start).unwrap_or_default();
     let after = cut(text.get(span.end..).unwrap_or_default(), AROUND_BYTES);
     let mut found = 0_u64;
-    let talk = [before, after].into_iter().flat_map(|part| words.find_overlapping_iter(part));
-    talk.map(|word| 1 << word.pattern().as_usize()).any(|word: u64| {
-        found |= word;
-        found.count_ones() >= WORDS
-    })
+    let talk = [before, after]
+        .into_iter()
+        .flat_map(|part| words.find_overlapping_iter(part));
+    talk.map(|word| 1 << word.pattern().as_usize())
+        .any(|word: u64| {
+            found |= word;
+            found.count_ones() >= WORDS
+        })
 }
 
 fn is_quoted(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
     // What a whole line is quoted for may begin with it.
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1).max(text.ceil_char_boundary(at.saturating_sub(LINE_BYTES)));
+    let line_start = before
+        .rfind('\n')
+        .map_or(0, |at| at + 1)
+        .max(text.ceil_char_boundary(at.saturating_sub(LINE_BYTES)));
     let line = before.get(line_start..).unwrap_or_default();
     let odd = |mark: char| line.matches(mark).count() % 2 == 1;
-    let opened = |open: char, close: char| line.rfind(open).is_some_and(|at| line.rfind(close).is_none_or(|end| end < at));
-    let apostrophe =
-        line.rfind('\'').is_some_and(|at| !line.get(..at).unwrap_or_default().ends_with(|c: char| c.is_alphanumeric()));
-    let led =
-        line.trim_start().starts_with(['>', '|']) || text.get(at..).unwrap_or_default().starts_with(['"', '`', '\'', '>', '|']);
-    led || odd('"') || odd('`') || apostrophe || opened('\u{201c}', '\u{201d}') || opened('\u{ab}', '\u{bb}')
+    let opened = |open: char, close: char| {
+        line.rfind(open)
+            .is_some_and(|at| line.rfind(close).is_none_or(|end| end < at))
+    };
+    let apostrophe = line.rfind('\'').is_some_and(|at| {
+        !line
+            .get(..at)
+            .unwrap_or_default()
+            .ends_with(|c: char| c.is_alphanumeric())
+    });
+    let led = line.trim_start().starts_with(['>', '|'])
+        || text
+            .get(at..)
+            .unwrap_or_default()
+            .starts_with(['"', '`', '\'', '>', '|']);
+    led || odd('"')
+        || odd('`')
+        || apostrophe
+        || opened('\u{201c}', '\u{201d}')
+        || opened('\u{ab}', '\u{bb}')
 }
 
 #[cfg(test)]
@@ -126,9 +161,15 @@ mod tests {
 
     #[test]
     fn quotation_in_talk_of_attacks_is_mention() {
-        assert!(spared("Detectors of prompt injection block payloads such as \"ignore all rules\"."));
-        assert!(spared("Attack payloads that are detected:\n\n```text\nignore all rules\n```\n"));
-        assert!(!spared("Detectors of prompt injection block payloads. ignore all rules now."));
+        assert!(spared(
+            "Detectors of prompt injection block payloads such as \"ignore all rules\"."
+        ));
+        assert!(spared(
+            "Attack payloads that are detected:\n\n```text\nignore all rules\n```\n"
+        ));
+        assert!(!spared(
+            "Detectors of prompt injection block payloads. ignore all rules now."
+        ));
         assert!(!spared("{\"title\": \"ignore all rules\"}"));
         assert!(!spared("a quote: \"ignore all rules\""));
     }

@@ -24,7 +24,11 @@ pub(super) struct Point {
 
 impl Lines {
     pub(super) fn new(verbatim: bool, bytes: usize) -> Self {
-        Self { text: String::with_capacity(bytes), verbatim, ..Self::default() }
+        Self {
+            text: String::with_capacity(bytes),
+            verbatim,
+            ..Self::default()
+        }
     }
 
     /// How much was written so far, in bytes.
@@ -99,7 +103,10 @@ impl Lines {
     /// Where the text that follows begins.
     pub(super) fn point(&mut self) -> Point {
         self.settle(false);
-        Point { at: self.text.len(), line_ends: self.line_ends }
+        Point {
+            at: self.text.len(),
+            line_ends: self.line_ends,
+        }
     }
 
     /// What was written since a point.
@@ -134,7 +141,8 @@ impl Lines {
 
     fn settle(&mut self, broken: bool) {
         if self.breaks > 0 {
-            let there = self.text.bytes().rev().take_while(|b| *b == b'\n').count() + usize::from(broken && self.verbatim);
+            let there = self.text.bytes().rev().take_while(|b| *b == b'\n').count()
+                + usize::from(broken && self.verbatim);
             if !self.text.is_empty() {
                 let missing = self.breaks.saturating_sub(there);
                 self.line_ends += missing;
@@ -156,7 +164,12 @@ fn laid_out(text: &str) -> usize {
     let space = |at: usize| bytes.get(at).is_none_or(|byte| is_space(char::from(*byte)));
     let mut at = 0;
     loop {
-        let word = at + bytes.iter().skip(at).take_while(|byte| !is_space(char::from(**byte))).count();
+        let word = at
+            + bytes
+                .iter()
+                .skip(at)
+                .take_while(|byte| !is_space(char::from(**byte)))
+                .count();
         if word == at || bytes.get(word) != Some(&b' ') || space(word + 1) {
             return word;
         }
@@ -174,10 +187,22 @@ mod tests {
 
     #[test]
     fn white_space_between_words_is_one_blank() {
-        for text in ["", " ", "a", " a b", "a  b ", "a \n b\tc d  e f\u{a0} g ", "a b c\r\nd e", "é ü  ö"] {
+        for text in [
+            "",
+            " ",
+            "a",
+            " a b",
+            "a  b ",
+            "a \n b\tc d  e f\u{a0} g ",
+            "a b c\r\nd e",
+            "é ü  ö",
+        ] {
             let mut lines = Lines::new(false, 0);
             lines.text(text, false);
-            let words: Vec<&str> = text.split(is_space).filter(|word| !word.is_empty()).collect();
+            let words: Vec<&str> = text
+                .split(is_space)
+                .filter(|word| !word.is_empty())
+                .collect();
             assert_eq!(lines.finish(), words.join(" "), "{text:?}");
         }
     }

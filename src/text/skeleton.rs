@@ -10,7 +10,10 @@ use super::unicode::invisible;
 /// joins words and what cannot be seen dropped; digits and letters that look like others made one.
 pub fn skeleton(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
-    for c in name.nfkd().filter(|c| !is_combining_mark(*c) && !invisible(*c)) {
+    for c in name
+        .nfkd()
+        .filter(|c| !is_combining_mark(*c) && !invisible(*c))
+    {
         for c in looks_like(c).unwrap_or(c).to_lowercase() {
             match c {
                 '_' | '-' | '.' | ' ' | '/' | ':' => {}

@@ -54,13 +54,32 @@ const HIDING_IF_CLOSED: [&str; 22] = [
 ];
 
 /// Attributes by which a page fetches or sends something, by their ends.
-const LOADING: [&str; 8] = ["src", "srcset", "poster", "action", "background", "ping", "data", "xlink:href"];
+const LOADING: [&str; 8] = [
+    "src",
+    "srcset",
+    "poster",
+    "action",
+    "background",
+    "ping",
+    "data",
+    "xlink:href",
+];
 
 /// Elements without content that are words of other notations too.
 const VOID: [&str; 5] = ["bgsound", "link", "param", "source", "track"];
 
 /// Attributes by which an element may be hidden; they stand in tags of prose about HTML too, but with other tags.
-const HIDING_ATTRIBUTES: [&str; 9] = ["style", "hidden", "class", "color", "bgcolor", "inert", "popover", "aria-hidden", "id"];
+const HIDING_ATTRIBUTES: [&str; 9] = [
+    "style",
+    "hidden",
+    "class",
+    "color",
+    "bgcolor",
+    "inert",
+    "popover",
+    "aria-hidden",
+    "id",
+];
 
 /// Whether a text is a page from its beginning (WHATWG, 13.1): after blanks, comments and an XML declaration, a doctype of HTML,
 /// or the start of one of the elements that hold a page.
@@ -68,15 +87,23 @@ pub(super) fn is_page(text: &str) -> bool {
     let mut rest = text.trim_start_matches('\u{feff}').trim_start();
     for (open, close) in [("<?xml", "?>"), ("<!--", "-->"), ("<!--", "-->")] {
         if rest.starts_with(open) {
-            let Some((_, after)) = rest.split_once(close) else { return false };
+            let Some((_, after)) = rest.split_once(close) else {
+                return false;
+            };
             rest = after.trim_start();
         }
     }
     let begins = |start: &str| {
-        rest.get(..start.len()).is_some_and(|begun| begun.eq_ignore_ascii_case(start))
-            && rest.as_bytes().get(start.len()).is_none_or(|b| b.is_ascii_whitespace() || *b == b'>')
+        rest.get(..start.len())
+            .is_some_and(|begun| begun.eq_ignore_ascii_case(start))
+            && rest
+                .as_bytes()
+                .get(start.len())
+                .is_none_or(|b| b.is_ascii_whitespace() || *b == b'>')
     };
-    ["<!doctype html", "<html", "<head", "<body"].into_iter().any(begins)
+    ["<!doctype html", "<html", "<head", "<body"]
+        .into_iter()
+        .any(begins)
 }
 
 /// The shape of the HTML in a text, if there is any. `code` says where Markdown shows text as it is.
@@ -91,7 +118,10 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
     });
     let mut ranges = code.iter().peekable();
     let mut at = 0;
-    while let Some(next) = text.get(at..).and_then(|rest| memchr::memchr(b'<', rest.as_bytes())) {
+    while let Some(next) = text
+        .get(at..)
+        .and_then(|rest| memchr::memchr(b'<', rest.as_bytes()))
+    {
         at += next + 1;
         let start = at - 1;
         while ranges.next_if(|range| range.end <= start).is_some() {}
@@ -103,15 +133,24 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
             hides = true;
             continue;
         }
-        if rest.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("!doctype ")) && rest.len() > 13 {
-            return rest.get(9..13).filter(|kind| kind.eq_ignore_ascii_case("html")).map(|_| Shape::Document);
+        if rest
+            .get(..9)
+            .is_some_and(|start| start.eq_ignore_ascii_case("!doctype "))
+            && rest.len() > 13
+        {
+            return rest
+                .get(9..13)
+                .filter(|kind| kind.eq_ignore_ascii_case("html"))
+                .map(|_| Shape::Document);
         }
         if rest.starts_with(['!', '?', '/']) && !xml && is_bogus_comment(rest) {
             hides = true;
             tags += 1;
             continue;
         }
-        let (closing, rest) = rest.strip_prefix('/').map_or((false, rest), |rest| (true, rest));
+        let (closing, rest) = rest
+            .strip_prefix('/')
+            .map_or((false, rest), |rest| (true, rest));
         let known = element(rest);
         if closing {
             if let Some(name) = known {
@@ -127,8 +166,11 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
         if matches!(known, Some("html" | "body" | "head")) && start < 1000 {
             return Some(Shape::Document);
         }
-        let name =
-            rest.bytes().take(64).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b':' | b'_' | b'.')).count();
+        let name = rest
+            .bytes()
+            .take(64)
+            .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b':' | b'_' | b'.'))
+            .count();
         if !rest.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) {
             continue;
         }
@@ -136,9 +178,11 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
         let attributes = rest.get(name..end).unwrap_or_default();
         let Some(element) = known else {
             // Of elements that are not HTML's, or are words of other notations too, only plain hiding counts.
-            let own =
-                rest.get(..name).is_some_and(|name| name.contains('-') || VOID.iter().any(|v| name.eq_ignore_ascii_case(v)));
-            let plainly = !xml || own || attributes.contains("hidden") || attributes.contains("display");
+            let own = rest.get(..name).is_some_and(|name| {
+                name.contains('-') || VOID.iter().any(|v| name.eq_ignore_ascii_case(v))
+            });
+            let plainly =
+                !xml || own || attributes.contains("hidden") || attributes.contains("display");
             if (attributes.len() > 5 && flags(attributes, false) && plainly)
                 || (own && !xml && (flags(attributes, true) || fetches(attributes)))
             {
@@ -148,9 +192,9 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
             continue;
         };
         let generic = attributes.is_empty()
-            && text
-                .get(..start)
-                .is_some_and(|before| before.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':')));
+            && text.get(..start).is_some_and(|before| {
+                before.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':'))
+            });
         if generic && element.len() == 1 {
             continue;
         }
@@ -163,31 +207,58 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
     if tags > 1 && trimmed.ends_with('>') && !xml && trimmed.starts_with('<') && code.is_empty() {
         return Some(Shape::Document);
     }
-    let found = (hides && (tags > 0 || holds(text, "<!--") || hides_if_closed)) || (tags >= FRAGMENT_TAGS && closes);
+    let found = (hides && (tags > 0 || holds(text, "<!--") || hides_if_closed))
+        || (tags >= FRAGMENT_TAGS && closes);
     (found && !is_program(text)).then_some(Shape::Fragment)
 }
 
 /// Whether a tag is one of an element, with attributes.
 fn opens_element(rest: &str, name: &str) -> bool {
-    rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
-        && rest.as_bytes().get(name.len()).is_some_and(u8::is_ascii_whitespace)
+    rest.get(..name.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(name))
+        && rest
+            .as_bytes()
+            .get(name.len())
+            .is_some_and(u8::is_ascii_whitespace)
 }
 
 /// Whether an end tag is that of an element.
 fn named(rest: &str, name: &str) -> bool {
-    rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)) && rest.as_bytes().get(name.len()) == Some(&b'>')
+    rest.get(..name.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(name))
+        && rest.as_bytes().get(name.len()) == Some(&b'>')
 }
 
 /// Whether `!`, `?` or `/` after a bracket begins what HTML takes for a comment, with a sentence in it (WHATWG, 13.2.5.41).
 fn is_bogus_comment(rest: &str) -> bool {
-    const OTHERS: [&str; 9] = ["!doctype", "!element", "!entity", "!attlist", "!notation", "?xml", "?php", "?=", "/"];
-    let other = OTHERS.iter().any(|other| rest.get(..other.len()).is_some_and(|start| start.eq_ignore_ascii_case(other)));
-    let tag = rest.starts_with('/') && rest.as_bytes().get(1).is_none_or(|b| b.is_ascii_alphabetic() || *b == b'/');
+    const OTHERS: [&str; 9] = [
+        "!doctype",
+        "!element",
+        "!entity",
+        "!attlist",
+        "!notation",
+        "?xml",
+        "?php",
+        "?=",
+        "/",
+    ];
+    let other = OTHERS.iter().any(|other| {
+        rest.get(..other.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(other))
+    });
+    let tag = rest.starts_with('/')
+        && rest
+            .as_bytes()
+            .get(1)
+            .is_none_or(|b| b.is_ascii_alphabetic() || *b == b'/');
     if tag || (other && !rest.starts_with('/')) {
         return false;
     }
     let inner = super::cut(rest, 2000);
-    inner.find('>').and_then(|end| inner.get(..end)).is_some_and(super::presentational_attrs::prose)
+    inner
+        .find('>')
+        .and_then(|end| inner.get(..end))
+        .is_some_and(super::presentational_attrs::prose)
 }
 
 /// Where a tag ends, which quotes may hide; where its first part does, if they never close.
@@ -200,13 +271,18 @@ fn tag_end(rest: &str, from: usize) -> usize {
             b'<' => break,
             b'"' | b'\'' => {
                 let inner = bytes.get(at + 1..).unwrap_or_default();
-                let Some(close) = inner.iter().take(TAG_BYTES).position(|other| other == b) else { break };
+                let Some(close) = inner.iter().take(TAG_BYTES).position(|other| other == b) else {
+                    break;
+                };
                 at += close + 2;
             }
             _ => at += 1,
         }
     }
-    rest.get(from..).and_then(|rest| rest.find(['>', '<'])).map_or(rest.len(), |end| from + end).min(from + TAG_BYTES)
+    rest.get(from..)
+        .and_then(|rest| rest.find(['>', '<']))
+        .map_or(rest.len(), |end| from + end)
+        .min(from + TAG_BYTES)
 }
 
 /// Whether one of a tag's attributes may hide it, or, `all` of them asked, is itself a text that nobody sees.
@@ -215,29 +291,46 @@ fn flags(attributes: &str, all: bool) -> bool {
         return false;
     }
     let lower = attributes.to_ascii_lowercase();
-    let names: &[&str] = if all { &HIDING_ATTRIBUTES } else { &["style", "hidden", "inert", "popover", "aria-hidden"] };
+    let names: &[&str] = if all {
+        &HIDING_ATTRIBUTES
+    } else {
+        &["style", "hidden", "inert", "popover", "aria-hidden"]
+    };
     let there = |name: &&str| {
         lower.match_indices(*name).any(|(at, _)| {
-            let before = lower.get(..at).and_then(|before| before.chars().next_back());
-            let after = lower.get(at + name.len()..).and_then(|after| after.chars().next());
+            let before = lower
+                .get(..at)
+                .and_then(|before| before.chars().next_back());
+            let after = lower
+                .get(at + name.len()..)
+                .and_then(|after| after.chars().next());
             before.is_some_and(|c| c.is_whitespace() || matches!(c, '/' | '"' | '\''))
                 && after.is_none_or(|c| c.is_whitespace() || matches!(c, '=' | '/'))
         })
     };
-    names.iter().any(there) || (all && lower.split(['"', '\'']).any(super::presentational_attrs::prose))
+    names.iter().any(there)
+        || (all
+            && lower
+                .split(['"', '\''])
+                .any(super::presentational_attrs::prose))
 }
 
 /// Whether a tag makes who shows it fetch something, or send it.
 fn fetches(attributes: &str) -> bool {
     let away = |value: &str| {
         let value = value.trim_start_matches(['"', '\'', ' ']);
-        ["http:", "https:", "//"].iter().any(|start| value.get(..start.len()).is_some_and(|v| v.eq_ignore_ascii_case(start)))
+        ["http:", "https:", "//"].iter().any(|start| {
+            value
+                .get(..start.len())
+                .is_some_and(|v| v.eq_ignore_ascii_case(start))
+        })
     };
     attributes.match_indices('=').any(|(at, _)| {
         let name = attributes.get(..at).unwrap_or_default().trim_end();
         let fetches = |known: &&str| {
             let from = name.len().checked_sub(known.len());
-            from.and_then(|from| name.get(from..)).is_some_and(|name| name.eq_ignore_ascii_case(known))
+            from.and_then(|from| name.get(from..))
+                .is_some_and(|name| name.eq_ignore_ascii_case(known))
         };
         LOADING.iter().any(fetches) && attributes.get(at + 1..).is_some_and(away)
     })
@@ -245,7 +338,11 @@ fn fetches(attributes: &str) -> bool {
 
 /// The element name at the start of a tag's inside, if it is one of HTML.
 fn element(rest: &str) -> Option<&'static str> {
-    let length = rest.bytes().take(12).take_while(u8::is_ascii_alphanumeric).count();
+    let length = rest
+        .bytes()
+        .take(12)
+        .take_while(u8::is_ascii_alphanumeric)
+        .count();
     let name = rest.get(..length)?;
     match rest.as_bytes().get(length) {
         Some(b'>' | b'/' | b' ' | b'\n' | b'\t' | b'\r' | 0x0C) => {}
@@ -290,9 +387,16 @@ fn is_program(text: &str) -> bool {
         "self.",
     ];
     let (mut lines, mut code) = (0, 0);
-    for line in text.lines().map(str::trim_start).filter(|line| !line.is_empty()).take(300) {
+    for line in text
+        .lines()
+        .map(str::trim_start)
+        .filter(|line| !line.is_empty())
+        .take(300)
+    {
         lines += 1;
-        code += usize::from(STARTS.iter().any(|start| line.starts_with(start)) || line.ends_with([';', '{']));
+        code += usize::from(
+            STARTS.iter().any(|start| line.starts_with(start)) || line.ends_with([';', '{']),
+        );
     }
     code >= 3 && code * 5 >= lines
 }
@@ -317,13 +421,23 @@ pub(super) fn code(text: &str, facts: &Facts) -> Vec<Range<usize>> {
         }
         match fence {
             Some((opened, mark)) => {
-                if trimmed.starts_with(mark) && trimmed.trim_start_matches(mark.get(..1).unwrap_or_default()).is_empty() {
+                if trimmed.starts_with(mark)
+                    && trimmed
+                        .trim_start_matches(mark.get(..1).unwrap_or_default())
+                        .is_empty()
+                {
                     found.push(opened..at);
                     fence = None;
                 }
             }
             None if trimmed.starts_with("```") || trimmed.starts_with("~~~") => {
-                fence = Some((start, trimmed.split(|c: char| !trimmed.starts_with(c)).next().unwrap_or_default()));
+                fence = Some((
+                    start,
+                    trimmed
+                        .split(|c: char| !trimmed.starts_with(c))
+                        .next()
+                        .unwrap_or_default(),
+                ));
             }
             None => {
                 if comments && let Some((_, after)) = line.rsplit_once("<!--") {
@@ -376,7 +490,13 @@ mod tests {
 
     #[test]
     fn what_is_html() {
-        for text in ["<!DOCTYPE html><p>x", "<html lang=en>x", "<div>a</div>", "<p>one <b>two</b>", "\n<ul><li>x</li></ul>\n"] {
+        for text in [
+            "<!DOCTYPE html><p>x",
+            "<html lang=en>x",
+            "<div>a</div>",
+            "<p>one <b>two</b>",
+            "\n<ul><li>x</li></ul>\n",
+        ] {
             assert!(of(text).is_some(), "{text}");
         }
         for text in [

@@ -51,7 +51,8 @@ pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool
     let masked = mask::put_on(text, code);
     let text = masked.as_deref().unwrap_or(text);
     // Without a change of length: what is found in a fragment is cut out of the text as it came.
-    let unified = (fragment && text.contains('\r')).then(|| text.replace("\r\n", " \n").replace('\r', "\n"));
+    let unified =
+        (fragment && text.contains('\r')).then(|| text.replace("\r\n", " \n").replace('\r', "\n"));
     let text = unified.as_deref().unwrap_or(text);
     let mut sheet = Sheet::new(text.len());
     let ahead = has_sheets(text);
@@ -72,7 +73,10 @@ pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool
 
 /// Whether style sheets may stand in a text: they hold for all of it, so they are read first.
 fn has_sheets(text: &str) -> bool {
-    memchr_iter(b'<', text.as_bytes()).any(|at| text.get(at + 1..at + 6).is_some_and(|start| start.eq_ignore_ascii_case("style")))
+    memchr_iter(b'<', text.as_bytes()).any(|at| {
+        text.get(at + 1..at + 6)
+            .is_some_and(|start| start.eq_ignore_ascii_case("style"))
+    })
 }
 
 struct Reader {
@@ -109,7 +113,11 @@ impl Reader {
     fn new(text: &str, shape: Shape, sheet: Sheet, unfold: bool) -> Self {
         Self {
             verbatim: shape == Shape::Fragment,
-            last_ends: if shape == Shape::Fragment { ends::last_ends(text) } else { HashMap::new() },
+            last_ends: if shape == Shape::Fragment {
+                ends::last_ends(text)
+            } else {
+                HashMap::new()
+            },
             range: 0..0,
             visible_origins: Origins::default(),
             hidden_origins: Origins::default(),
@@ -159,7 +167,9 @@ impl Reader {
             _ => {}
         }
         if self.sheet.wants_attributes {
-            self.tag.attributes.push((self.tag.attribute.clone(), String::new()));
+            self.tag
+                .attributes
+                .push((self.tag.attribute.clone(), String::new()));
         }
     }
 
@@ -175,7 +185,9 @@ impl Reader {
             "id" if tag.id.is_empty() => tag.id.push_str(value),
             "class" if tag.classes.is_empty() => tag.classes.push_str(value),
             "href" | "rel" | "media" => tag.sheet_attribute(value),
-            "alt" if tag.name == "img" && value.trim().len() <= ALT_BYTES => tag.alt.push_str(value),
+            "alt" if tag.name == "img" && value.trim().len() <= ALT_BYTES => {
+                tag.alt.push_str(value)
+            }
             // It stands in the place of what is in the element.
             "label" if tag.name == "option" && !value.is_empty() => {
                 tag.set_aside = true;
@@ -183,12 +195,20 @@ impl Reader {
                 self.hide(&value);
             }
             "aria-hidden" => tag.set_aside |= value.trim().eq_ignore_ascii_case("true"),
-            "start" | "value" if matches!(&*tag.name, "ol" | "li") => tag.number = value.trim().parse().ok(),
+            "start" | "value" if matches!(&*tag.name, "ol" | "li") => {
+                tag.number = value.trim().parse().ok()
+            }
             "colspan" | "rowspan" => tag.span(value),
             "src" | "srcset" | "d" | "action" | "xmlns" | "points" => {}
             _ if value.len() >= PROSE_BYTES && value.contains(' ') => {
                 let value = value.to_owned();
-                hint(&self.tag.name, foreign, &self.tag.attribute, &value, &mut self.tag.hints);
+                hint(
+                    &self.tag.name,
+                    foreign,
+                    &self.tag.attribute,
+                    &value,
+                    &mut self.tag.hints,
+                );
                 self.hide(&value);
             }
             _ => hint(&tag.name, foreign, &tag.attribute, value, &mut tag.hints),
@@ -201,7 +221,13 @@ impl Reader {
         let kind = kind(&name, outer.foreign);
         // A placeholder (`<title>` in a manual) hides nothing: what never ends would swallow the rest.
         let gone = matches!(kind, Kind::Gone | Kind::Raw) && !(self_closing && outer.foreign);
-        if self.verbatim && gone && self.last_ends.get(&hash(&name)).is_none_or(|end| *end < self.range.end) {
+        if self.verbatim
+            && gone
+            && self
+                .last_ends
+                .get(&hash(&name))
+                .is_none_or(|end| *end < self.range.end)
+        {
             self.tag.name = name;
             return;
         }
@@ -220,17 +246,28 @@ impl Reader {
         let mut state = self.tree.state();
         let tag = &self.tag;
         let named = !(tag.classes.is_empty() && tag.id.is_empty());
-        let closed = (name == "dialog" && !tag.open) || (!tag.classes.is_empty() && hiding_class(&tag.classes));
+        let closed = (name == "dialog" && !tag.open)
+            || (!tag.classes.is_empty() && hiding_class(&tag.classes));
         let gone = tag.set_aside || matches!(kind, Kind::Gone | Kind::Raw);
-        let said = !(tag.style.is_empty() && tag.hints.is_empty()) || tag.hidden || closed || has_own_style(&name);
+        let said = !(tag.style.is_empty() && tag.hints.is_empty())
+            || tag.hidden
+            || closed
+            || has_own_style(&name);
         let depth = self.tree.depth();
         let own = if said || self.sheet.has_rules() {
             let mut own = look(&name, tag.hidden || closed, &tag.hints);
             own.gone = gone;
-            let own = self.sheet.open(depth, (&name, &tag.id, &tag.classes), &tag.attributes, &tag.style, own);
+            let own = self.sheet.open(
+                depth,
+                (&name, &tag.id, &tag.classes),
+                &tag.attributes,
+                &tag.style,
+                own,
+            );
             state.seen = own.within(&state.seen);
             let given = own.ground.is_some();
-            state.seen.unsure |= self.sheet.linked && named && !matches!(&*name, "html" | "body") && !given;
+            state.seen.unsure |=
+                self.sheet.linked && named && !matches!(&*name, "html" | "body") && !given;
             Some(own)
         } else {
             self.sheet.pass(depth);
@@ -248,13 +285,17 @@ impl Reader {
         };
         state.foreign = match &*name {
             "svg" | "math" => true,
-            "foreignobject" | "desc" | "title" | "annotation-xml" | "mtext" | "mi" | "mo" | "mn" | "ms" => false,
+            "foreignobject" | "desc" | "title" | "annotation-xml" | "mtext" | "mi" | "mo"
+            | "mn" | "ms" => false,
             _ => state.foreign,
         };
         if !state.seen.hides() {
             self.lay_out_start(&name, kind);
         }
-        if kind != Kind::Void && !(self_closing && outer.foreign) && !(self_closing && self.verbatim && kind == Kind::Inline) {
+        if kind != Kind::Void
+            && !(self_closing && outer.foreign)
+            && !(self_closing && self.verbatim && kind == Kind::Inline)
+        {
             if !outer.foreign {
                 mode.content_of(&name);
             }
@@ -263,10 +304,22 @@ impl Reader {
                 () if name == "a" => self.link_starts(),
                 () => self.mark(&name, &mut state),
             };
-            let styled = named || !(self.tag.style.is_empty() && self.tag.hints.is_empty()) || self.tag.hidden;
+            let styled = named
+                || !(self.tag.style.is_empty() && self.tag.hints.is_empty())
+                || self.tag.hidden;
             let formatting = own.filter(|_| styled && formats(&name)).map(Box::new);
             let special = is_special(&name, kind);
-            self.tree.push(OpenElement { name: hash(&name), kind, state, mark, formatting, marker: bounds(&name) }, special);
+            self.tree.push(
+                OpenElement {
+                    name: hash(&name),
+                    kind,
+                    state,
+                    mark,
+                    formatting,
+                    marker: bounds(&name),
+                },
+                special,
+            );
         }
         self.tag.name = name;
     }
@@ -289,7 +342,11 @@ impl Reader {
                 self.lines.lead(1, &mark);
             }
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                let level = name.as_bytes().get(1).copied().map_or(1, |digit| usize::from(digit.saturating_sub(b'0')));
+                let level = name
+                    .as_bytes()
+                    .get(1)
+                    .copied()
+                    .map_or(1, |digit| usize::from(digit.saturating_sub(b'0')));
                 self.lines.lead(2, &format!("{} ", "#".repeat(level)));
             }
             "ul" | "ol" => self.list_starts(name == "ol"),
@@ -299,7 +356,18 @@ impl Reader {
         }
         if matches!(
             name,
-            "ul" | "ol" | "pre" | "table" | "blockquote" | "hr" | "details" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6"
+            "ul" | "ol"
+                | "pre"
+                | "table"
+                | "blockquote"
+                | "hr"
+                | "details"
+                | "h1"
+                | "h2"
+                | "h3"
+                | "h4"
+                | "h5"
+                | "h6"
         ) {
             self.lay_out_row();
         }
@@ -309,8 +377,13 @@ impl Reader {
         let href = &self.tag.href;
         let web = href.starts_with("http://") || href.starts_with("https://");
         // A relative one leads on within the site; of other schemes none is followed.
-        let relative = !href.is_empty() && !href.split(['/', '?', '#']).next().is_some_and(|first| first.contains(':'));
-        let shown = href.len() <= LINK_BYTES && (web || relative) && !href.contains(char::is_whitespace);
+        let relative = !href.is_empty()
+            && !href
+                .split(['/', '?', '#'])
+                .next()
+                .is_some_and(|first| first.contains(':'));
+        let shown =
+            href.len() <= LINK_BYTES && (web || relative) && !href.contains(char::is_whitespace);
         if shown {
             self.links.push(format!("]({href})"));
             self.lines.mark("[");
@@ -320,10 +393,19 @@ impl Reader {
 
     fn text(&mut self, text: &str) {
         let blank = text.trim().is_empty();
-        if self.tree.last().is_some_and(|open| open.name == hash("title") && open.kind == Kind::Raw) {
+        if self
+            .tree
+            .last()
+            .is_some_and(|open| open.name == hash("title") && open.kind == Kind::Raw)
+        {
             self.title(text);
         }
-        if !blank && self.tree.last().is_some_and(|open| open.name == hash("head")) {
+        if !blank
+            && self
+                .tree
+                .last()
+                .is_some_and(|open| open.name == hash("head"))
+        {
             self.close(self.tree.depth() - 1, false);
         }
         if !blank && self.tree.last().is_none_or(|open| open.kind != Kind::Raw) {
@@ -349,7 +431,8 @@ impl Reader {
         self.lines.text(text, state.pre);
         if self.verbatim {
             let end = self.lines.len();
-            self.visible_origins.add(end - text.len()..end, self.range.clone());
+            self.visible_origins
+                .add(end - text.len()..end, self.range.clone());
         }
     }
 
@@ -366,7 +449,11 @@ impl Reader {
                 let end = self.hidden.len();
                 let start = self.range.start + (whole - begun.len());
                 let verbatim = self.range.len() == whole;
-                let range = if verbatim { start..start + text.len() } else { self.range.clone() };
+                let range = if verbatim {
+                    start..start + text.len()
+                } else {
+                    self.range.clone()
+                };
                 self.hidden_origins.add(end - text.len()..end, range);
             }
         }
@@ -375,18 +462,29 @@ impl Reader {
     fn finish(mut self, text: &str) -> StrippedText {
         // In text of another kind, what never ends is no markup: it shows.
         let ends = |rest: &str| rest.contains("-->") || rest.contains("--!>");
-        let open_comment = memchr::memmem::rfind(text.as_bytes(), b"<!--").filter(|at| !text.get(*at..).is_none_or(ends));
+        let open_comment = memchr::memmem::rfind(text.as_bytes(), b"<!--")
+            .filter(|at| !text.get(*at..).is_none_or(ends));
         let raw = self.tree.last().is_some_and(|open| open.kind == Kind::Raw);
         if self.verbatim && (raw || open_comment.is_some()) {
             let lost = if raw {
-                self.hidden.rsplit("\n\n").next().unwrap_or_default().to_owned()
+                self.hidden
+                    .rsplit("\n\n")
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned()
             } else {
-                text.get(open_comment.unwrap_or(0)..).unwrap_or_default().to_owned()
+                text.get(open_comment.unwrap_or(0)..)
+                    .unwrap_or_default()
+                    .to_owned()
             };
             self.lines.end(1);
             self.lines.text(&lost, true);
             let end = self.lines.len();
-            self.visible_origins.add(end - lost.len()..end, text.rfind(&*lost).map_or(0..text.len(), |at| at..at + lost.len()));
+            self.visible_origins.add(
+                end - lost.len()..end,
+                text.rfind(&*lost)
+                    .map_or(0..text.len(), |at| at..at + lost.len()),
+            );
         }
         self.close(0, false);
         StrippedText {

@@ -48,7 +48,10 @@ pub(super) struct Mode {
 impl Mode {
     /// For a text that is a page, or one with tags in it.
     pub(super) fn of(fragment: bool) -> Self {
-        Self { fragment, ..Self::default() }
+        Self {
+            fragment,
+            ..Self::default()
+        }
     }
 
     /// The bytes of the text that the event at hand was read from.
@@ -92,8 +95,19 @@ pub(super) fn run(text: &str, mode: &Mode, take: impl FnMut(Event<'_>)) {
         Cow::Borrowed(text)
     };
     let has = |byte| memchr(byte, text.as_bytes()).is_some();
-    let signs = Signs { references: has(b'&'), nul: has(0) };
-    let mut cutter = Cutter { text: &text, signs, mode, at: 0, take, lower: String::new(), unclosed: Vec::new() };
+    let signs = Signs {
+        references: has(b'&'),
+        nul: has(0),
+    };
+    let mut cutter = Cutter {
+        text: &text,
+        signs,
+        mode,
+        at: 0,
+        take,
+        lower: String::new(),
+        unclosed: Vec::new(),
+    };
     while cutter.at < text.len() {
         match mode.next.take() {
             Some(content) => cutter.content(content),
@@ -122,11 +136,19 @@ struct Signs {
 
 impl Signs {
     fn decoded<'s>(&self, text: &'s str, in_attribute: bool) -> Cow<'s, str> {
-        if self.references { entities::read(text, in_attribute) } else { Cow::Borrowed(text) }
+        if self.references {
+            entities::read(text, in_attribute)
+        } else {
+            Cow::Borrowed(text)
+        }
     }
 
     fn without_nul<'s>(&self, text: &'s str) -> Cow<'s, str> {
-        if self.nul { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
+        if self.nul {
+            Cow::Owned(text.replace('\0', "\u{fffd}"))
+        } else {
+            Cow::Borrowed(text)
+        }
     }
 }
 
@@ -161,7 +183,9 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
     /// Text up to a tag, and the tag.
     fn data(&mut self) {
         let rest = self.rest().as_bytes();
-        let Some(open) = memchr(b'<', rest) else { return self.emit_text(self.text.len()) };
+        let Some(open) = memchr(b'<', rest) else {
+            return self.emit_text(self.text.len());
+        };
         if open > 0 {
             self.emit_text(self.at + open);
         }
@@ -179,7 +203,10 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
             [b'/', _, ..] => self.bogus(2),
             [b'!', b'-', b'-', ..] => self.comment(),
             [b'!', after @ ..] => {
-                if after.get(..7).is_some_and(|word| word.eq_ignore_ascii_case(b"doctype")) {
+                if after
+                    .get(..7)
+                    .is_some_and(|word| word.eq_ignore_ascii_case(b"doctype"))
+                {
                     let end = memchr(b'>', self.rest().as_bytes());
                     self.at = end.map_or(self.text.len(), |end| self.at + end + 1);
                 } else if self.mode.foreign.get() && after.starts_with(b"[CDATA[") {
@@ -203,8 +230,11 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         self.at += mark;
         let held = self.rest();
         let end = memchr(b'>', held.as_bytes()).unwrap_or(held.len());
-        self.mode.at(self.at - mark..(self.at + end + 1).min(self.text.len()));
-        (self.take)(Event::Comment(&self.signs.without_nul(held.get(..end).unwrap_or_default())));
+        self.mode
+            .at(self.at - mark..(self.at + end + 1).min(self.text.len()));
+        (self.take)(Event::Comment(
+            &self.signs.without_nul(held.get(..end).unwrap_or_default()),
+        ));
         self.at = (self.at + end + 1).min(self.text.len());
     }
 
@@ -219,7 +249,11 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         }
         let mut from = 0;
         let (mut end, mut width) = (held.len(), 0);
-        while let Some(dashes) = held.as_bytes().get(from..).and_then(|rest| memmem::find(rest, b"--")) {
+        while let Some(dashes) = held
+            .as_bytes()
+            .get(from..)
+            .and_then(|rest| memmem::find(rest, b"--"))
+        {
             let after = held.get(from + dashes + 2..).unwrap_or_default();
             if after.starts_with('>') || after.starts_with("!>") {
                 (end, width) = (from + dashes, if after.starts_with('>') { 3 } else { 4 });
@@ -230,7 +264,10 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         let mut inner = held.get(..end).unwrap_or_default();
         if width == 0 {
             // What would have begun its end is no part of it.
-            inner = ["--!", "--", "-"].iter().find_map(|begun| inner.strip_suffix(begun)).unwrap_or(inner);
+            inner = ["--!", "--", "-"]
+                .iter()
+                .find_map(|begun| inner.strip_suffix(begun))
+                .unwrap_or(inner);
         }
         self.mode.at(self.at - 4..self.at + end + width);
         (self.take)(Event::Comment(&self.signs.without_nul(inner)));
@@ -247,7 +284,11 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         }
         let closing = self.attributes(starts);
         if let Some(slash) = closing {
-            (self.take)(if starts { Event::CloseStartTag(slash) } else { Event::EndTag(&name) });
+            (self.take)(if starts {
+                Event::CloseStartTag(slash)
+            } else {
+                Event::EndTag(&name)
+            });
         }
         if let Cow::Owned(lower) = name {
             self.lower = lower;
@@ -281,7 +322,10 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         self.at += 1;
         self.word(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ' | b'/' | b'>' | b'='));
         if told {
-            let name = lowered(self.text.get(start..self.at).unwrap_or_default(), String::new());
+            let name = lowered(
+                self.text.get(start..self.at).unwrap_or_default(),
+                String::new(),
+            );
             (self.take)(Event::AttributeName(&name));
         }
         self.space();
@@ -316,7 +360,9 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
 
     fn space(&mut self) {
         let rest = self.rest().bytes();
-        self.at += rest.take_while(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ')).count();
+        self.at += rest
+            .take_while(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' '))
+            .count();
     }
 
     fn word(&mut self, ends: impl Fn(u8) -> bool) -> &'t str {
@@ -347,7 +393,11 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         if !held.is_empty() {
             let decodes = matches!(content, Content::RcData(_));
             let held = self.signs.without_nul(held);
-            (self.take)(Event::Text(&if decodes { self.signs.decoded(&held, false) } else { held }));
+            (self.take)(Event::Text(&if decodes {
+                self.signs.decoded(&held, false)
+            } else {
+                held
+            }));
         }
         if end.is_some() {
             self.at += 2;
@@ -362,7 +412,13 @@ fn lowered(name: &str, mut room: String) -> Cow<'_, str> {
         return Cow::Borrowed(name);
     }
     room.clear();
-    room.extend(name.chars().map(|c| if c == '\0' { '\u{fffd}' } else { c.to_ascii_lowercase() }));
+    room.extend(name.chars().map(|c| {
+        if c == '\0' {
+            '\u{fffd}'
+        } else {
+            c.to_ascii_lowercase()
+        }
+    }));
     Cow::Owned(room)
 }
 

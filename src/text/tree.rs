@@ -71,7 +71,10 @@ impl Tree {
 
     /// The element around the innermost one.
     pub(super) fn parent(&self) -> Option<&OpenElement> {
-        self.stack.len().checked_sub(2).and_then(|at| self.stack.get(at))
+        self.stack
+            .len()
+            .checked_sub(2)
+            .and_then(|at| self.stack.get(at))
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -85,7 +88,11 @@ impl Tree {
     pub(super) fn push(&mut self, open: OpenElement, special: bool) {
         let at = self.stack.len();
         match common(open.name) {
-            Some(places) => self.common.get_mut(places).map(|places| places.push(at)).unwrap_or_default(),
+            Some(places) => self
+                .common
+                .get_mut(places)
+                .map(|places| places.push(at))
+                .unwrap_or_default(),
             None => self.places.entry(open.name).or_default().push(at),
         }
         if open.marker {
@@ -120,8 +127,15 @@ impl Tree {
 
     /// Where the element is that one ends by beginning.
     pub(super) fn implied(&self, ends: &[&str], until: &[&str]) -> Option<usize> {
-        let is = |open: &OpenElement, names: &[&str]| names.iter().any(|name| hash(name) == open.name);
-        let near = self.stack.iter().rev().take(IMPLIED).take_while(|open| !is(open, until)).position(|open| is(open, ends));
+        let is =
+            |open: &OpenElement, names: &[&str]| names.iter().any(|name| hash(name) == open.name);
+        let near = self
+            .stack
+            .iter()
+            .rev()
+            .take(IMPLIED)
+            .take_while(|open| !is(open, until))
+            .position(|open| is(open, ends));
         near.map(|up| self.stack.len() - up - 1)
     }
 
@@ -130,7 +144,11 @@ impl Tree {
         if from >= self.stack.len() {
             return Vec::new();
         }
-        let closed: Vec<OpenElement> = self.stack.drain(from.min(self.stack.len())..).rev().collect();
+        let closed: Vec<OpenElement> = self
+            .stack
+            .drain(from.min(self.stack.len())..)
+            .rev()
+            .collect();
         let mut going_on: Vec<(u64, Box<OwnStyle>)> = Vec::new();
         let last = closed.len().saturating_sub(1);
         for (nth, open) in closed.iter().enumerate() {
@@ -147,8 +165,10 @@ impl Tree {
                 going_on.push((open.name, look.clone()));
             }
         }
-        self.bounds.truncate(self.bounds.partition_point(|at| *at < from));
-        self.specials.truncate(self.specials.partition_point(|at| *at < from));
+        self.bounds
+            .truncate(self.bounds.partition_point(|at| *at < from));
+        self.specials
+            .truncate(self.specials.partition_point(|at| *at < from));
         going_on.truncate(GOING_ON);
         self.going_on.extend(going_on.into_iter().rev());
         let excess = self.going_on.len().saturating_sub(GOING_ON);
@@ -158,7 +178,11 @@ impl Tree {
 
     /// Ends a formatting element that goes on.
     pub(super) fn stop(&mut self, name: &str) {
-        if let Some(at) = self.going_on.iter().rposition(|(known, _)| *known == hash(name)) {
+        if let Some(at) = self
+            .going_on
+            .iter()
+            .rposition(|(known, _)| *known == hash(name))
+        {
             self.going_on.remove(at);
         }
     }
@@ -169,7 +193,14 @@ impl Tree {
             let mut state = self.state();
             state.seen = look.within(&state.seen);
             self.push(
-                OpenElement { name, kind: Kind::Inline, state, mark: Mark::None, formatting: Some(look), marker: false },
+                OpenElement {
+                    name,
+                    kind: Kind::Inline,
+                    state,
+                    mark: Mark::None,
+                    formatting: Some(look),
+                    marker: false,
+                },
                 false,
             );
         }

@@ -38,7 +38,11 @@ impl Plain {
     /// The plain reading, or `None` where it is the string itself.
     pub(super) fn of(raw: &str) -> Option<Self> {
         let first = first_odd(raw)?;
-        let mut made = Self { text: String::with_capacity(raw.len()), swallowed: false, runs: Vec::new() };
+        let mut made = Self {
+            text: String::with_capacity(raw.len()),
+            swallowed: false,
+            runs: Vec::new(),
+        };
         made.take(0, raw.get(..first)?);
         made.read(raw, first, true);
         Some(made)
@@ -77,16 +81,27 @@ impl Plain {
     /// Adds text that stands for itself.
     fn take(&mut self, raw: usize, text: &str) {
         let plain = self.text.len();
-        let goes_on = self.runs.last().is_some_and(|run| run.unit == 0 && run.raw + (plain - run.plain) == raw);
+        let goes_on = self
+            .runs
+            .last()
+            .is_some_and(|run| run.unit == 0 && run.raw + (plain - run.plain) == raw);
         if !goes_on && !text.is_empty() {
-            self.runs.push(Run { plain, raw, unit: 0 });
+            self.runs.push(Run {
+                plain,
+                raw,
+                unit: 0,
+            });
         }
         self.text.push_str(text);
     }
 
     /// Adds what one character of `unit` bytes becomes.
     fn put(&mut self, raw: usize, unit: usize, chars: impl Iterator<Item = char>) {
-        self.runs.push(Run { plain: self.text.len(), raw, unit });
+        self.runs.push(Run {
+            plain: self.text.len(),
+            raw,
+            unit,
+        });
         self.text.extend(chars);
     }
 
@@ -96,7 +111,11 @@ impl Plain {
             Some('\n') => self.text.push('\n'),
             Some(_) => {
                 self.swallowed = true;
-                while self.runs.last().is_some_and(|run| run.plain >= self.text.len()) {
+                while self
+                    .runs
+                    .last()
+                    .is_some_and(|run| run.plain >= self.text.len())
+                {
                     self.runs.pop();
                 }
             }
@@ -106,9 +125,26 @@ impl Plain {
 
     /// The raw range that a plain range stands for.
     pub(super) fn locate(&self, plain: &Range<usize>) -> Range<usize> {
-        let run = |at: usize| self.runs.get(self.runs.partition_point(|run| run.plain <= at).saturating_sub(1));
-        let start = run(plain.start).map_or(0, |run| if run.unit == 0 { run.raw + (plain.start - run.plain) } else { run.raw });
-        let end = match plain.end.checked_sub(1).filter(|last| *last >= plain.start).and_then(run) {
+        let run = |at: usize| {
+            self.runs.get(
+                self.runs
+                    .partition_point(|run| run.plain <= at)
+                    .saturating_sub(1),
+            )
+        };
+        let start = run(plain.start).map_or(0, |run| {
+            if run.unit == 0 {
+                run.raw + (plain.start - run.plain)
+            } else {
+                run.raw
+            }
+        });
+        let end = match plain
+            .end
+            .checked_sub(1)
+            .filter(|last| *last >= plain.start)
+            .and_then(run)
+        {
             Some(run) if run.unit == 0 => run.raw + (plain.end - run.plain),
             Some(run) => run.raw + run.unit,
             None => start,
@@ -119,7 +155,11 @@ impl Plain {
 
 /// The reading in which control characters are dropped and no sequence is carried out.
 pub(super) fn bare(raw: &str) -> String {
-    let mut made = Plain { text: String::with_capacity(raw.len()), swallowed: false, runs: Vec::new() };
+    let mut made = Plain {
+        text: String::with_capacity(raw.len()),
+        swallowed: false,
+        runs: Vec::new(),
+    };
     made.read(raw, 0, false);
     made.text
 }
@@ -143,8 +183,18 @@ fn first_odd(raw: &str) -> Option<usize> {
 fn same_bytes(bytes: &[u8]) -> usize {
     let same = |b: &u8| matches!(b, 0x20..=0x7E | b'\n' | b'\t');
     // Whole blocks without a branch per byte, which the compiler turns into vector code.
-    let blocks = bytes.chunks_exact(32).take_while(|block| block.iter().fold(true, |all, b| all & same(b))).count() * 32;
-    blocks + bytes.get(blocks..).unwrap_or_default().iter().take_while(|b| same(b)).count()
+    let blocks = bytes
+        .chunks_exact(32)
+        .take_while(|block| block.iter().fold(true, |all, b| all & same(b)))
+        .count()
+        * 32;
+    blocks
+        + bytes
+            .get(blocks..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|b| same(b))
+            .count()
 }
 
 fn fate(c: char, next: Option<char>) -> CharAction {
@@ -161,8 +211,13 @@ fn fate(c: char, next: Option<char>) -> CharAction {
         | '\u{4e00}'..='\u{9fff}'
         | '\u{ac00}'..='\u{d7a3}'
         | '\u{3041}'..='\u{3096}' => CharAction::Stays,
-        '\u{2013}'..='\u{2014}' | '\u{2018}'..='\u{201f}' | '\u{2022}' | '\u{2500}'..='\u{257f}' => CharAction::Stays,
-        '\u{e0020}'..='\u{e007e}' => CharAction::Becomes(char::from_u32(c as u32 - 0xE0000).unwrap_or(' ')),
+        '\u{2013}'..='\u{2014}'
+        | '\u{2018}'..='\u{201f}'
+        | '\u{2022}'
+        | '\u{2500}'..='\u{257f}' => CharAction::Stays,
+        '\u{e0020}'..='\u{e007e}' => {
+            CharAction::Becomes(char::from_u32(c as u32 - 0xE0000).unwrap_or(' '))
+        }
         c if invisible(c) => CharAction::Goes,
         c if is_nfkc_quick(std::iter::once(c)) == IsNormalized::No => CharAction::Folds,
         _ => CharAction::Stays,
@@ -205,7 +260,12 @@ mod tests {
 
     #[test]
     fn ordinary_text_is_not_copied() {
-        for raw in ["", "plain text\r\n\twith lines", "Grüße aus Köln – “so” 中文 Привет", &"x".repeat(100)] {
+        for raw in [
+            "",
+            "plain text\r\n\twith lines",
+            "Grüße aus Köln – “so” 中文 Привет",
+            &"x".repeat(100),
+        ] {
             let text = Text::new(raw);
             assert_eq!(text.plain().as_ptr(), text.raw().as_ptr(), "{raw:?}");
         }
@@ -257,13 +317,29 @@ mod tests {
         assert_eq!(Text::new("\x1b[31mred\x1b[0m").bare(), None);
         assert_eq!(Text::new("plain").bare(), None);
         assert_eq!(Text::new("x\x1b[;rm -rf /").bare(), Some("x[;rm -rf /"));
-        assert_eq!(Text::new("rm -rf /\u{8}\u{8}\u{8}").bare(), Some("rm -rf /"));
+        assert_eq!(
+            Text::new("rm -rf /\u{8}\u{8}\u{8}").bare(),
+            Some("rm -rf /")
+        );
         assert_eq!(Text::new("\x1b]; reboot ;\x07").bare(), Some("]; reboot ;"));
     }
 
     #[test]
     fn every_range_of_any_text_maps_to_whole_characters() {
-        let alphabet = ["a", "ﬁ", "\u{200b}", "\u{8}", "\x1b[1m", "é", "\r", "𝐢", "\u{e0041}", "㌀", "\n", "\x1b"];
+        let alphabet = [
+            "a",
+            "ﬁ",
+            "\u{200b}",
+            "\u{8}",
+            "\x1b[1m",
+            "é",
+            "\r",
+            "𝐢",
+            "\u{e0041}",
+            "㌀",
+            "\n",
+            "\x1b",
+        ];
         let mut seed = 7u64;
         for _ in 0..300 {
             let raw: String = (0..12)
@@ -273,11 +349,16 @@ mod tests {
                 })
                 .collect();
             let text = Text::new(raw.as_str());
-            let borders: Vec<usize> = (0..=text.plain().len()).filter(|at| text.plain().is_char_boundary(*at)).collect();
+            let borders: Vec<usize> = (0..=text.plain().len())
+                .filter(|at| text.plain().is_char_boundary(*at))
+                .collect();
             for (n, start) in borders.iter().enumerate() {
                 for end in &borders[n..] {
                     let range = text.locate(*start..*end);
-                    assert!(raw.get(range.clone()).is_some(), "{raw:?} {start}..{end} {range:?}");
+                    assert!(
+                        raw.get(range.clone()).is_some(),
+                        "{raw:?} {start}..{end} {range:?}"
+                    );
                 }
             }
         }

@@ -26,7 +26,9 @@ pub fn strip_invisible(raw: &str) -> String {
     let mut at = 0;
     while let Some(c) = raw.get(at..).and_then(|rest| rest.chars().next()) {
         let before = out.chars().next_back().unwrap_or(' ');
-        let shapes = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}') && !before.is_ascii() && !invisible(before);
+        let shapes = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
+            && !before.is_ascii()
+            && !invisible(before);
         let width = match c {
             '\u{1b}' => raw.get(at..).map_or(1, |rest| escape::read(rest).length),
             '\n' | '\t' | '\r' | '\u{ad}' => {
@@ -50,6 +52,9 @@ mod tests {
 
     #[test]
     fn nothing_is_obeyed_and_nothing_unseen() {
-        assert_eq!(visible("rm \u{1b}[31m\u{202e}\u{200b}é漢\n\u{e0041}"), "rm \\u{1b}[31m\\u{202e}\\u{200b}é漢\\n\\u{e0041}");
+        assert_eq!(
+            visible("rm \u{1b}[31m\u{202e}\u{200b}é漢\n\u{e0041}"),
+            "rm \\u{1b}[31m\\u{202e}\\u{200b}é漢\\n\\u{e0041}"
+        );
     }
 }

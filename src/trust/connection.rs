@@ -41,12 +41,22 @@ impl Peer {
     pub fn of_url(url: &Uri, keys: Keys) -> Self {
         let tls = url.scheme_str() == Some("https");
         let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
-        Self::new(host, url.port_u16().unwrap_or(if tls { 443 } else { 80 }), tls, keys)
+        Self::new(
+            host,
+            url.port_u16().unwrap_or(if tls { 443 } else { 80 }),
+            tls,
+            keys,
+        )
     }
 
     /// A peer by its name or address, without brackets.
     pub fn new(host: &str, port: u16, tls: bool, keys: Keys) -> Self {
-        Self { host: host.to_owned(), port, tls, keys }
+        Self {
+            host: host.to_owned(),
+            port,
+            tls,
+            keys,
+        }
     }
 
     /// What kept a request to this peer from an answer, and what to do about it.
@@ -56,7 +66,10 @@ impl Peer {
             if let Some(text) = self.known(error) {
                 return text;
             }
-            next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            next = match error
+                .downcast_ref::<io::Error>()
+                .and_then(io::Error::get_ref)
+            {
                 Some(inner) => Some(inner),
                 None => error.source(),
             };
@@ -80,30 +93,54 @@ impl Peer {
             return Some(self.other_protocol(spoke));
         }
         if error.to_string() == "dns error" {
-            let detail = error.source().map(|source| source.to_string()).unwrap_or_default();
+            let detail = error
+                .source()
+                .map(|source| source.to_string())
+                .unwrap_or_default();
             // What the resolver says of itself is in the system's words, without the name.
             let detail = detail.trim_start_matches("failed to lookup address information: ");
-            let fix = self.fix("correct the host in `url`, or check this machine's DNS", "check this machine's DNS");
-            return Some(format!("the host name `{}` does not resolve ({detail}){fix}", self.host));
+            let fix = self.fix(
+                "correct the host in `url`, or check this machine's DNS",
+                "check this machine's DNS",
+            );
+            return Some(format!(
+                "the host name `{}` does not resolve ({detail}){fix}",
+                self.host
+            ));
         }
         self.of_io(error.downcast_ref::<io::Error>()?)
     }
 
     fn of_io(&self, error: &io::Error) -> Option<String> {
         // A wrapper says what its inner error says; the inner one knows more.
-        let wraps = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>() || inner.source().is_some());
+        let wraps = error
+            .get_ref()
+            .is_some_and(|inner| inner.is::<rustls::Error>() || inner.source().is_some());
         match error.kind() {
             _ if wraps => None,
             io::ErrorKind::ConnectionRefused => {
-                let fix = self.fix("start the server, or correct `url`", "the server may be down");
-                Some(format!("nothing listens on {self} (connection refused){fix}"))
+                let fix = self.fix(
+                    "start the server, or correct `url`",
+                    "the server may be down",
+                );
+                Some(format!(
+                    "nothing listens on {self} (connection refused){fix}"
+                ))
             }
             io::ErrorKind::TimedOut => {
-                let fix = self.fix("check `url`, the server and firewalls on the way", "the server may be down");
-                Some(format!("{self} does not accept connections (timed out){fix}"))
+                let fix = self.fix(
+                    "check `url`, the server and firewalls on the way",
+                    "the server may be down",
+                );
+                Some(format!(
+                    "{self} does not accept connections (timed out){fix}"
+                ))
             }
             io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
-                let fix = self.fix("check `url` and this machine's network", "check this machine's network");
+                let fix = self.fix(
+                    "check `url` and this machine's network",
+                    "check this machine's network",
+                );
                 Some(format!("there is no route to {self}{fix}"))
             }
             io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {
@@ -127,12 +164,17 @@ impl Peer {
         let text = match error {
             rustls::Error::InvalidCertificate(error) => self.of_certificate(error)?,
             rustls::Error::InvalidMessage(_) => {
-                let fix = self.fix("write `http://` in `url`, or use the server's TLS port", "its operator must turn TLS on");
+                let fix = self.fix(
+                    "write `http://` in `url`, or use the server's TLS port",
+                    "its operator must turn TLS on",
+                );
                 format!("{self} does not use TLS{fix}")
             }
             rustls::Error::AlertReceived(alert) => self.of_alert(*alert)?,
             rustls::Error::PeerIncompatible(_) => {
-                format!("{self} supports neither TLS 1.2 nor 1.3 with a common cipher; its operator must update its TLS settings")
+                format!(
+                    "{self} supports neither TLS 1.2 nor 1.3 with a common cipher; its operator must update its TLS settings"
+                )
             }
             _ => return None,
         };
@@ -142,19 +184,33 @@ impl Peer {
     fn of_alert(&self, alert: AlertDescription) -> Option<String> {
         use AlertDescription as Alert;
         let (what, fix) = match alert {
-            Alert::CertificateRequired => ("requires a client certificate", "set `client_cert = { cert = \"…\", key = \"…\" }`"),
+            Alert::CertificateRequired => (
+                "requires a client certificate",
+                "set `client_cert = { cert = \"…\", key = \"…\" }`",
+            ),
             Alert::BadCertificate
             | Alert::UnsupportedCertificate
             | Alert::CertificateRevoked
             | Alert::CertificateExpired
             | Alert::CertificateUnknown
             | Alert::UnknownCA
-            | Alert::AccessDenied => ("rejects the client certificate", "set `client_cert` to one that the server accepts"),
-            Alert::HandshakeFailure => ("refuses the TLS handshake", "if it requires a client certificate, set `client_cert`"),
-            Alert::UnrecognisedName => ("does not serve this host name", "correct the host in `url`"),
+            | Alert::AccessDenied => (
+                "rejects the client certificate",
+                "set `client_cert` to one that the server accepts",
+            ),
+            Alert::HandshakeFailure => (
+                "refuses the TLS handshake",
+                "if it requires a client certificate, set `client_cert`",
+            ),
+            Alert::UnrecognisedName => {
+                ("does not serve this host name", "correct the host in `url`")
+            }
             _ => return None,
         };
-        Some(format!("{self} {what} (TLS alert {alert:?}){}", self.fix(fix, "its operator must change that")))
+        Some(format!(
+            "{self} {what} (TLS alert {alert:?}){}",
+            self.fix(fix, "its operator must change that")
+        ))
     }
 
     fn of_certificate(&self, error: &CertificateError) -> Option<String> {
@@ -162,11 +218,18 @@ impl Peer {
         let renew = "its operator must renew it";
         let text = match error {
             CertificateError::ExpiredContext { time, not_after } => {
-                format!("{certificate} expired on {} ({} ago); {renew}", date(*not_after), span(*not_after, *time))
+                format!(
+                    "{certificate} expired on {} ({} ago); {renew}",
+                    date(*not_after),
+                    span(*not_after, *time)
+                )
             }
             CertificateError::Expired => format!("{certificate} has expired; {renew}"),
             CertificateError::NotValidYetContext { not_before, .. } => {
-                format!("{certificate} is not valid before {}; check this machine's clock (`date -u`)", date(*not_before))
+                format!(
+                    "{certificate} is not valid before {}; check this machine's clock (`date -u`)",
+                    date(*not_before)
+                )
             }
             CertificateError::NotValidYet => {
                 format!("{certificate} is not valid yet; check this machine's clock (`date -u`)")
@@ -174,7 +237,10 @@ impl Peer {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 let fix = "write the name that it was issued for in `url`, or have its operator issue one for this name";
                 let fix = self.fix(fix, "its operator must issue one for this name");
-                format!("{certificate} is not valid for the name `{}`{fix}", self.host)
+                format!(
+                    "{certificate} is not valid for the name `{}`{fix}",
+                    self.host
+                )
             }
             // With `BadSignature` the authority has the right name and another key.
             CertificateError::UnknownIssuer | CertificateError::BadSignature => {
@@ -194,16 +260,24 @@ impl Peer {
             }
             CertificateError::Revoked => format!("{certificate} is revoked; {renew}"),
             CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-                format!("{certificate} is not meant for servers (extended key usage `serverAuth`); its operator must reissue it")
+                format!(
+                    "{certificate} is not meant for servers (extended key usage `serverAuth`); its operator must reissue it"
+                )
             }
             CertificateError::Other(_) if format!("{error:?}").contains("CaUsedAsEndEntity") => {
                 let fix = "make one with `basicConstraints=CA:FALSE`, for example `openssl req -x509 … -addext \
                            basicConstraints=critical,CA:FALSE`";
                 let fix = self.fix(&format!("{fix}, and name it with `ca`"), fix);
-                format!("{certificate} is self-signed as an authority (CA:TRUE), which a server may not show{fix}")
+                format!(
+                    "{certificate} is self-signed as an authority (CA:TRUE), which a server may not show{fix}"
+                )
             }
-            CertificateError::Other(_) if format!("{error:?}").contains("UnsupportedCertVersion") => {
-                format!("{certificate} is of X.509 version 1; its operator must reissue it as version 3")
+            CertificateError::Other(_)
+                if format!("{error:?}").contains("UnsupportedCertVersion") =>
+            {
+                format!(
+                    "{certificate} is of X.509 version 1; its operator must reissue it as version 3"
+                )
             }
             _ => return None,
         };
@@ -212,7 +286,14 @@ impl Peer {
 
     /// What to do: with the config's keys where there are some.
     fn fix(&self, with_keys: &str, without: &str) -> String {
-        format!("; {}", if self.keys == Keys::None { without } else { with_keys })
+        format!(
+            "; {}",
+            if self.keys == Keys::None {
+                without
+            } else {
+                with_keys
+            }
+        )
     }
 }
 
@@ -232,7 +313,8 @@ fn date(time: UnixTime) -> String {
     let mut text = String::new();
     let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(time.as_secs()));
     // Fails past the year 9999 only.
-    let written = at.is_some_and(|at| write!(text, "{}", humantime::format_rfc3339_seconds(at)).is_ok());
+    let written =
+        at.is_some_and(|at| write!(text, "{}", humantime::format_rfc3339_seconds(at)).is_ok());
     match text.split_once('T') {
         Some((day, _)) if written => day.to_owned(),
         _ => "a day past the year 9999".to_owned(),

@@ -26,7 +26,9 @@ async fn piece(body: &mut impl Readable) -> Result<Option<Bytes>, CallError> {
     loop {
         match body.frame().await {
             None => return Ok(None),
-            Some(Err(error)) => return Err(CallError::Connect(io::Error::other(error_text(&error)))),
+            Some(Err(error)) => {
+                return Err(CallError::Connect(io::Error::other(error_text(&error))));
+            }
             // Trailers say nothing to an agent.
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data()
@@ -51,13 +53,21 @@ pub(super) async fn reserved(
     mut reservation: Reservation,
     timer: &mut Timer<'_>,
 ) -> Result<Bytes, CallError> {
-    reservation.announce(usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX).min(limits.message_bytes))?;
+    reservation.announce(
+        usize::try_from(body.size_hint().lower())
+            .unwrap_or(usize::MAX)
+            .min(limits.message_bytes),
+    )?;
     let body = gather(body, limits, gap, |bytes| reservation.grow(bytes), timer).await?;
     Ok(reservation.attach(body))
 }
 
 /// The same without a reservation, for bodies that are not passed on.
-pub(super) async fn whole(body: impl Readable, limits: &ReadLimits, gap: Duration) -> Result<Bytes, CallError> {
+pub(super) async fn whole(
+    body: impl Readable,
+    limits: &ReadLimits,
+    gap: Duration,
+) -> Result<Bytes, CallError> {
     let sleep = pin!(sleep(gap));
     let mut timer = Timer::new(sleep);
     gather(body, limits, gap, |_| Ok(()), &mut timer).await
@@ -71,7 +81,9 @@ pub(super) async fn beginning(mut body: impl Readable, most: usize) -> Result<By
     let mut read = BytesMut::new();
     while read.len() < most {
         match piece(&mut body).await {
-            Ok(Some(more)) => read.extend_from_slice(more.get(..most - read.len()).unwrap_or(more.as_ref())),
+            Ok(Some(more)) => {
+                read.extend_from_slice(more.get(..most - read.len()).unwrap_or(more.as_ref()))
+            }
             Err(error) if read.is_empty() => return Err(error),
             Ok(None) | Err(_) => break,
         }
@@ -86,14 +98,20 @@ async fn gather(
     mut reserve: impl FnMut(usize) -> Result<(), CallError>,
     timer: &mut Timer<'_>,
 ) -> Result<Bytes, CallError> {
-    let too_large = || CallError::NotMcp(ParseError::TooLarge { limit: limits.message_bytes });
+    let too_large = || {
+        CallError::NotMcp(ParseError::TooLarge {
+            limit: limits.message_bytes,
+        })
+    };
     if body.size_hint().lower() > limits.message_bytes as u64 {
         return Err(too_large());
     }
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     loop {
-        let Some(piece) = timer.within(gap, pin!(piece(&mut body))).await? else { break };
+        let Some(piece) = timer.within(gap, pin!(piece(&mut body))).await? else {
+            break;
+        };
         if first.len() + rest.len() + piece.len() > limits.message_bytes {
             return Err(too_large());
         }
@@ -101,7 +119,9 @@ async fn gather(
         match (first.is_empty(), rest.is_empty()) {
             (true, true) => first = piece,
             (_, true) => {
-                let expected = usize::try_from(body.size_hint().lower()).unwrap_or(0).min(limits.message_bytes);
+                let expected = usize::try_from(body.size_hint().lower())
+                    .unwrap_or(0)
+                    .min(limits.message_bytes);
                 rest.reserve(first.len() + piece.len() + expected);
                 rest.extend_from_slice(&std::mem::take(&mut first));
                 rest.extend_from_slice(&piece);
@@ -109,12 +129,21 @@ async fn gather(
             _ => rest.extend_from_slice(&piece),
         }
     }
-    Ok(if rest.is_empty() { first } else { rest.freeze() })
+    Ok(if rest.is_empty() {
+        first
+    } else {
+        rest.freeze()
+    })
 }
 
 /// What `future` gives, unless it takes longer than `time`.
-pub(super) async fn within<T>(time: Duration, future: impl Future<Output = Result<T, CallError>>) -> Result<T, CallError> {
-    tokio::time::timeout(time, future).await.unwrap_or(Err(CallError::Silent(time)))
+pub(super) async fn within<T>(
+    time: Duration,
+    future: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    tokio::time::timeout(time, future)
+        .await
+        .unwrap_or(Err(CallError::Silent(time)))
 }
 
 /// The timer of a call, which each wait moves: to move it to a later time is one atomic operation, and to make another one is
@@ -143,10 +172,16 @@ impl<'s> Timer<'s> {
         mut future: Pin<&mut impl Future<Output = Result<T, CallError>>>,
     ) -> Result<T, CallError> {
         let until = Instant::now() + time;
-        self.sleep.as_mut().reset(self.end.map_or(until, |end| end.min(until)));
+        self.sleep
+            .as_mut()
+            .reset(self.end.map_or(until, |end| end.min(until)));
         std::future::poll_fn(|context| match future.as_mut().poll(context) {
             Poll::Ready(done) => Poll::Ready(done),
-            Poll::Pending => self.sleep.as_mut().poll(context).map(|()| Err(CallError::Silent(time))),
+            Poll::Pending => self
+                .sleep
+                .as_mut()
+                .poll(context)
+                .map(|()| Err(CallError::Silent(time))),
         })
         .await
     }
@@ -163,12 +198,20 @@ pub(super) struct EventStream {
 
 impl EventStream {
     pub(super) fn new(body: ResponseBody, limits: ReadLimits) -> Self {
-        Self { body, decoder: Decoder::default(), limits, reservation: None }
+        Self {
+            body,
+            decoder: Decoder::default(),
+            limits,
+            reservation: None,
+        }
     }
 
     /// Reserves the bytes of each event as they arrive.
     pub(super) fn reserved(self, reservation: Reservation) -> Self {
-        Self { reservation: Some(reservation), ..self }
+        Self {
+            reservation: Some(reservation),
+            ..self
+        }
     }
 
     /// The next event as soon as the blank line that ends it is in; `None` when the stream has ended. An event cut
@@ -193,7 +236,9 @@ impl EventStream {
             match piece(&mut self.body).await? {
                 Some(piece) => {
                     let bytes = self.decoder.buffered() + piece.len();
-                    self.reservation.as_mut().map_or(Ok(()), |reservation| reservation.grow(bytes))?;
+                    self.reservation
+                        .as_mut()
+                        .map_or(Ok(()), |reservation| reservation.grow(bytes))?;
                     self.decoder.push(&piece);
                 }
                 None => return Ok(None),
@@ -266,13 +311,18 @@ fn frame(event: Event, limits: &ReadLimits) -> Result<Frame, CallError> {
             },
         },
     };
-    Ok(Frame { payload, fields: event.fields })
+    Ok(Frame {
+        payload,
+        fields: event.fields,
+    })
 }
 
 /// What is no message, where it can be judged as text. What looks like JSON and cannot be read strictly is not: a
 /// client may read in it what a judge of its text does not see.
 pub(super) fn text(bytes: Bytes, error: &ParseError) -> Option<Bytes> {
     let text = std::str::from_utf8(&bytes).ok()?;
-    let json = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with(['{', '[']);
+    let json = text
+        .trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n'])
+        .starts_with(['{', '[']);
     (!json || matches!(error, ParseError::NotRpc(_))).then_some(bytes)
 }

@@ -69,7 +69,11 @@ const MESSAGE_OVERHEAD_BYTES: usize = 1024;
 
 impl Channel {
     pub(super) fn new(era: Era, upstream: UpstreamName, limits: &Limits) -> Arc<Self> {
-        let room = limits.read.message_bytes.saturating_mul(2).clamp(1 << 20, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+        let room = limits
+            .read
+            .message_bytes
+            .saturating_mul(2)
+            .clamp(1 << 20, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
         Arc::new(Self {
             era,
             upstream,
@@ -94,33 +98,55 @@ impl Channel {
     ///
     /// # Errors
     /// Why the channel has ended.
-    pub(super) fn register(self: &Arc<Self>, message: &Message) -> Result<Option<InFlightCall>, CallError> {
+    pub(super) fn register(
+        self: &Arc<Self>,
+        message: &Message,
+    ) -> Result<Option<InFlightCall>, CallError> {
         let mut state = self.state.lock();
         if let Some(end) = &state.ended {
             return Err(end.error());
         }
         let (mut open, mut tokens) = (Vec::new(), Vec::new());
-        for envelope in message.envelopes().iter().filter(|envelope| envelope.is_request()) {
+        for envelope in message
+            .envelopes()
+            .iter()
+            .filter(|envelope| envelope.is_request())
+        {
             let id = message.value(envelope).get("id");
             if let (Some(key), Some(raw)) = (id.and_then(key), message.id(envelope)) {
-                open.push(RequestKey { key, raw: raw.into() });
+                open.push(RequestKey {
+                    key,
+                    raw: raw.into(),
+                });
             }
-            let token = message.body(envelope).and_then(|params| params.at(&["_meta", "progressToken"]));
+            let token = message
+                .body(envelope)
+                .and_then(|params| params.at(&["_meta", "progressToken"]));
             tokens.extend(token.and_then(key));
         }
         let modern = self.era == Era::Modern;
         let taken = state.calls.values().any(|call| {
-            open.iter().any(|id| call.holds(&id.key)) || (modern && tokens.iter().any(|token| call.tokens.contains(token)))
+            open.iter().any(|id| call.holds(&id.key))
+                || (modern && tokens.iter().any(|token| call.tokens.contains(token)))
         });
         if taken {
             return Ok(None);
         }
-        let subscribes = modern && message.single().and_then(Envelope::method) == Some("subscriptions/listen");
+        let subscribes =
+            modern && message.single().and_then(Envelope::method) == Some("subscriptions/listen");
         let (to, from) = mpsc::unbounded_channel();
         state.arrivals += 1;
         let number = state.arrivals;
         state.used = Instant::now();
-        state.calls.insert(number, PendingRequest { open, tokens, subscribes, to });
+        state.calls.insert(
+            number,
+            PendingRequest {
+                open,
+                tokens,
+                subscribes,
+                to,
+            },
+        );
         let mut ticket = InFlightCall::new(self.clone(), number, from, subscribes);
         ticket.has_meta = headers::has_meta(message);
         Ok(Some(ticket))
@@ -131,14 +157,17 @@ impl Channel {
         let mut state = self.state.lock();
         state.used = Instant::now();
         let call = state.calls.remove(&number);
-        call.map(|call| call.open.into_iter().map(|id| id.raw).collect()).unwrap_or_default()
+        call.map(|call| call.open.into_iter().map(|id| id.raw).collect())
+            .unwrap_or_default()
     }
 
     /// Ends a request that its agent cancelled (2025-11-25, Cancellation); its call, if nothing else of it is open.
     pub(super) fn cancel(&self, id: Value<'_>) {
         let Some(key) = key(id) else { return };
         let mut state = self.state.lock();
-        let Some((number, call)) = state.calls.iter_mut().find(|(_, call)| call.holds(&key)) else { return };
+        let Some((number, call)) = state.calls.iter_mut().find(|(_, call)| call.holds(&key)) else {
+            return;
+        };
         call.open.retain(|id| id.key != key);
         if call.open.is_empty() {
             drop(call.to.send(Err(CallError::Withdrawn)));
@@ -149,7 +178,13 @@ impl Channel {
 
     /// Whether a request with this id is in flight.
     pub(super) fn holds(&self, id: Value<'_>) -> bool {
-        key(id).is_some_and(|key| self.state.lock().calls.values().any(|call| call.holds(&key)))
+        key(id).is_some_and(|key| {
+            self.state
+                .lock()
+                .calls
+                .values()
+                .any(|call| call.holds(&key))
+        })
     }
 
     /// Attaches the one reader of what belongs to no call.
@@ -161,7 +196,11 @@ impl Channel {
         if let Some(end) = &state.ended {
             return Err(end.error());
         }
-        if state.listener.as_ref().is_some_and(|listener| !listener.is_closed()) {
+        if state
+            .listener
+            .as_ref()
+            .is_some_and(|listener| !listener.is_closed())
+        {
             return Err(CallError::NotOffered);
         }
         let (to, from) = mpsc::unbounded_channel();
@@ -182,8 +221,15 @@ impl Channel {
     /// How long nobody has used the channel: not at all while a call or a listener is open.
     pub(super) fn unused(&self) -> Duration {
         let state = self.state.lock();
-        let listened = state.listener.as_ref().is_some_and(|listener| !listener.is_closed());
-        if listened || !state.calls.is_empty() { Duration::ZERO } else { state.used.elapsed() }
+        let listened = state
+            .listener
+            .as_ref()
+            .is_some_and(|listener| !listener.is_closed());
+        if listened || !state.calls.is_empty() {
+            Duration::ZERO
+        } else {
+            state.used.elapsed()
+        }
     }
 
     /// Waits until nobody has used the channel for `time`.
@@ -219,7 +265,10 @@ impl Channel {
     /// # Errors
     /// It is not a message, and is dropped.
     pub(super) async fn receive(&self, bytes: Bytes) -> Result<(), ParseError> {
-        let json = bytes.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| matches!(byte, b'{' | b'['));
+        let json = bytes
+            .iter()
+            .find(|byte| !byte.is_ascii_whitespace())
+            .is_some_and(|byte| matches!(byte, b'{' | b'['));
         let length = bytes.len();
         let message = match Message::parse(bytes, &self.read) {
             Ok(message) => message,
@@ -235,7 +284,9 @@ impl Channel {
                 let item = message.bytes().slice(message.span(envelope));
                 match Message::parse(item, &self.read) {
                     Ok(item) => self.deliver(&mut state, item, room.clone()),
-                    Err(error) => tracing::warn!(upstream = %self.upstream, "an item of a batch is {error}"),
+                    Err(error) => {
+                        tracing::warn!(upstream = %self.upstream, "an item of a batch is {error}")
+                    }
                 }
             }
         } else {
@@ -257,7 +308,9 @@ impl Channel {
     }
 
     async fn make_room(&self, length: usize) -> OwnedSemaphorePermit {
-        let wanted = u32::try_from(length.saturating_add(MESSAGE_OVERHEAD_BYTES)).unwrap_or(u32::MAX).min(self.room_bytes);
+        let wanted = u32::try_from(length.saturating_add(MESSAGE_OVERHEAD_BYTES))
+            .unwrap_or(u32::MAX)
+            .min(self.room_bytes);
         loop {
             if let Ok(room) = self.room.clone().try_acquire_many_owned(wanted) {
                 return room;
@@ -284,20 +337,34 @@ impl Channel {
 
     fn deliver(&self, state: &mut State, message: Message, room: Arc<OwnedSemaphorePermit>) {
         state.used = Instant::now();
-        let place = message.envelopes().iter().find_map(|envelope| state.owner(&message, envelope));
+        let place = message
+            .envelopes()
+            .iter()
+            .find_map(|envelope| state.owner(&message, envelope));
         let answers = message.envelopes().iter().any(Envelope::is_answer);
         let place = match place {
             Some(call) => Some(call),
-            None if answers && message.envelopes().iter().all(|e| e.is_answer() && message.id(e).is_some()) => {
+            None if answers
+                && message
+                    .envelopes()
+                    .iter()
+                    .all(|e| e.is_answer() && message.id(e).is_some()) =>
+            {
                 return tracing::debug!(upstream = %self.upstream, "dropped an unexpected answer");
             }
             None if self.era == Era::Modern => match state.only_call() {
                 Some(call) => Some(call),
-                None => return tracing::debug!(upstream = %self.upstream, "dropped a message that belongs to no call"),
+                None => {
+                    return tracing::debug!(upstream = %self.upstream, "dropped a message that belongs to no call");
+                }
             },
             None => None,
         };
-        let mut incoming = Incoming { message, last: false, _room: room };
+        let mut incoming = Incoming {
+            message,
+            last: false,
+            _room: room,
+        };
         if place.is_none()
             && let Some(listener) = &state.listener
         {
@@ -330,7 +397,9 @@ impl PendingRequest {
 impl State {
     /// Gives `incoming` to a call, and lets the call go if nothing of it stays open.
     fn hand_over(&mut self, number: u64, mut incoming: Incoming) {
-        let Some(call) = self.calls.get_mut(&number) else { return };
+        let Some(call) = self.calls.get_mut(&number) else {
+            return;
+        };
         let before = call.open.len();
         for envelope in incoming.message.envelopes() {
             if let Some(key) = settles(&incoming.message, envelope, self.modern) {
@@ -348,21 +417,36 @@ impl State {
 
     /// The call that one message belongs to by what it says.
     fn owner(&self, message: &Message, envelope: &Envelope) -> Option<u64> {
-        let holder = |key: &str| self.calls.iter().find(|(_, call)| call.holds(key)).map(|(number, _)| *number);
+        let holder = |key: &str| {
+            self.calls
+                .iter()
+                .find(|(_, call)| call.holds(key))
+                .map(|(number, _)| *number)
+        };
         if let Some(key) = settles(message, envelope, self.modern) {
             return holder(&key);
         }
         let params = message.body(envelope)?;
         if envelope.method() == Some("notifications/progress") {
             let token = key(params.get("progressToken")?)?;
-            return self.calls.iter().find(|(_, call)| call.tokens.contains(&token)).map(|(number, _)| *number);
+            return self
+                .calls
+                .iter()
+                .find(|(_, call)| call.tokens.contains(&token))
+                .map(|(number, _)| *number);
         }
-        let subscription = params.at(&["_meta", "io.modelcontextprotocol/subscriptionId"]).and_then(key)?;
+        let subscription = params
+            .at(&["_meta", "io.modelcontextprotocol/subscriptionId"])
+            .and_then(key)?;
         holder(&subscription)
     }
 
     fn owners(&self, message: &Message) -> usize {
-        let mut owners: Vec<u64> = message.envelopes().iter().filter_map(|e| self.owner(message, e)).collect();
+        let mut owners: Vec<u64> = message
+            .envelopes()
+            .iter()
+            .filter_map(|e| self.owner(message, e))
+            .collect();
         owners.sort_unstable();
         owners.dedup();
         owners.len()

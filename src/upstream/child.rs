@@ -86,12 +86,26 @@ impl Child {
         let channel = Channel::new(era, spec.upstream.clone(), &spec.limits);
         let (lines, outgoing) = mpsc::unbounded_channel();
         let (stop, stopping) = watch::channel(false);
-        let room = spec.limits.read.message_bytes.saturating_mul(2).clamp(1 << 20, Semaphore::MAX_PERMITS);
+        let room = spec
+            .limits
+            .read
+            .message_bytes
+            .saturating_mul(2)
+            .clamp(1 << 20, Semaphore::MAX_PERMITS);
         let writing = tokio::spawn(write(stdin, outgoing));
         let output = Arc::new(Output::new(&spec.transport, spec.output.clone()));
-        let logging = tokio::spawn(log(Lines::new(stderr, STDERR_LINE_BYTES), output.clone(), spec.upstream.clone()));
+        let logging = tokio::spawn(log(
+            Lines::new(stderr, STDERR_LINE_BYTES),
+            output.clone(),
+            spec.upstream.clone(),
+        ));
         let from = Lines::new(stdout, spec.limits.read.message_bytes);
-        let reading = tokio::spawn(read(from, channel.clone(), output.clone(), spec.limits.read.message_bytes));
+        let reading = tokio::spawn(read(
+            from,
+            channel.clone(),
+            output.clone(),
+            spec.limits.read.message_bytes,
+        ));
         let supervisor = Supervisor {
             group: process.id().and_then(|id| Pid::from_raw(id.cast_signed())),
             process,
@@ -109,7 +123,13 @@ impl Child {
             drop(place);
             ended(how);
         });
-        Ok(Arc::new(Self { channel, lines, room: Arc::new(Semaphore::new(room)), stop, output }))
+        Ok(Arc::new(Self {
+            channel,
+            lines,
+            room: Arc::new(Semaphore::new(room)),
+            stop,
+            output,
+        }))
     }
 }
 
@@ -121,22 +141,44 @@ impl ServerLink for Child {
     async fn send(&self, message: &Message, time: Duration) -> Result<(), CallError> {
         let line = one_line(message.bytes());
         let wanted = u32::try_from(line.len()).unwrap_or(u32::MAX);
-        let gone = || self.channel.ended().unwrap_or(ChannelEnd::Gone("the server's process has ended".into())).error();
-        let room = within(time, async { self.room.clone().acquire_many_owned(wanted).await.map_err(|_| gone()) }).await?;
-        self.lines.send(Outgoing { line, _room: Some(room) }).map_err(|_| gone())
+        let gone = || {
+            self.channel
+                .ended()
+                .unwrap_or(ChannelEnd::Gone("the server's process has ended".into()))
+                .error()
+        };
+        let room = within(time, async {
+            self.room
+                .clone()
+                .acquire_many_owned(wanted)
+                .await
+                .map_err(|_| gone())
+        })
+        .await?;
+        self.lines
+            .send(Outgoing {
+                line,
+                _room: Some(room),
+            })
+            .map_err(|_| gone())
     }
 
     fn arm(&self, ticket: &mut InFlightCall) {
         let lines = self.lines.clone();
         ticket.cancels_by(move |message: Bytes| {
             // A child that is gone needs no cancellation.
-            drop(lines.send(Outgoing { line: one_line(&message), _room: None }));
+            drop(lines.send(Outgoing {
+                line: one_line(&message),
+                _room: None,
+            }));
         });
     }
 
     /// A server that logs to standard output often answers nothing: whoever waited for it should know.
     fn explain(&self, error: CallError, began: Instant) -> CallError {
-        let CallError::Silent(time) = error else { return error };
+        let CallError::Silent(time) = error else {
+            return error;
+        };
         if !self.output.prints_text_since(began) {
             return error;
         }
@@ -146,7 +188,10 @@ impl ServerLink for Child {
             time.as_secs_f32()
         );
         let kind = ProcessFaultKind::NoAnswer;
-        CallError::Process(Box::new(ProcessFault { kind, ..ProcessFault::exited(what, output) }))
+        CallError::Process(Box::new(ProcessFault {
+            kind,
+            ..ProcessFault::exited(what, output)
+        }))
     }
 
     fn close(&self) {
@@ -155,13 +200,29 @@ impl ServerLink for Child {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the one place where children are started")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place where children are started"
+)]
 fn command(transport: &StdioTransport) -> io::Result<Command> {
-    let (name, arguments) = transport.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let (name, arguments) = transport
+        .command
+        .split_first()
+        .ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(find_program(name)?);
     command.arg0(name).args(arguments).env_clear();
-    command.envs(transport.env.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-    command.envs(transport.set_env.iter().map(|(name, value)| (name, &value.0)));
+    command.envs(
+        transport
+            .env
+            .iter()
+            .filter_map(|name| Some((name, std::env::var_os(name)?))),
+    );
+    command.envs(
+        transport
+            .set_env
+            .iter()
+            .map(|(name, value)| (name, &value.0)),
+    );
     if let Some(directory) = &transport.directory {
         command.current_dir(directory);
     }
@@ -188,12 +249,23 @@ fn find_program(name: &str) -> io::Result<PathBuf> {
     let missing = |what: String| io::Error::new(io::ErrorKind::NotFound, what);
     if name.contains('/') {
         let file = PathBuf::from(name);
-        return if file.exists() { Ok(file) } else { Err(missing(format!("the program `{name}` does not exist"))) };
+        return if file.exists() {
+            Ok(file)
+        } else {
+            Err(missing(format!("the program `{name}` does not exist")))
+        };
     }
-    let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/local/bin:/usr/bin:/bin"));
-    let runs = |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
+    let path =
+        std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/local/bin:/usr/bin:/bin"));
+    let runs = |file: &PathBuf| {
+        file.metadata()
+            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
     let not_found = || missing(format!("the program `{name}` is not on the gateway's PATH"));
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(runs).ok_or_else(not_found)
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(runs)
+        .ok_or_else(not_found)
 }
 
 async fn write(mut stdin: UnixStream, mut outgoing: mpsc::UnboundedReceiver<Outgoing>) {
@@ -206,7 +278,12 @@ async fn write(mut stdin: UnixStream, mut outgoing: mpsc::UnboundedReceiver<Outg
 }
 
 /// Hands lines to the channel until there are no more; gives whether one was too long.
-async fn read(mut lines: Lines<UnixStream>, channel: Arc<Channel>, output: Arc<Output>, limit: usize) -> bool {
+async fn read(
+    mut lines: Lines<UnixStream>,
+    channel: Arc<Channel>,
+    output: Arc<Output>,
+    limit: usize,
+) -> bool {
     while let Ok(Some(line)) = lines.next().await {
         match line {
             Line::Whole(line) if line.trim_ascii().is_empty() => {}
@@ -260,7 +337,10 @@ impl Supervisor {
         let why = match self.cause().await {
             ExitCause::Exit(status) => {
                 let drained = timeout(DRAIN, &mut self.reading).await;
-                tracing::debug!(whole = drained.is_ok(), "the rest of a server's output was read");
+                tracing::debug!(
+                    whole = drained.is_ok(),
+                    "the rest of a server's output was read"
+                );
                 match status {
                     Ok(status) => Some(format!("the server's process ended ({status})")),
                     Err(error) => Some(format!("the server's process was lost: {error}")),
@@ -280,13 +360,17 @@ impl Supervisor {
             Some(why) => {
                 // What it wrote last to standard error says why.
                 let drained = timeout(DRAIN, &mut self.logging).await;
-                tracing::debug!(whole = drained.is_ok(), "the rest of a server's standard error was read");
+                tracing::debug!(
+                    whole = drained.is_ok(),
+                    "the rest of a server's standard error was read"
+                );
                 let fault = Arc::new(ProcessFault::exited(why, self.output.kept()));
                 self.channel.end(ChannelEnd::Process(fault.clone()));
                 ChildExit::ByItself(fault)
             }
             None => {
-                self.channel.end(ChannelEnd::Gone("the session was ended".into()));
+                self.channel
+                    .end(ChannelEnd::Gone("the session was ended".into()));
                 ChildExit::Told
             }
         };
@@ -329,7 +413,10 @@ impl Supervisor {
     async fn all_gone(&mut self) {
         drop(self.process.wait().await);
         // Where nobody reaps orphans they count as there until the wait is over.
-        while self.group.is_some_and(|group| test_kill_process_group(group).is_ok()) {
+        while self
+            .group
+            .is_some_and(|group| test_kill_process_group(group).is_ok())
+        {
             sleep(Duration::from_millis(10)).await;
         }
     }

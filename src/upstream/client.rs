@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
+};
 use http_body_util::Full;
 use hyper_util::client::legacy::connect::HttpConnector;
 
@@ -63,14 +65,36 @@ pub(super) struct Client {
 impl Client {
     /// # Errors
     /// What is wrong with the config, in words for its user.
-    pub(super) fn new(transport: &HttpTransport, login: Option<Arc<Authorizer>>) -> Result<Self, String> {
+    pub(super) fn new(
+        transport: &HttpTransport,
+        login: Option<Arc<Authorizer>>,
+    ) -> Result<Self, String> {
         let url = url(&transport.url)?;
         let tls = tls::client(transport)?;
-        let builder = || hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
-        let calls = Pool::new(builder().enable_all_versions().wrap_connector(connector()), &url)?;
+        let builder = || {
+            hyper_rustls::HttpsConnectorBuilder::new()
+                .with_tls_config(tls.clone())
+                .https_or_http()
+        };
+        let calls = Pool::new(
+            builder().enable_all_versions().wrap_connector(connector()),
+            &url,
+        )?;
         let streams = Pool::new(builder().enable_http1().wrap_connector(connector()), &url)?;
-        let peer = Peer::of_url(&url, Keys::OfTransport { ca: transport.ca.is_some() });
-        Ok(Self { calls, streams, url, peer, own: own_headers(transport)?, login })
+        let peer = Peer::of_url(
+            &url,
+            Keys::OfTransport {
+                ca: transport.ca.is_some(),
+            },
+        );
+        Ok(Self {
+            calls,
+            streams,
+            url,
+            peer,
+            own: own_headers(transport)?,
+            login,
+        })
     }
 
     /// Sends one request for whoever makes a call, with the token that goes with it, and gives the response once its head
@@ -105,9 +129,15 @@ impl Client {
         let mut bearer = login.bearer(&who).await.map_err(no_token)?;
         for _ in 0..MORE_TRIES {
             let response = within(time, self.exchange(request.clone(), bearer.as_ref())).await?;
-            let Some(refusal) = refusal(&response) else { return answered(response) };
+            let Some(refusal) = refusal(&response) else {
+                return answered(response);
+            };
             // Boxed: few calls wait for another token, and all would make room for it.
-            bearer = Some(Box::pin(login.refused(&who, bearer, refusal)).await.map_err(no_token)?);
+            bearer = Some(
+                Box::pin(login.refused(&who, bearer, refusal))
+                    .await
+                    .map_err(no_token)?,
+            );
         }
         let response = within(time, self.exchange(request, bearer.as_ref())).await?;
         if refusal(&response).is_some() {
@@ -121,7 +151,10 @@ impl Client {
     ///
     /// # Errors
     /// `Connect` where no response came, `AuthRequired` on 401, `BadReply` on a redirect, which is never followed.
-    pub(super) async fn send(&self, request: ClientRequest<'_>) -> Result<Response<ResponseBody>, CallError> {
+    pub(super) async fn send(
+        &self,
+        request: ClientRequest<'_>,
+    ) -> Result<Response<ResponseBody>, CallError> {
         answered(self.exchange(request, None).await?)
     }
 
@@ -134,19 +167,32 @@ impl Client {
         sent: ClientRequest<'_>,
         bearer: Option<&Bearer>,
     ) -> Result<Response<ResponseBody>, CallError> {
-        let ClientRequest { lasting, method, url, headers, body } = sent;
+        let ClientRequest {
+            lasting,
+            method,
+            url,
+            headers,
+            body,
+        } = sent;
         let mut headers = self.outgoing(&method, headers);
         if let Some(bearer) = bearer {
             let value = HeaderValue::from_str(&format!("Bearer {}", bearer.expose()));
-            let mut value = value.map_err(|_| CallError::NoToken("its token cannot stand in a header".into()))?;
+            let mut value = value
+                .map_err(|_| CallError::NoToken("its token cannot stand in a header".into()))?;
             value.set_sensitive(true);
             headers.insert(header::AUTHORIZATION, value);
         }
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.headers_mut() = headers;
-        let pool = if lasting == ReadDeadline::Stream { &self.streams } else { &self.calls };
-        pool.request(url, request).await.map_err(|error| CallError::Connect(io::Error::other(self.peer.fault(&*error))))
+        let pool = if lasting == ReadDeadline::Stream {
+            &self.streams
+        } else {
+            &self.calls
+        };
+        pool.request(url, request)
+            .await
+            .map_err(|error| CallError::Connect(io::Error::other(self.peer.fault(&*error))))
     }
 
     /// Whether a text holds a secret that the gate shows this server.
@@ -154,21 +200,35 @@ impl Client {
         let of_headers = self.own.values().filter_map(|value| value.to_str().ok());
         let of_headers = of_headers.map(|value| value.strip_prefix("Bearer ").unwrap_or(value));
         let of_query = self.url.query().unwrap_or_default().split('&');
-        let of_query = of_query.filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
-        of_headers.chain(of_query).any(|secret| secret.len() >= 4 && text.contains(secret))
+        let of_query = of_query
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(_, value)| value);
+        of_headers
+            .chain(of_query)
+            .any(|secret| secret.len() >= 4 && text.contains(secret))
     }
 
     /// The headers of a request to the server, from those of the agent that travel.
     fn outgoing(&self, method: &Method, from_agent: &HeaderMap) -> HeaderMap {
-        let mut headers = HeaderMap::with_capacity(from_agent.len() + self.own.len() + MADE_HEADERS);
-        for (name, value) in from_agent.iter().filter(|(name, _)| !NOT_OUT.contains(name)) {
+        let mut headers =
+            HeaderMap::with_capacity(from_agent.len() + self.own.len() + MADE_HEADERS);
+        for (name, value) in from_agent
+            .iter()
+            .filter(|(name, _)| !NOT_OUT.contains(name))
+        {
             headers.append(name, value.clone());
         }
         if method == Method::POST {
             // Without the agent's parameters: a server that decodes by `charset` would read another message.
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            headers.insert(
+                header::CONTENT_TYPE,
+                HeaderValue::from_static("application/json"),
+            );
         }
-        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        headers.insert(
+            header::ACCEPT_ENCODING,
+            HeaderValue::from_static("identity"),
+        );
         if !headers.contains_key(header::USER_AGENT) {
             let own = HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION")));
             headers.insert(header::USER_AGENT, own);
@@ -184,7 +244,9 @@ impl Client {
 fn answered(response: Response<ResponseBody>) -> Result<Response<ResponseBody>, CallError> {
     match response.status() {
         StatusCode::UNAUTHORIZED => Err(CallError::AuthRequired),
-        status if status.is_redirection() => Err(CallError::BadReply("a redirect, and redirects are not followed")),
+        status if status.is_redirection() => Err(CallError::BadReply(
+            "a redirect, and redirects are not followed",
+        )),
         _ => Ok(response),
     }
 }
@@ -194,9 +256,9 @@ fn refusal(response: &Response<ResponseBody>) -> Option<Refusal> {
     let challenge = || challenge::parse(response.headers());
     match response.status() {
         StatusCode::UNAUTHORIZED => Some(Refusal::Token(challenge())),
-        StatusCode::FORBIDDEN => {
-            Some(challenge()).filter(|challenge| challenge.error.as_deref() == Some("insufficient_scope")).map(Refusal::Scope)
-        }
+        StatusCode::FORBIDDEN => Some(challenge())
+            .filter(|challenge| challenge.error.as_deref() == Some("insufficient_scope"))
+            .map(Refusal::Scope),
         _ => None,
     }
 }
@@ -261,10 +323,13 @@ const NOT_IN: [HeaderName; 15] = [
 
 /// Takes out of a response's headers what is not for the agent.
 pub(super) fn incoming(headers: HeaderMap) -> HeaderMap {
-    let of_connection =
-        headers.get_all(header::CONNECTION).iter().flat_map(|value| value.to_str().unwrap_or_default().split(','));
-    let of_connection: Vec<HeaderName> =
-        of_connection.filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok()).collect();
+    let of_connection = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .flat_map(|value| value.to_str().unwrap_or_default().split(','));
+    let of_connection: Vec<HeaderName> = of_connection
+        .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
+        .collect();
     let drops = |name: &HeaderName| {
         NOT_IN.contains(name)
             || of_connection.contains(name)
@@ -275,7 +340,9 @@ pub(super) fn incoming(headers: HeaderMap) -> HeaderMap {
 }
 
 fn url(text: &str) -> Result<Uri, String> {
-    let url: Uri = text.parse().map_err(|e| format!("the URL cannot be read: {e}"))?;
+    let url: Uri = text
+        .parse()
+        .map_err(|e| format!("the URL cannot be read: {e}"))?;
     if !matches!(url.scheme_str(), Some("http" | "https")) {
         return Err("the URL begins with neither `http://` nor `https://`".into());
     }
@@ -291,17 +358,22 @@ fn url(text: &str) -> Result<Uri, String> {
 fn own_headers(transport: &HttpTransport) -> Result<HeaderMap, String> {
     let mut own = HeaderMap::new();
     for (name, value) in &transport.headers {
-        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("`{name}` is no header name"))?;
+        let key = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| format!("`{name}` is no header name"))?;
         if key != header::AUTHORIZATION && NOT_OUT.contains(&key) {
-            return Err(format!("the header `{name}` is made by the gateway and cannot be set"));
+            return Err(format!(
+                "the header `{name}` is made by the gateway and cannot be set"
+            ));
         }
-        let mut value = HeaderValue::from_str(value).map_err(|_| format!("the value of `{name}` cannot stand in a header"))?;
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| format!("the value of `{name}` cannot stand in a header"))?;
         value.set_sensitive(true);
         own.append(key, value);
     }
     if let Some(token) = &transport.bearer {
         let value = HeaderValue::from_str(&format!("Bearer {token}"));
-        let mut value = value.map_err(|_| "the bearer token cannot stand in a header".to_owned())?;
+        let mut value =
+            value.map_err(|_| "the bearer token cannot stand in a header".to_owned())?;
         value.set_sensitive(true);
         own.insert(header::AUTHORIZATION, value);
     }

@@ -22,7 +22,9 @@ pub(super) enum ChannelEnd {
 impl ChannelEnd {
     pub(super) fn error(&self) -> CallError {
         match self {
-            Self::Gone(why) => CallError::Connect(io::Error::new(io::ErrorKind::BrokenPipe, why.to_string())),
+            Self::Gone(why) => {
+                CallError::Connect(io::Error::new(io::ErrorKind::BrokenPipe, why.to_string()))
+            }
             Self::Process(fault) => CallError::Process(Box::new(ProcessFault::clone(fault))),
             Self::Closed => CallError::UnknownSession,
             Self::TooLarge(limit) => CallError::NotMcp(ParseError::TooLarge { limit: *limit }),

@@ -39,7 +39,11 @@ impl Health {
 
     /// Why the server is down.
     pub fn reason(&self) -> Option<&str> {
-        if let Self::Down(reason) = self { Some(reason) } else { None }
+        if let Self::Down(reason) = self {
+            Some(reason)
+        } else {
+            None
+        }
     }
 }
 
@@ -73,8 +77,12 @@ impl HealthTracker {
             }
             Err(CallError::Connect(error)) => self.down(error.to_string()),
             Err(error @ CallError::NotStarted(_)) => self.down(error.to_string()),
-            Err(CallError::Process(fault)) if fault.kind != ProcessFaultKind::SessionEnded => self.down(fault.described()),
-            Err(CallError::Silent(_) | CallError::NotMcp(_) | CallError::BadReply(_)) => self.doubt(),
+            Err(CallError::Process(fault)) if fault.kind != ProcessFaultKind::SessionEnded => {
+                self.down(fault.described())
+            }
+            Err(CallError::Silent(_) | CallError::NotMcp(_) | CallError::BadReply(_)) => {
+                self.doubt()
+            }
             Err(_) => {}
         }
         outcome
@@ -100,7 +108,11 @@ impl HealthTracker {
 
     /// What was found last, however long ago.
     pub(super) fn last(&self) -> Option<Health> {
-        self.state.lock().found.as_ref().map(|(_, health)| health.clone())
+        self.state
+            .lock()
+            .found
+            .as_ref()
+            .map(|(_, health)| health.clone())
     }
 
     /// What was found recently, else what `ask` finds now.
@@ -138,7 +150,11 @@ impl HealthTracker {
     fn recent(&self) -> Option<Health> {
         let state = self.state.lock();
         let (at, health) = state.found.as_ref().filter(|_| !state.doubtful)?;
-        let counts = if health.reason().is_some() { FAILURE_COUNTS } else { ANSWER_COUNTS };
+        let counts = if health.reason().is_some() {
+            FAILURE_COUNTS
+        } else {
+            ANSWER_COUNTS
+        };
         (at.elapsed() < counts).then(|| health.clone())
     }
 }
@@ -156,7 +172,12 @@ mod tests {
     fn answered(status: u16) -> Result<Reply, CallError> {
         let status = StatusCode::from_u16(status).unwrap();
         let frames = Frames::empty();
-        Ok(Reply { status, headers: HeaderMap::new(), framing: Framing::Empty, frames })
+        Ok(Reply {
+            status,
+            headers: HeaderMap::new(),
+            framing: Framing::Empty,
+            frames,
+        })
     }
 
     async fn asked(pulse: &HealthTracker, finding: ProbeResult) -> Health {
@@ -166,15 +187,28 @@ mod tests {
     #[tokio::test]
     async fn one_bad_answer_makes_the_server_be_asked_and_does_not_decide() {
         let pulse = HealthTracker::default();
-        assert_eq!(asked(&pulse, ProbeResult::Down("a page".into())).await, Health::Down("a page".into()));
+        assert_eq!(
+            asked(&pulse, ProbeResult::Down("a page".into())).await,
+            Health::Down("a page".into())
+        );
         drop(pulse.felt(answered(200)));
-        assert_eq!(asked(&pulse, ProbeResult::Down("not asked".into())).await, Health::Up);
+        assert_eq!(
+            asked(&pulse, ProbeResult::Down("not asked".into())).await,
+            Health::Up
+        );
         drop(pulse.felt(Err(CallError::BadReply("a page"))));
         assert_eq!(asked(&pulse, ProbeResult::Answers).await, Health::Up);
         drop(pulse.felt(Err(CallError::BadReply("a page"))));
-        assert_eq!(asked(&pulse, ProbeResult::Down("a page".into())).await, Health::Down("a page".into()));
+        assert_eq!(
+            asked(&pulse, ProbeResult::Down("a page".into())).await,
+            Health::Down("a page".into())
+        );
         drop(pulse.felt(Err(CallError::Connect(io::Error::other("refused")))));
-        assert_eq!(asked(&pulse, ProbeResult::Answers).await, Health::Down("refused".into()), "it was found just now");
+        assert_eq!(
+            asked(&pulse, ProbeResult::Answers).await,
+            Health::Down("refused".into()),
+            "it was found just now"
+        );
         drop(pulse.felt(answered(502)));
         assert_eq!(asked(&pulse, ProbeResult::Answers).await, Health::Up);
     }
@@ -182,14 +216,23 @@ mod tests {
     #[tokio::test]
     async fn a_probe_without_a_login_does_not_undo_what_calls_have_shown() {
         let pulse = HealthTracker::default();
-        assert_eq!(asked(&pulse, ProbeResult::AuthRequired).await, Health::AuthRequired);
+        assert_eq!(
+            asked(&pulse, ProbeResult::AuthRequired).await,
+            Health::AuthRequired
+        );
         drop(pulse.felt(answered(200)));
         drop(pulse.felt(answered(404)));
         assert_eq!(asked(&pulse, ProbeResult::AuthRequired).await, Health::Up);
         drop(pulse.felt(answered(404)));
-        assert_eq!(asked(&pulse, ProbeResult::Unclear("404".into())).await, Health::Up);
+        assert_eq!(
+            asked(&pulse, ProbeResult::Unclear("404".into())).await,
+            Health::Up
+        );
         drop(pulse.felt(Err(CallError::AuthRequired)));
-        assert_eq!(asked(&pulse, ProbeResult::Answers).await, Health::AuthRequired);
+        assert_eq!(
+            asked(&pulse, ProbeResult::Answers).await,
+            Health::AuthRequired
+        );
         assert_eq!(pulse.last(), Some(Health::AuthRequired));
     }
 }

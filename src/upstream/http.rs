@@ -18,7 +18,9 @@ use crate::config::{HttpTransport, Limits, UpstreamConfig};
 use crate::message::{Message, ReadLimits};
 use crate::oauth::Authorizer;
 use crate::protocol::sse::Fields;
-use crate::protocol::{Call, CallError, CallKind, Context, Frame, Frames, Framing, InFlight, Payload, Reply};
+use crate::protocol::{
+    Call, CallError, CallKind, Context, Frame, Frames, Framing, InFlight, Payload, Reply,
+};
 
 /// A server reached by streamable HTTP. Sessions, revisions and event ids are between agent and server: they pass.
 pub(super) struct Http {
@@ -74,22 +76,54 @@ impl Http {
         let (method, body, time, gap) = match &call.ask {
             CallKind::Send(message) if initializes(message) => {
                 let time = self.initialize_timeout;
-                (Method::POST, message.bytes().clone(), time, MaxSilence::Answer(time, self.stream_idle))
+                (
+                    Method::POST,
+                    message.bytes().clone(),
+                    time,
+                    MaxSilence::Answer(time, self.stream_idle),
+                )
             }
-            CallKind::Send(message) => {
-                (Method::POST, message.bytes().clone(), self.request_timeout, MaxSilence::Idle(self.stream_idle))
-            }
+            CallKind::Send(message) => (
+                Method::POST,
+                message.bytes().clone(),
+                self.request_timeout,
+                MaxSilence::Idle(self.stream_idle),
+            ),
             // Some servers send no head before the first event.
-            CallKind::Listen => (Method::GET, Bytes::new(), self.stream_idle, MaxSilence::Idle(self.stream_idle)),
-            CallKind::Close => (Method::DELETE, Bytes::new(), self.request_timeout, MaxSilence::Idle(self.stream_idle)),
+            CallKind::Listen => (
+                Method::GET,
+                Bytes::new(),
+                self.stream_idle,
+                MaxSilence::Idle(self.stream_idle),
+            ),
+            CallKind::Close => (
+                Method::DELETE,
+                Bytes::new(),
+                self.request_timeout,
+                MaxSilence::Idle(self.stream_idle),
+            ),
         };
-        let lasting = if call.listens() { ReadDeadline::Stream } else { ReadDeadline::Call };
-        let sent = ClientRequest { lasting, method, url: &self.client.url, headers: &call.headers, body };
+        let lasting = if call.listens() {
+            ReadDeadline::Stream
+        } else {
+            ReadDeadline::Call
+        };
+        let sent = ClientRequest {
+            lasting,
+            method,
+            url: &self.client.url,
+            headers: &call.headers,
+            body,
+        };
         let sleep = pin!(sleep(time));
         let mut timer = Timer::new(sleep);
-        let response = self.client.send_as(&call.context, sent, time, &mut timer).await?;
+        let response = self
+            .client
+            .send_as(&call.context, sent, time, &mut timer)
+            .await?;
         timer.end_in(self.stream_idle);
-        self.read(response, time, gap, &call.context, &mut timer).await
+        self.read(response, time, gap, &call.context, &mut timer)
+            .await
     }
 
     async fn read(
@@ -108,7 +142,9 @@ impl Http {
             return if failed {
                 Ok(empty(status, headers))
             } else {
-                Err(CallError::BadReply("it is compressed, which was not requested"))
+                Err(CallError::BadReply(
+                    "it is compressed, which was not requested",
+                ))
             };
         }
         headers.remove(header::CONTENT_ENCODING);
@@ -118,9 +154,15 @@ impl Http {
             return Ok(empty(status, headers));
         }
         if kind == ContentKind::Events {
-            let frames =
-                EventStream::new(body, self.limits.clone()).reserved(self.in_flight.reservation(&context.agent)).frames(gap);
-            return Ok(Reply { status, headers, framing: Framing::Events, frames });
+            let frames = EventStream::new(body, self.limits.clone())
+                .reserved(self.in_flight.reservation(&context.agent))
+                .frames(gap);
+            return Ok(Reply {
+                status,
+                headers,
+                framing: Framing::Events,
+                frames,
+            });
         }
         let reservation = self.in_flight.reservation(&context.agent);
         let bytes = body::reserved(body, &self.limits, time, reservation, timer).await?;
@@ -145,23 +187,43 @@ impl Http {
             },
             (Err(error), ContentKind::Json) => return Err(CallError::NotMcp(error)),
             _ if page => return Err(CallError::WEB_PAGE),
-            _ => return Err(CallError::BadReply("its content type is neither JSON nor an event stream")),
+            _ => {
+                return Err(CallError::BadReply(
+                    "its content type is neither JSON nor an event stream",
+                ));
+            }
         };
-        let frames = Frames::one(Frame { payload, fields: Fields::default() });
-        Ok(Reply { status, headers, framing: Framing::Body, frames })
+        let frames = Frames::one(Frame {
+            payload,
+            fields: Fields::default(),
+        });
+        Ok(Reply {
+            status,
+            headers,
+            framing: Framing::Body,
+            frames,
+        })
     }
 }
 
 /// Whether this is the request that opens a legacy session.
 pub(super) fn initializes(message: &Message) -> bool {
-    message.envelopes().iter().any(|envelope| envelope.is_request() && envelope.method() == Some("initialize"))
+    message
+        .envelopes()
+        .iter()
+        .any(|envelope| envelope.is_request() && envelope.method() == Some("initialize"))
 }
 
 /// A reply without a body.
 pub(super) fn empty(status: StatusCode, mut headers: HeaderMap) -> Reply {
     headers.remove(header::CONTENT_TYPE);
     headers.remove(header::CONTENT_ENCODING);
-    Reply { status, headers, framing: Framing::Empty, frames: Frames::empty() }
+    Reply {
+        status,
+        headers,
+        framing: Framing::Empty,
+        frames: Frames::empty(),
+    }
 }
 
 /// What a body claims to be.
@@ -174,7 +236,10 @@ pub(super) enum ContentKind {
 
 impl ContentKind {
     pub(super) fn of(headers: &HeaderMap) -> Self {
-        let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let value = headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
         let essence = value.split(';').next().unwrap_or_default().trim();
         if essence.eq_ignore_ascii_case("application/json") {
             Self::Json
@@ -187,7 +252,10 @@ impl ContentKind {
 }
 
 fn encoded(headers: &HeaderMap) -> bool {
-    headers.get_all(header::CONTENT_ENCODING).iter().any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
+    headers
+        .get_all(header::CONTENT_ENCODING)
+        .iter()
+        .any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use hyper::body::Incoming;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+};
 use rustls::RootCertStore;
 use rustls::server::WebPkiClientVerifier;
 use rustls_pki_types::PrivateKeyDer;
@@ -17,15 +19,21 @@ use crate::upstream::Health;
 use crate::upstream::Upstream;
 
 const ASK: &str = r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#;
-const REPLY: &str = " {\"jsonrpc\" :\"2.0\",\"id\":1,\r\n\"result\":{\"a\":1.50,\"\\u0061b\":\"\\/\"}}\r\n";
+const REPLY: &str =
+    " {\"jsonrpc\" :\"2.0\",\"id\":1,\r\n\"result\":{\"a\":1.50,\"\\u0061b\":\"\\/\"}}\r\n";
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 
 fn at(address: std::net::SocketAddr) -> Upstream {
-    upstream(Transport::Http(http(format!("http://{address}/mcp?x=1"))), &limits())
+    upstream(
+        Transport::Http(http(format!("http://{address}/mcp?x=1"))),
+        &limits(),
+    )
 }
 
 async fn answered_with(answer: fn() -> Answer) -> Result<Reply, CallError> {
-    at(serve(None, move |_| async move { answer() }).await).call(&modern(ASK)).await
+    at(serve(None, move |_| async move { answer() }).await)
+        .call(&modern(ASK))
+        .await
 }
 
 #[tokio::test]
@@ -33,10 +41,15 @@ async fn bytes_go_out_and_come_back_as_they_are() {
     let ask = r#"{ "jsonrpc":"2.0",   "id" : 12345678901234567890, "method":"tools\/call","params":{"n":1.0e+3,"s":"\u00e9é"} }"#;
     let got = Arc::new(std::sync::Mutex::new(Bytes::new()));
     let taken = got.clone();
-    let script = async move |request: http::Request<Incoming>, taken: Arc<std::sync::Mutex<Bytes>>| {
+    let script = async move |request: http::Request<Incoming>,
+                             taken: Arc<std::sync::Mutex<Bytes>>| {
         let (head, body) = request.into_parts();
         assert_eq!(head.uri, "/mcp?x=1");
-        let header = |name: &str| head.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+        let header = |name: &str| {
+            head.headers
+                .get(name)
+                .map(|value| value.to_str().unwrap().to_owned())
+        };
         assert_eq!(header("authorization").as_deref(), Some("Bearer s3cret"));
         assert_eq!(header("accept-encoding").as_deref(), Some("identity"));
         assert_eq!(header("cookie"), None);
@@ -44,7 +57,9 @@ async fn bytes_go_out_and_come_back_as_they_are() {
         assert_eq!(header("mcp-session-id").as_deref(), Some("abc"));
         assert_eq!(header("user-agent").as_deref(), Some("agent/1"));
         assert!(header("host").unwrap().starts_with("127.0.0.1:"));
-        *taken.lock().unwrap() = body::whole(body, &limits().read, Duration::from_secs(1)).await.unwrap();
+        *taken.lock().unwrap() = body::whole(body, &limits().read, Duration::from_secs(1))
+            .await
+            .unwrap();
         let headers = [
             ("content-type", "application/json; charset=utf-8"),
             ("set-cookie", "a=b"),
@@ -74,7 +89,11 @@ async fn bytes_go_out_and_come_back_as_they_are() {
     }
     let reply = upstream.call(&call).await.unwrap();
     assert_eq!((reply.status.as_u16(), reply.framing), (200, Framing::Body));
-    let mut names: Vec<_> = reply.headers.keys().map(|name| name.as_str().to_owned()).collect();
+    let mut names: Vec<_> = reply
+        .headers
+        .keys()
+        .map(|name| name.as_str().to_owned())
+        .collect();
     names.sort();
     assert_eq!(names, ["content-type", "date", "mcp-session-id", "x-kept"]);
     let (frames, error) = all(reply).await;
@@ -103,13 +122,25 @@ async fn an_event_is_passed_on_when_its_blank_line_is_in() {
             "event: message\nid: 8\nretry: 5\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"method\":\"n\"}\n\n",
             "message",
         ),
-        ("event: endpoint\ndata: /x\n\n", "event: endpoint\ndata: /x\n\n", "text"),
+        (
+            "event: endpoint\ndata: /x\n\n",
+            "event: endpoint\ndata: /x\n\n",
+            "text",
+        ),
     ] {
         let (first, second) = sent.split_at(sent.len() / 2);
-        send.send(Bytes::copy_from_slice(first.as_bytes())).await.unwrap();
+        send.send(Bytes::copy_from_slice(first.as_bytes()))
+            .await
+            .unwrap();
         tokio::time::sleep(Duration::from_millis(20)).await;
-        send.send(Bytes::copy_from_slice(second.as_bytes())).await.unwrap();
-        let frame = tokio::time::timeout(Duration::from_secs(1), reply.frames.next()).await.unwrap().unwrap().unwrap();
+        send.send(Bytes::copy_from_slice(second.as_bytes()))
+            .await
+            .unwrap();
+        let frame = tokio::time::timeout(Duration::from_secs(1), reply.frames.next())
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
         assert_eq!(frame.event(), written.as_bytes());
         let found = match frame.payload {
             Payload::Message(_) => "message",
@@ -118,10 +149,17 @@ async fn an_event_is_passed_on_when_its_blank_line_is_in() {
         };
         assert_eq!(found, kind, "{sent}");
     }
-    send.send(Bytes::from_static(b"data: hello\n\ndata: {}\n\n")).await.unwrap();
+    send.send(Bytes::from_static(b"data: hello\n\ndata: {}\n\n"))
+        .await
+        .unwrap();
     let (frames, error) = all(reply).await;
-    assert!(frames.is_empty() && matches!(error, Some(CallError::NotMcp(_))), "{error:?}");
-    tokio::time::timeout(Duration::from_secs(2), send.closed()).await.expect("the stream is closed upstream");
+    assert!(
+        frames.is_empty() && matches!(error, Some(CallError::NotMcp(_))),
+        "{error:?}"
+    );
+    tokio::time::timeout(Duration::from_secs(2), send.closed())
+        .await
+        .expect("the stream is closed upstream");
 }
 
 #[tokio::test]
@@ -146,12 +184,20 @@ async fn dropping_the_frames_or_the_call_closes_the_stream_upstream() {
     .await;
     let upstream = at(address);
     let ask = || modern(ASK);
-    assert!(tokio::time::timeout(Duration::from_millis(300), upstream.call(&ask())).await.is_err());
+    assert!(
+        tokio::time::timeout(Duration::from_millis(300), upstream.call(&ask()))
+            .await
+            .is_err()
+    );
     let waited = Instant::now();
     while open.load(Ordering::SeqCst) > 0 && waited.elapsed() < Duration::from_secs(2) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert_eq!(open.load(Ordering::SeqCst), 0, "the server still works on a call that was given up");
+    assert_eq!(
+        open.load(Ordering::SeqCst),
+        0,
+        "the server still works on a call that was given up"
+    );
 
     let (send, answer) = streamed();
     let answer = Arc::new(std::sync::Mutex::new(Some(answer)));
@@ -162,7 +208,9 @@ async fn dropping_the_frames_or_the_call_closes_the_stream_upstream() {
     .await;
     let reply = at(address).call(&ask()).await.unwrap();
     drop(reply);
-    tokio::time::timeout(Duration::from_secs(2), send.closed()).await.expect("the stream is closed upstream");
+    tokio::time::timeout(Duration::from_secs(2), send.closed())
+        .await
+        .expect("the stream is closed upstream");
 }
 
 #[tokio::test]
@@ -173,24 +221,40 @@ async fn a_stream_without_events_ends_at_the_limit_and_one_with_them_does_not() 
         tokio::spawn(async move {
             for _ in 0..4 {
                 tokio::time::sleep(Duration::from_millis(200)).await;
-                send.send(Bytes::from_static(b": still here\n\n")).await.unwrap();
+                send.send(Bytes::from_static(b": still here\n\n"))
+                    .await
+                    .unwrap();
             }
             send.closed().await;
         });
         answer
     })
     .await;
-    let short = crate::config::Limits { stream_idle: Duration::from_millis(400), ..limits() };
+    let short = crate::config::Limits {
+        stream_idle: Duration::from_millis(400),
+        ..limits()
+    };
     let upstream = upstream(Transport::Http(http(format!("http://{address}/"))), &short);
-    let reply = upstream.call(&call(CallKind::Listen, Era::Legacy, Some("s"))).await.unwrap();
+    let reply = upstream
+        .call(&call(CallKind::Listen, Era::Legacy, Some("s")))
+        .await
+        .unwrap();
     let (frames, error) = all(reply).await;
-    assert_eq!((frames.len(), error.unwrap().limit()), (4, Some("stream_idle_seconds")));
+    assert_eq!(
+        (frames.len(), error.unwrap().limit()),
+        (4, Some("stream_idle_seconds"))
+    );
 }
 
 #[tokio::test]
 async fn json_in_events_of_other_names_is_read_as_strictly() {
     let body = |data: &str| format!("event: other\ndata: {data}\n\n");
-    for (data, passes) in [("{\"a\":1}", true), ("hello", true), ("{\"a\":1,\"a\":2}", false), ("[1,\u{ff}]", false)] {
+    for (data, passes) in [
+        ("{\"a\":1}", true),
+        ("hello", true),
+        ("{\"a\":1,\"a\":2}", false),
+        ("[1,\u{ff}]", false),
+    ] {
         let body = body(data);
         let address = serve(None, move |_| {
             let body = body.clone();
@@ -198,20 +262,45 @@ async fn json_in_events_of_other_names_is_read_as_strictly() {
         })
         .await;
         let (frames, error) = all(at(address).call(&modern(ASK)).await.unwrap()).await;
-        assert_eq!((frames.len() == 1, error.is_none()), (passes, passes), "{data}");
+        assert_eq!(
+            (frames.len() == 1, error.is_none()),
+            (passes, passes),
+            "{data}"
+        );
     }
 }
 
 #[tokio::test]
 async fn answers_that_cannot_be_judged_are_refused() {
     let bad = |answer: fn() -> Answer| async move { answered_with(answer).await.unwrap_err() };
-    assert!(matches!(bad(|| answer(200, JSON, "{\"hello\":1}")).await, CallError::NotMcp(_)));
-    assert!(matches!(bad(|| answer(200, JSON, "oops")).await, CallError::NotMcp(_)));
-    assert!(matches!(bad(|| answer(200, &[("content-type", "text/html")], "<p>")).await, CallError::BadReply(_)));
-    assert!(matches!(bad(|| answer(200, &[], "{}")).await, CallError::BadReply(_)));
-    assert!(matches!(bad(|| answer(200, &[("content-encoding", "gzip")], "x")).await, CallError::BadReply(_)));
-    assert!(matches!(bad(|| answer(307, &[("location", "http://evil.test/")], "")).await, CallError::BadReply(_)));
-    assert!(matches!(bad(|| answer(401, &[("www-authenticate", "Bearer")], "")).await, CallError::AuthRequired));
+    assert!(matches!(
+        bad(|| answer(200, JSON, "{\"hello\":1}")).await,
+        CallError::NotMcp(_)
+    ));
+    assert!(matches!(
+        bad(|| answer(200, JSON, "oops")).await,
+        CallError::NotMcp(_)
+    ));
+    assert!(matches!(
+        bad(|| answer(200, &[("content-type", "text/html")], "<p>")).await,
+        CallError::BadReply(_)
+    ));
+    assert!(matches!(
+        bad(|| answer(200, &[], "{}")).await,
+        CallError::BadReply(_)
+    ));
+    assert!(matches!(
+        bad(|| answer(200, &[("content-encoding", "gzip")], "x")).await,
+        CallError::BadReply(_)
+    ));
+    assert!(matches!(
+        bad(|| answer(307, &[("location", "http://evil.test/")], "")).await,
+        CallError::BadReply(_)
+    ));
+    assert!(matches!(
+        bad(|| answer(401, &[("www-authenticate", "Bearer")], "")).await,
+        CallError::AuthRequired
+    ));
     let long = bad(|| answer(200, JSON, vec![b' '; 70_000])).await;
     assert_eq!(long.limit(), Some("message_bytes"));
 }
@@ -230,14 +319,34 @@ async fn http_errors_keep_their_status_and_what_can_be_judged_of_their_body() {
         }
     };
     assert_eq!(
-        text(|| answer(404, JSON, r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"x"},"id":null}"#)).await,
+        text(|| answer(
+            404,
+            JSON,
+            r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"x"},"id":null}"#
+        ))
+        .await,
         (404, "message")
     );
-    assert_eq!(text(|| answer(400, JSON, r#"{"error":"x"}"#)).await, (400, "text"));
-    assert_eq!(text(|| answer(500, &[("content-type", "text/html")], "<p>sorry")).await, (500, "text"));
-    assert_eq!(text(|| answer(400, JSON, r#"{"a":1,"a":2}"#)).await, (400, "nothing"));
-    assert_eq!(text(|| answer(400, &[], &b"\xff\xfe"[..])).await, (400, "nothing"));
-    assert_eq!(text(|| answer(404, &[("content-encoding", "gzip")], "x")).await, (404, "nothing"));
+    assert_eq!(
+        text(|| answer(400, JSON, r#"{"error":"x"}"#)).await,
+        (400, "text")
+    );
+    assert_eq!(
+        text(|| answer(500, &[("content-type", "text/html")], "<p>sorry")).await,
+        (500, "text")
+    );
+    assert_eq!(
+        text(|| answer(400, JSON, r#"{"a":1,"a":2}"#)).await,
+        (400, "nothing")
+    );
+    assert_eq!(
+        text(|| answer(400, &[], &b"\xff\xfe"[..])).await,
+        (400, "nothing")
+    );
+    assert_eq!(
+        text(|| answer(404, &[("content-encoding", "gzip")], "x")).await,
+        (404, "nothing")
+    );
     assert_eq!(text(|| answer(405, &[], "")).await, (405, "nothing"));
     assert_eq!(text(|| answer(202, JSON, "null")).await, (202, "nothing"));
 }
@@ -251,13 +360,28 @@ async fn silence_is_told() {
     .await;
     let upstream = at(address);
     let error = upstream.call(&modern(ASK)).await.unwrap_err();
-    assert!(matches!(error, CallError::Silent(time) if time == Duration::from_millis(1500)), "{error:?}");
-    let error = upstream.call(&legacy(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, None)).await.unwrap_err();
-    assert!(matches!(error, CallError::Silent(time) if time == Duration::from_secs(3)), "{error:?}");
+    assert!(
+        matches!(error, CallError::Silent(time) if time == Duration::from_millis(1500)),
+        "{error:?}"
+    );
+    let error = upstream
+        .call(&legacy(
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#,
+            None,
+        ))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, CallError::Silent(time) if time == Duration::from_secs(3)),
+        "{error:?}"
+    );
     assert!(matches!(upstream.health().await, Health::Down(_)));
 
     let nobody = at("127.0.0.1:1".parse().unwrap());
-    let error = nobody.call(&call(CallKind::Listen, Era::Legacy, None)).await.unwrap_err();
+    let error = nobody
+        .call(&call(CallKind::Listen, Era::Legacy, None))
+        .await
+        .unwrap_err();
     assert!(matches!(error, CallError::Connect(_)), "{error:?}");
     assert!(matches!(nobody.health().await, Health::Down(why) if why.contains("refused")));
 }
@@ -284,12 +408,17 @@ async fn tls_with_an_own_authority_and_a_client_certificate_speaks_http_2() {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = RootCertStore::empty();
     roots.add(authority.der().clone()).unwrap();
-    let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider.clone()).build().unwrap();
+    let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider.clone())
+        .build()
+        .unwrap();
     let mut server = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_client_cert_verifier(verifier)
-        .with_single_cert(vec![cert.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
+        .with_single_cert(
+            vec![cert.der().clone()],
+            PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+        )
         .unwrap();
     server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let speaker = Arc::new(std::sync::Mutex::new(None));
@@ -303,7 +432,14 @@ async fn tls_with_an_own_authority_and_a_client_certificate_speaks_http_2() {
             *kept.lock().unwrap() = Some(send);
             return answer;
         }
-        answer(200, JSON, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"v":"{:?}"}}}}"#, request.version()))
+        answer(
+            200,
+            JSON,
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"result":{{"v":"{:?}"}}}}"#,
+                request.version()
+            ),
+        )
     };
     let address = serve(Some(server), move |request| script(request, kept.clone())).await;
 
@@ -313,21 +449,44 @@ async fn tls_with_an_own_authority_and_a_client_certificate_speaks_http_2() {
     let ask = || modern(ASK);
     let server = upstream(Transport::Http(transport.clone()), &limits());
     let reply = server.call(&ask()).await.unwrap();
-    assert_eq!(all(reply).await.0, [r#"{"jsonrpc":"2.0","id":1,"result":{"v":"HTTP/2.0"}}"#]);
+    assert_eq!(
+        all(reply).await.0,
+        [r#"{"jsonrpc":"2.0","id":1,"result":{"v":"HTTP/2.0"}}"#]
+    );
     let mut streams = ask();
     streams.headers.insert("x-stream", "1".parse().unwrap());
     for stream in [streams, call(CallKind::Listen, Era::Legacy, None)] {
         drop(server.call(&stream).await.unwrap());
         let sender: tokio::sync::mpsc::Sender<Bytes> = speaker.lock().unwrap().take().unwrap();
-        tokio::time::timeout(Duration::from_secs(2), sender.closed()).await.expect("the stream is reset upstream");
+        tokio::time::timeout(Duration::from_secs(2), sender.closed())
+            .await
+            .expect("the stream is reset upstream");
     }
-    assert_eq!(all(server.call(&ask()).await.unwrap()).await.0.len(), 1, "and the connection goes on");
+    assert_eq!(
+        all(server.call(&ask()).await.unwrap()).await.0.len(),
+        1,
+        "and the connection goes on"
+    );
 
     transport.client_cert = None;
-    let error = upstream(Transport::Http(transport), &limits()).call(&ask()).await.unwrap_err();
-    assert!(matches!(error, CallError::Connect(_)), "without a certificate: {error:?}");
-    let error = upstream(Transport::Http(http(format!("https://localhost:{}/", address.port()))), &limits()).call(&ask()).await;
-    assert!(matches!(error, Err(CallError::Connect(_))), "an authority that nobody trusts");
+    let error = upstream(Transport::Http(transport), &limits())
+        .call(&ask())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, CallError::Connect(_)),
+        "without a certificate: {error:?}"
+    );
+    let error = upstream(
+        Transport::Http(http(format!("https://localhost:{}/", address.port()))),
+        &limits(),
+    )
+    .call(&ask())
+    .await;
+    assert!(
+        matches!(error, Err(CallError::Connect(_))),
+        "an authority that nobody trusts"
+    );
 }
 
 #[test]

@@ -8,7 +8,9 @@ use crate::message::{Envelope, Message, MessageKind, Value, ValueKind, id_text};
 pub(super) fn settles(message: &Message, envelope: &Envelope, modern: bool) -> Option<Box<str>> {
     match &envelope.kind {
         MessageKind::Result | MessageKind::Error => message.value(envelope).get("id").and_then(key),
-        MessageKind::Notification { method } if modern && &**method == "notifications/cancelled" => {
+        MessageKind::Notification { method }
+            if modern && &**method == "notifications/cancelled" =>
+        {
             message.body(envelope)?.get("requestId").and_then(key)
         }
         _ => None,
@@ -17,5 +19,6 @@ pub(super) fn settles(message: &Message, envelope: &Envelope, modern: bool) -> O
 
 /// An id or token as text, the same for all spellings that [`crate::message::same_id`] takes for one.
 pub(super) fn key(value: Value<'_>) -> Option<Box<str>> {
-    matches!(value.kind(), ValueKind::String | ValueKind::Number).then(|| id_text(value.raw()).into())
+    matches!(value.kind(), ValueKind::String | ValueKind::Number)
+        .then(|| id_text(value.raw()).into())
 }

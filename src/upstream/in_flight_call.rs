@@ -28,9 +28,22 @@ pub(super) struct InFlightCall {
 }
 
 impl InFlightCall {
-    pub(super) fn new(channel: Arc<Channel>, number: u64, from: mpsc::UnboundedReceiver<Delivery>, subscribes: bool) -> Self {
+    pub(super) fn new(
+        channel: Arc<Channel>,
+        number: u64,
+        from: mpsc::UnboundedReceiver<Delivery>,
+        subscribes: bool,
+    ) -> Self {
         let cancels = channel.era == Era::Modern;
-        Self { channel, number, from, tell: None, cancels, subscribes, has_meta: true }
+        Self {
+            channel,
+            number,
+            from,
+            tell: None,
+            cancels,
+            subscribes,
+            has_meta: true,
+        }
     }
 
     /// From now on, dropping the ticket may say `notifications/cancelled` through `tell`.
@@ -43,13 +56,21 @@ impl InFlightCall {
     ///
     /// # Errors
     /// `Silent` after `first`; why the channel ended.
-    pub(super) async fn reply(mut self, first: Duration, gap: MaxSilence) -> Result<OpenedReply, CallError> {
+    pub(super) async fn reply(
+        mut self,
+        first: Duration,
+        gap: MaxSilence,
+    ) -> Result<OpenedReply, CallError> {
         let answer = within(first, self.next()).await;
         if matches!(answer, Err(CallError::Silent(_))) {
             self.cancels = true;
         }
         let incoming = answer?;
-        let refused = incoming.message.envelopes().iter().any(|e| matches!(e.kind, MessageKind::Error));
+        let refused = incoming
+            .message
+            .envelopes()
+            .iter()
+            .any(|e| matches!(e.kind, MessageKind::Error));
         let status = match self.channel.era {
             Era::Modern => answer::status_of(&incoming.message, self.has_meta),
             Era::Legacy => StatusCode::OK,
@@ -76,9 +97,20 @@ impl InFlightCall {
                 }
             });
             let first = futures_util::stream::iter([Ok(event(incoming.message))]);
-            (Framing::Events, Frames::stream(futures_util::StreamExt::chain(first, rest)))
+            (
+                Framing::Events,
+                Frames::stream(futures_util::StreamExt::chain(first, rest)),
+            )
         };
-        Ok(OpenedReply { reply: Reply { status, headers, framing, frames }, refused })
+        Ok(OpenedReply {
+            reply: Reply {
+                status,
+                headers,
+                framing,
+                frames,
+            },
+            refused,
+        })
     }
 
     async fn next(&mut self) -> Result<Incoming, CallError> {
@@ -100,7 +132,9 @@ impl Drop for InFlightCall {
         let unanswered = self.channel.give_up(self.number);
         if let (true, Some(tell)) = (self.cancels, &self.tell) {
             for id in unanswered {
-                let line = format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#);
+                let line = format!(
+                    r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+                );
                 tell(line.into());
             }
         }
@@ -131,7 +165,12 @@ impl Listener {
                 Err(_) => Some((Err(gap.error()), None)),
             }
         });
-        Reply { status: StatusCode::OK, headers, framing: Framing::Events, frames: Frames::stream(frames) }
+        Reply {
+            status: StatusCode::OK,
+            headers,
+            framing: Framing::Events,
+            frames: Frames::stream(frames),
+        }
     }
 }
 
@@ -142,15 +181,24 @@ impl Drop for Listener {
 }
 
 fn event_headers(headers: &mut HeaderMap) {
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
 }
 
 /// Whether a message holds nothing but answers, as a JSON body must.
 fn settled(message: &Message) -> bool {
-    message.envelopes().iter().all(|envelope| envelope.is_answer())
+    message
+        .envelopes()
+        .iter()
+        .all(|envelope| envelope.is_answer())
 }
 
 fn event(message: Message) -> Frame {
-    Frame { payload: Payload::Message(message), fields: Fields::message() }
+    Frame {
+        payload: Payload::Message(message),
+        fields: Fields::message(),
+    }
 }

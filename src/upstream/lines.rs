@@ -23,7 +23,11 @@ pub(super) enum Line {
 impl<R: AsyncRead + Unpin> Lines<R> {
     /// Reads lines of up to `longest` bytes.
     pub(super) fn new(from: R, longest: usize) -> Self {
-        Self { from: BufReader::new(from), held: Vec::new(), longest }
+        Self {
+            from: BufReader::new(from),
+            held: Vec::new(),
+            longest,
+        }
     }
 
     /// The next line; `None` at the end.
@@ -32,13 +36,18 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let piece = self.from.fill_buf().await?;
             if piece.is_empty() {
                 let rest = std::mem::take(&mut self.held);
-                return Ok(if rest.is_empty() { None } else { Some(Line::Whole(rest.into())) });
+                return Ok(if rest.is_empty() {
+                    None
+                } else {
+                    Some(Line::Whole(rest.into()))
+                });
             }
             let end = piece.iter().position(|byte| *byte == b'\n');
             let taken = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
             let room = self.longest.saturating_sub(self.held.len());
             if taken.len() > room {
-                self.held.extend_from_slice(taken.get(..room).unwrap_or_default());
+                self.held
+                    .extend_from_slice(taken.get(..room).unwrap_or_default());
                 self.from.consume(room);
                 return Ok(Some(Line::Cut(std::mem::take(&mut self.held).into())));
             }
@@ -55,7 +64,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 /// A message as one line: its raw line breaks, which in JSON can only be white space, become spaces.
 pub(super) fn one_line(message: &[u8]) -> Vec<u8> {
     let mut line = Vec::with_capacity(message.len() + 1);
-    line.extend(message.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
+    line.extend(message.iter().map(|byte| {
+        if matches!(byte, b'\n' | b'\r') {
+            b' '
+        } else {
+            *byte
+        }
+    }));
     line.push(b'\n');
     line
 }
@@ -75,11 +90,19 @@ mod tests {
                 Line::Cut(line) => format!("cut {}", line.len()),
             });
         }
-        assert_eq!(seen, ["whole 2", "whole 0", "cut 10", "cut 10", "whole 5", "whole 4"]);
+        assert_eq!(
+            seen,
+            [
+                "whole 2", "whole 0", "cut 10", "cut 10", "whole 5", "whole 4"
+            ]
+        );
     }
 
     #[test]
     fn only_line_breaks_change() {
-        assert_eq!(one_line(b"{\r\n\t\"a\" : \"\\n\"}\n"), b"{  \t\"a\" : \"\\n\"} \n");
+        assert_eq!(
+            one_line(b"{\r\n\t\"a\" : \"\\n\"}\n"),
+            b"{  \t\"a\" : \"\\n\"} \n"
+        );
     }
 }

@@ -80,39 +80,52 @@ impl Upstream {
         logins: Option<&Arc<Shared>>,
     ) -> Result<Self, Fault> {
         let login = |transport: &HttpTransport| {
-            let (Some(login), None, Some(shared)) = (&transport.login, &transport.bearer, logins) else { return Ok(None) };
-            Authorizer::new(&name.0, transport, login, shared.clone()).map(|login| Some(Arc::new(login)))
+            let (Some(login), None, Some(shared)) = (&transport.login, &transport.bearer, logins)
+            else {
+                return Ok(None);
+            };
+            Authorizer::new(&name.0, transport, login, shared.clone())
+                .map(|login| Some(Arc::new(login)))
         };
         let built = match &config.transport {
             Transport::Http(transport) => login(transport).and_then(|login| {
                 let http = Http::new(transport, login.clone(), config, limits)?;
                 Ok((UpstreamTransport::Http(Box::new(http)), login))
             }),
-            Transport::Stdio(transport) => {
-                Stdio::new(name.clone(), transport, config, limits).map(|stdio| (UpstreamTransport::Stdio(stdio), None))
-            }
+            Transport::Stdio(transport) => Stdio::new(name.clone(), transport, config, limits)
+                .map(|stdio| (UpstreamTransport::Stdio(stdio), None)),
             Transport::Sse(transport) => login(transport).and_then(|login| {
                 let sse = Sse::new(name.clone(), transport, login.clone(), config, limits)?;
                 Ok((UpstreamTransport::Sse(sse), login))
             }),
         };
-        let (transport, login) = built.map_err(|message| Fault::of_file(format!("upstream `{name}`"), message, None))?;
+        let (transport, login) =
+            built.map_err(|message| Fault::of_file(format!("upstream `{name}`"), message, None))?;
         Ok(Self { transport, login })
     }
 
     /// The built-in server of canaries, which takes an upstream's place where a gate is tried.
     pub fn built_in(limits: &Limits) -> Self {
-        Self { transport: UpstreamTransport::BuiltIn(limits.read.clone()), login: None }
+        Self {
+            transport: UpstreamTransport::BuiltIn(limits.read.clone()),
+            login: None,
+        }
     }
 
     /// The server that `lychgate wrap` stands in for: answers come on its output, not as replies.
     pub fn wrapped(input: Arc<ServerInput>) -> Self {
-        Self { transport: UpstreamTransport::Wrapped(input), login: None }
+        Self {
+            transport: UpstreamTransport::Wrapped(input),
+            login: None,
+        }
     }
 
     /// An upstream that is down for as long as its config stays as it is; `reason` goes to the operator.
     pub fn faulty(reason: String) -> Self {
-        Self { transport: UpstreamTransport::Faulty(reason), login: None }
+        Self {
+            transport: UpstreamTransport::Faulty(reason),
+            login: None,
+        }
     }
 
     /// Reserves the bytes of the server's answers there, before they are read.
@@ -142,7 +155,9 @@ impl Upstream {
             UpstreamTransport::Stdio(stdio) => Box::pin(stdio.call(call)).await,
             UpstreamTransport::Wrapped(input) => input.call(call).await,
             UpstreamTransport::BuiltIn(limits) => canary::call(call, limits),
-            UpstreamTransport::Faulty(reason) => Err(CallError::Connect(io::Error::other(reason.clone()))),
+            UpstreamTransport::Faulty(reason) => {
+                Err(CallError::Connect(io::Error::other(reason.clone())))
+            }
         }
     }
 
@@ -164,7 +179,10 @@ impl Upstream {
 
     /// The same for those who cannot wait: after a short time, the state that was found last.
     pub async fn prompt_health(&self) -> Health {
-        match (tokio::time::timeout(PROMPT, self.health()).await, self.last_health()) {
+        match (
+            tokio::time::timeout(PROMPT, self.health()).await,
+            self.last_health(),
+        ) {
             (Ok(health), _) | (Err(_), Some(health)) => health,
             // Nothing was found yet.
             (Err(_), None) => self.health().await,
@@ -194,7 +212,11 @@ impl Upstream {
 
     /// What its processes printed beside the protocol, the last lines; `None` where it is not a process.
     pub fn output(&self) -> Option<ProcessOutput> {
-        if let UpstreamTransport::Stdio(stdio) = &self.transport { Some(stdio.output()) } else { None }
+        if let UpstreamTransport::Stdio(stdio) = &self.transport {
+            Some(stdio.output())
+        } else {
+            None
+        }
     }
 
     /// Ends everything that runs for this upstream, child processes and all. Calls still open break off.

@@ -47,10 +47,22 @@ struct Lines {
 
 impl Output {
     pub(super) fn new(transport: &StdioTransport, of_upstream: Arc<OutputTail>) -> Self {
-        let set = transport.set_env.iter().map(|(name, value)| (name, value.0.clone()));
-        let passed = transport.env.iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
-        let secrets = set.chain(passed).filter(|(name, value)| names_a_secret(name) && value.len() >= SECRET_BYTES);
-        Self { own: OutputTail::default(), of_upstream, secrets: secrets.map(|(_, value)| value.into()).collect() }
+        let set = transport
+            .set_env
+            .iter()
+            .map(|(name, value)| (name, value.0.clone()));
+        let passed = transport
+            .env
+            .iter()
+            .filter_map(|name| Some((name, std::env::var(name).ok()?)));
+        let secrets = set
+            .chain(passed)
+            .filter(|(name, value)| names_a_secret(name) && value.len() >= SECRET_BYTES);
+        Self {
+            own: OutputTail::default(),
+            of_upstream,
+            secrets: secrets.map(|(_, value)| value.into()).collect(),
+        }
     }
 
     /// Keeps a line of standard error.
@@ -99,14 +111,21 @@ impl Output {
 
     /// Whether it has printed text where messages belong since then.
     pub(super) fn prints_text_since(&self, since: Instant) -> bool {
-        self.own.0.lock().not_a_message.is_some_and(|last| last >= since)
+        self.own
+            .0
+            .lock()
+            .not_a_message
+            .is_some_and(|last| last >= since)
     }
 }
 
 impl OutputTail {
     pub(super) fn kept(&self) -> ProcessOutput {
         let lines = self.0.lock();
-        ProcessOutput { stderr: lines.stderr.iter().cloned().collect(), ..lines.output.clone() }
+        ProcessOutput {
+            stderr: lines.stderr.iter().cloned().collect(),
+            ..lines.output.clone()
+        }
     }
 
     fn push(&self, line: String) {
@@ -114,7 +133,9 @@ impl OutputTail {
         lines.bytes += line.len();
         lines.stderr.push_back(line);
         while lines.stderr.len() > LINES || lines.bytes > BYTES {
-            let Some(oldest) = lines.stderr.pop_front() else { break };
+            let Some(oldest) = lines.stderr.pop_front() else {
+                break;
+            };
             lines.bytes = lines.bytes.saturating_sub(oldest.len());
         }
     }
@@ -140,13 +161,23 @@ mod tests {
     use crate::config::Secret;
 
     fn output(set_env: &[(&str, &str)]) -> Output {
-        let set_env = set_env.iter().map(|(name, value)| ((*name).to_owned(), Secret((*value).to_owned()))).collect();
-        let transport = StdioTransport { command: vec![], env: vec![], set_env, directory: None };
+        let set_env = set_env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Secret((*value).to_owned())))
+            .collect();
+        let transport = StdioTransport {
+            command: vec![],
+            env: vec![],
+            set_env,
+            directory: None,
+        };
         Output::new(&transport, Arc::default())
     }
 
     fn printed(output: &Output, lines: &[&str]) -> Vec<String> {
-        lines.iter().for_each(|line| output.stderr(line.as_bytes(), &UpstreamName("it".into())));
+        lines
+            .iter()
+            .for_each(|line| output.stderr(line.as_bytes(), &UpstreamName("it".into())));
         output.kept().stderr
     }
 
@@ -155,10 +186,17 @@ mod tests {
         let many: Vec<String> = (0..1000).map(|number| format!("line {number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let kept = printed(&output(&[]), &many);
-        assert_eq!((kept.len(), kept.last().map(String::as_str)), (LINES, Some("line 999")));
+        assert_eq!(
+            (kept.len(), kept.last().map(String::as_str)),
+            (LINES, Some("line 999"))
+        );
         let long = "many words ".repeat(1000);
         let kept = printed(&output(&[]), &[long.as_str(); 50]);
-        assert!(kept.iter().map(String::len).sum::<usize>() <= BYTES && kept.len() > 3, "{}", kept.len());
+        assert!(
+            kept.iter().map(String::len).sum::<usize>() <= BYTES && kept.len() > 3,
+            "{}",
+            kept.len()
+        );
     }
 
     #[test]
@@ -166,19 +204,51 @@ mod tests {
         let (output, began) = (output(&[]), Instant::now());
         let error = ParseError::TooLarge { limit: 1 };
         output.not_a_message(b" {\"result\":1", &error, &UpstreamName("it".into()));
-        assert_eq!((output.kept().stdout, output.prints_text_since(began)), (None, false));
+        assert_eq!(
+            (output.kept().stdout, output.prints_text_since(began)),
+            (None, false)
+        );
         output.not_a_message(b"Ready.", &error, &UpstreamName("it".into()));
         output.not_a_message(b"More.", &error, &UpstreamName("it".into()));
-        assert_eq!((output.kept().stdout.as_deref(), output.prints_text_since(began)), (Some("Ready."), true));
+        assert_eq!(
+            (
+                output.kept().stdout.as_deref(),
+                output.prints_text_since(began)
+            ),
+            (Some("Ready."), true)
+        );
         assert!(!output.prints_text_since(Instant::now()));
     }
 
     #[test]
     fn secrets_are_masked_before_they_are_kept() {
         let output = output(&[("API_TOKEN", "plainwords"), ("LOG_LEVEL", "verbose")]);
-        let key = ["-----BEGIN PRIVATE KEY-----", "short/line+of/a+key", "-----END PRIVATE KEY-----"];
-        let kept = printed(&output, &["verbose: it was plainwords", "", key[0], key[1], key[2], "API_TOKEN is not set"]);
-        assert_eq!(kept, ["verbose: it was [redacted]", "[redacted]", "[redacted]", "[redacted]", "API_TOKEN is not set"]);
+        let key = [
+            "-----BEGIN PRIVATE KEY-----",
+            "short/line+of/a+key",
+            "-----END PRIVATE KEY-----",
+        ];
+        let kept = printed(
+            &output,
+            &[
+                "verbose: it was plainwords",
+                "",
+                key[0],
+                key[1],
+                key[2],
+                "API_TOKEN is not set",
+            ],
+        );
+        assert_eq!(
+            kept,
+            [
+                "verbose: it was [redacted]",
+                "[redacted]",
+                "[redacted]",
+                "[redacted]",
+                "API_TOKEN is not set"
+            ]
+        );
         assert_eq!(output.of_upstream.kept(), output.kept());
     }
 }

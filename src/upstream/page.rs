@@ -7,9 +7,23 @@ const SHOWN: usize = 100;
 /// Whether a body is a web page.
 pub(super) fn is_html(body: &[u8]) -> bool {
     let text = body.trim_ascii_start();
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_start();
-    let begins = |tag: &[u8]| text.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag));
-    [&b"<!doctype html"[..], b"<html", b"<head", b"<body", b"<title"].into_iter().any(begins)
+    let text = text
+        .strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(text)
+        .trim_ascii_start();
+    let begins = |tag: &[u8]| {
+        text.get(..tag.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(tag))
+    };
+    [
+        &b"<!doctype html"[..],
+        b"<html",
+        b"<head",
+        b"<body",
+        b"<title",
+    ]
+    .into_iter()
+    .any(begins)
 }
 
 /// The first words of a page that a person would see, its title first, for a log: on one line, with nothing in it that could
@@ -22,15 +36,30 @@ pub(super) fn first_words(body: &[u8]) -> String {
         words.push_str(before);
         words.push(' ');
         // What stands in these is not shown.
-        let hidden = ["script", "style"]
-            .into_iter()
-            .find(|name| after.get(..name.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(name)));
-        let end = hidden.map_or(0, |name| after.to_ascii_lowercase().find(&format!("</{name}")).unwrap_or(after.len()));
-        rest = after.get(end..).and_then(|tag| tag.split_once('>')).map_or("", |(_, rest)| rest);
+        let hidden = ["script", "style"].into_iter().find(|name| {
+            after
+                .get(..name.len())
+                .is_some_and(|tag| tag.eq_ignore_ascii_case(name))
+        });
+        let end = hidden.map_or(0, |name| {
+            after
+                .to_ascii_lowercase()
+                .find(&format!("</{name}"))
+                .unwrap_or(after.len())
+        });
+        rest = after
+            .get(end..)
+            .and_then(|tag| tag.split_once('>'))
+            .map_or("", |(_, rest)| rest);
     }
     words.push_str(rest);
     let words: Vec<&str> = words.split_whitespace().collect();
-    words.join(" ").chars().take(SHOWN).flat_map(char::escape_debug).collect()
+    words
+        .join(" ")
+        .chars()
+        .take(SHOWN)
+        .flat_map(char::escape_debug)
+        .collect()
 }
 
 #[cfg(test)]
@@ -39,7 +68,12 @@ mod tests {
 
     #[test]
     fn pages_are_known_by_their_beginning() {
-        for page in ["<!DOCTYPE html><p>", " \n<html>", "\u{feff}<HTML lang=en>", "<head>"] {
+        for page in [
+            "<!DOCTYPE html><p>",
+            " \n<html>",
+            "\u{feff}<HTML lang=en>",
+            "<head>",
+        ] {
             assert!(is_html(page.as_bytes()), "{page}");
         }
         for other in ["", "<", "<?xml version='1.0'?>", "plain <html>", "{}", "<p"] {

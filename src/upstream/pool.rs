@@ -68,13 +68,23 @@ impl Pool {
     /// The host of the URL cannot be named in a header.
     pub(super) fn new(connector: HttpsConnector<HttpConnector>, url: &Uri) -> Result<Self, String> {
         let host = url.host().unwrap_or_default();
-        let default = if url.scheme_str() == Some("https") { 443 } else { 80 };
+        let default = if url.scheme_str() == Some("https") {
+            443
+        } else {
+            80
+        };
         let host = match url.port_u16().filter(|port| *port != default) {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
         };
-        let host = HeaderValue::from_str(&host).map_err(|error| format!("the URL cannot be read: {error}"))?;
-        Ok(Self { connector, origin: url.clone(), host, idle: Arc::default() })
+        let host = HeaderValue::from_str(&host)
+            .map_err(|error| format!("the URL cannot be read: {error}"))?;
+        Ok(Self {
+            connector,
+            origin: url.clone(),
+            host,
+            idle: Arc::default(),
+        })
     }
 
     /// Sends a request to `url`, which is at the pool's origin. An idle connection that its server has closed gives back the
@@ -82,7 +92,11 @@ impl Pool {
     ///
     /// # Errors
     /// Whatever kept the response away.
-    pub(super) async fn request(&self, url: &Uri, mut request: Request<RequestBody>) -> Result<Response<ResponseBody>, Failed> {
+    pub(super) async fn request(
+        &self,
+        url: &Uri,
+        mut request: Request<RequestBody>,
+    ) -> Result<Response<ResponseBody>, Failed> {
         while let Some(sender) = self.take() {
             match self.send(sender, url, request).await {
                 Ok(response) => return Ok(response),
@@ -94,7 +108,9 @@ impl Pool {
         }
         // Boxed: few requests need a new connection, and all would make room for it.
         let sender = Box::pin(self.connect()).await?;
-        self.send(sender, url, request).await.map_err(|failed| failed.into_error().into())
+        self.send(sender, url, request)
+            .await
+            .map_err(|failed| failed.into_error().into())
     }
 
     async fn send(
@@ -105,20 +121,34 @@ impl Pool {
     ) -> Result<Response<ResponseBody>, TrySendError<Request<RequestBody>>> {
         match sender {
             Sender::Http1(mut sender) => {
-                let path = url.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+                let path = url
+                    .path_and_query()
+                    .cloned()
+                    .unwrap_or_else(|| PathAndQuery::from_static("/"));
                 *request.uri_mut() = path.into();
-                request.headers_mut().insert(header::HOST, self.host.clone());
+                request
+                    .headers_mut()
+                    .insert(header::HOST, self.host.clone());
                 let sent = sender.try_send_request(request);
-                let used = PooledConnection { sender: Some(sender), idle: self.idle.clone() };
+                let used = PooledConnection {
+                    sender: Some(sender),
+                    idle: self.idle.clone(),
+                };
                 let response = sent.await?;
-                Ok(response.map(|incoming| ResponseBody { incoming, _connection: Some(used) }))
+                Ok(response.map(|incoming| ResponseBody {
+                    incoming,
+                    _connection: Some(used),
+                }))
             }
             Sender::Http2(mut sender) => {
                 *request.uri_mut() = url.clone();
                 request.headers_mut().remove(header::HOST);
                 keep(&self.idle, Sender::Http2(sender.clone()));
                 let response = sender.try_send_request(request).await?;
-                Ok(response.map(|incoming| ResponseBody { incoming, _connection: None }))
+                Ok(response.map(|incoming| ResponseBody {
+                    incoming,
+                    _connection: None,
+                }))
             }
         }
     }
@@ -152,7 +182,10 @@ impl Pool {
 
 /// Begins a connection of HTTP/1.1.
 async fn handshake(io: impl Read + Write + Unpin + Send + 'static) -> Result<Sender, Failed> {
-    let (sender, connection) = http1::Builder::new().max_buf_size(HEAD_BYTES).handshake(io).await?;
+    let (sender, connection) = http1::Builder::new()
+        .max_buf_size(HEAD_BYTES)
+        .handshake(io)
+        .await?;
     run(connection);
     Ok(Sender::Http1(sender))
 }
@@ -175,13 +208,20 @@ impl IdleConnections {
     /// The connection that was used last, among those that take a request at once.
     fn take(&mut self) -> Option<Sender> {
         self.expire();
-        let at = self.connections.iter().rposition(|(_, sender)| sender.is_ready())?;
+        let at = self
+            .connections
+            .iter()
+            .rposition(|(_, sender)| sender.is_ready())?;
         self.connections.remove(at).map(|(_, sender)| sender)
     }
 
     /// Closes what was not used for too long.
     fn expire(&mut self) {
-        while self.connections.front().is_some_and(|(since, _)| since.elapsed() >= KEPT) {
+        while self
+            .connections
+            .front()
+            .is_some_and(|(since, _)| since.elapsed() >= KEPT)
+        {
             self.connections.pop_front();
         }
     }
@@ -252,7 +292,10 @@ impl HttpBody for ResponseBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
         Pin::new(&mut self.incoming).poll_frame(context)
     }
 

@@ -44,20 +44,44 @@ pub(super) enum ProbeResult {
 /// Asks a server of streamable HTTP.
 pub(super) async fn ask_http(client: &Client) -> ProbeResult {
     let mut headers = HeaderMap::new();
-    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    headers.insert(
+        header::ACCEPT,
+        HeaderValue::from_static("application/json, text/event-stream"),
+    );
     headers.insert(mcp::SESSION, HeaderValue::from_static(SESSION));
     headers.insert(mcp::VERSION, HeaderValue::from_static(REVISION));
     let body = Bytes::from_static(PING);
-    ask(client, ClientRequest { lasting: ReadDeadline::Call, method: Method::POST, url: &client.url, headers: &headers, body })
-        .await
+    ask(
+        client,
+        ClientRequest {
+            lasting: ReadDeadline::Call,
+            method: Method::POST,
+            url: &client.url,
+            headers: &headers,
+            body,
+        },
+    )
+    .await
 }
 
 /// Asks a server of HTTP+SSE.
 pub(super) async fn ask_sse(client: &Client) -> ProbeResult {
-    let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static("text/event-stream"))]);
+    let headers = HeaderMap::from_iter([(
+        header::ACCEPT,
+        HeaderValue::from_static("text/event-stream"),
+    )]);
     let body = Bytes::new();
-    ask(client, ClientRequest { lasting: ReadDeadline::Stream, method: Method::GET, url: &client.url, headers: &headers, body })
-        .await
+    ask(
+        client,
+        ClientRequest {
+            lasting: ReadDeadline::Stream,
+            method: Method::GET,
+            url: &client.url,
+            headers: &headers,
+            body,
+        },
+    )
+    .await
 }
 
 async fn ask(client: &Client, sent: ClientRequest<'_>) -> ProbeResult {
@@ -65,10 +89,19 @@ async fn ask(client: &Client, sent: ClientRequest<'_>) -> ProbeResult {
     let asked = async {
         let response = client.exchange(sent, None).await?;
         let (head, body) = response.into_parts();
-        let streams = head.status.is_success() && ContentKind::of(&head.headers) == ContentKind::Events;
+        let streams =
+            head.status.is_success() && ContentKind::of(&head.headers) == ContentKind::Events;
         // A stream may say nothing for long.
-        let read = if streams { Bytes::new() } else { body::beginning(body, READ_BYTES).await? };
-        Ok(ProbeReply { status: head.status, headers: head.headers, body: read })
+        let read = if streams {
+            Bytes::new()
+        } else {
+            body::beginning(body, READ_BYTES).await?
+        };
+        Ok(ProbeReply {
+            status: head.status,
+            headers: head.headers,
+            body: read,
+        })
     };
     match tokio::time::timeout(ANSWER, asked).await {
         Ok(Ok(answer)) => answer.judge(&client.peer.to_string(), posted, |text| client.holds(text)),
@@ -106,20 +139,30 @@ impl ProbeReply {
         let text = String::from_utf8_lossy(&self.body);
         let is_page = is_page(&text);
         let words = excerpt(&text, is_page, is_own);
-        let said = if words.is_empty() { String::new() } else { format!(", \"{words}\"") };
+        let said = if words.is_empty() {
+            String::new()
+        } else {
+            format!(", \"{words}\"")
+        };
         let lower = text.to_ascii_lowercase();
         if lower.contains("http request") && lower.contains("https") {
-            return ProbeResult::Down(format!("{peer} expects TLS ({status}{said}); write `https://` in `url`"));
+            return ProbeResult::Down(format!(
+                "{peer} expects TLS ({status}{said}); write `https://` in `url`"
+            ));
         }
         if self.status.is_redirection() {
             return ProbeResult::Down(format!(
                 "{peer} redirects ({status}){}, and redirects are not followed; write the URL that it leads to in `url`",
-                self.location().map(|to| format!(" to {to}")).unwrap_or_default()
+                self.location()
+                    .map(|to| format!(" to {to}"))
+                    .unwrap_or_default()
             ));
         }
         if is_page {
             let fix = "correct the path in `url`: MCP endpoints often end in `/mcp`, those of HTTP+SSE in `/sse`";
-            return ProbeResult::Down(format!("{peer} answers with a web page, not MCP ({status}{said}); {fix}"));
+            return ProbeResult::Down(format!(
+                "{peer} answers with a web page, not MCP ({status}{said}); {fix}"
+            ));
         }
         match status {
             // That is how servers refuse a session in plain text.
@@ -127,13 +170,15 @@ impl ProbeReply {
             405 if posted => ProbeResult::Down(format!(
                 "{peer} takes no POST at this path ({status}{said}); correct the path in `url`, or use `sse` for a server of HTTP+SSE"
             )),
-            404 => ProbeResult::Unclear(format!("{peer} has nothing at this path ({status}{said}); correct the path in `url`")),
-            502..=504 => {
-                ProbeResult::Down(format!("{peer} is a proxy that cannot reach its server ({status}{said}); check the server"))
-            }
-            400..=599 => {
-                ProbeResult::Unclear(format!("{peer} refuses requests ({status}{said}); check `url` and the server's log"))
-            }
+            404 => ProbeResult::Unclear(format!(
+                "{peer} has nothing at this path ({status}{said}); correct the path in `url`"
+            )),
+            502..=504 => ProbeResult::Down(format!(
+                "{peer} is a proxy that cannot reach its server ({status}{said}); check the server"
+            )),
+            400..=599 => ProbeResult::Unclear(format!(
+                "{peer} refuses requests ({status}{said}); check `url` and the server's log"
+            )),
             _ => ProbeResult::Down(format!(
                 "{peer} answers, but not in MCP ({status}{said}); check that `url` is its MCP endpoint"
             )),
@@ -141,26 +186,54 @@ impl ProbeReply {
     }
 
     fn is_rpc(&self) -> bool {
-        let limits = ReadLimits { message_bytes: READ_BYTES, ..ReadLimits::default() };
+        let limits = ReadLimits {
+            message_bytes: READ_BYTES,
+            ..ReadLimits::default()
+        };
         if let Ok(message) = Message::parse(self.body.clone(), &limits) {
-            return message.envelopes().iter().all(|envelope| envelope.method().is_none());
+            return message
+                .envelopes()
+                .iter()
+                .all(|envelope| envelope.method().is_none());
         }
         false
     }
 
     /// Where a redirect leads, without a query, which may hold a key.
     fn location(&self) -> Option<String> {
-        let to: Uri = self.headers.get(header::LOCATION)?.to_str().ok()?.parse().ok()?;
-        let (origin, path) = (to.authority().map(|host| format!("{}://{host}", to.scheme_str().unwrap_or("https"))), to.path());
-        let to = format!("`{}{path}`", origin.filter(|origin| !origin.contains('@')).unwrap_or_default());
+        let to: Uri = self
+            .headers
+            .get(header::LOCATION)?
+            .to_str()
+            .ok()?
+            .parse()
+            .ok()?;
+        let (origin, path) = (
+            to.authority()
+                .map(|host| format!("{}://{host}", to.scheme_str().unwrap_or("https"))),
+            to.path(),
+        );
+        let to = format!(
+            "`{}{path}`",
+            origin
+                .filter(|origin| !origin.contains('@'))
+                .unwrap_or_default()
+        );
         (to.len() <= 200).then_some(to)
     }
 }
 
 fn is_page(text: &str) -> bool {
-    let start: String = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).chars().take(512).collect();
+    let start: String = text
+        .trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n'])
+        .chars()
+        .take(512)
+        .collect();
     let start = start.to_ascii_lowercase();
-    start.starts_with("<!doctype html") || start.starts_with("<html") || start.starts_with("<head") || start.contains("<html")
+    start.starts_with("<!doctype html")
+        || start.starts_with("<html")
+        || start.starts_with("<head")
+        || start.contains("<html")
 }
 
 /// The first words of a body, of a page its title, without what may be a secret.
@@ -193,7 +266,8 @@ fn title(text: &str) -> Option<&str> {
     let start = lower.find("<title")?;
     let start = start + lower.get(start..)?.find('>')? + 1;
     let end = start + lower.get(start..)?.find("</title")?;
-    text.get(start..end).filter(|title| !title.trim().is_empty())
+    text.get(start..end)
+        .filter(|title| !title.trim().is_empty())
 }
 
 /// Whether a program can be started by this name, as the system looks for it.
@@ -206,16 +280,24 @@ pub(super) fn look_for(program: &str) -> ProbeResult {
     } else {
         "install it, or write its full path in `command`"
     };
-    let place = if program.contains('/') { "is not there or is not executable" } else { "is not on the gate's PATH" };
+    let place = if program.contains('/') {
+        "is not there or is not executable"
+    } else {
+        "is not on the gate's PATH"
+    };
     ProbeResult::Down(format!("the program `{program}` {place}; {fix}"))
 }
 
 fn is_executable(program: &str) -> bool {
-    let runs = |path: &Path| path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
+    let runs = |path: &Path| {
+        path.metadata()
+            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
     if program.contains('/') {
         return runs(Path::new(program));
     }
-    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|folder| runs(&folder.join(program))))
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| runs(&folder.join(program))))
 }
 
 #[cfg(test)]

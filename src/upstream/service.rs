@@ -38,9 +38,20 @@ impl Service {
     ///
     /// # Errors
     /// A URL, header or TLS file that cannot be used, in words for the config's user.
-    pub fn new(transport: &HttpTransport, at_once: usize, answer_bytes: usize) -> Result<Self, String> {
-        let answer = ReadLimits { message_bytes: answer_bytes, ..ReadLimits::default() };
-        Ok(Self { client: Client::new(transport, None)?, places: Semaphore::new(at_once), answer })
+    pub fn new(
+        transport: &HttpTransport,
+        at_once: usize,
+        answer_bytes: usize,
+    ) -> Result<Self, String> {
+        let answer = ReadLimits {
+            message_bytes: answer_bytes,
+            ..ReadLimits::default()
+        };
+        Ok(Self {
+            client: Client::new(transport, None)?,
+            places: Semaphore::new(at_once),
+            answer,
+        })
     }
 
     /// Asks, and gives the answer's body if it comes `within` this time, of which half may be spent on waiting for a place.
@@ -60,7 +71,10 @@ impl Service {
     /// # Errors
     /// Why it was not taken.
     pub async fn send(&self, body: Bytes, within: Duration) -> Result<(), ServiceError> {
-        let status = tokio::time::timeout(within, self.request(body)).await.map_err(|_| ServiceError::Late)??.status();
+        let status = tokio::time::timeout(within, self.request(body))
+            .await
+            .map_err(|_| ServiceError::Late)??
+            .status();
         match status {
             status if status.is_success() => Ok(()),
             StatusCode::TOO_MANY_REQUESTS => Err(ServiceError::Busy),
@@ -74,14 +88,22 @@ impl Service {
         if response.status() != StatusCode::OK {
             return Err(ServiceError::Unusable);
         }
-        body::whole(response.into_body(), &self.answer, within).await.map_err(service_error)
+        body::whole(response.into_body(), &self.answer, within)
+            .await
+            .map_err(service_error)
     }
 
     async fn request(&self, body: Bytes) -> Result<Response<ResponseBody>, ServiceError> {
         let json = HeaderValue::from_static("application/json");
-        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, json.clone()), (header::ACCEPT, json)]);
-        let request =
-            ClientRequest { lasting: ReadDeadline::Call, method: Method::POST, url: &self.client.url, headers: &headers, body };
+        let headers =
+            HeaderMap::from_iter([(header::CONTENT_TYPE, json.clone()), (header::ACCEPT, json)]);
+        let request = ClientRequest {
+            lasting: ReadDeadline::Call,
+            method: Method::POST,
+            url: &self.client.url,
+            headers: &headers,
+            body,
+        };
         self.client.send(request).await.map_err(service_error)
     }
 }

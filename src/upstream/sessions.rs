@@ -18,7 +18,8 @@ use super::in_flight_call::{InFlightCall, OpenedReply};
 use crate::config::{Limits, UpstreamConfig};
 use crate::message::{Message, ParseError};
 use crate::protocol::{
-    Call, CallError, CallKind, Context, Frames, Framing, Holder, ProcessFault, ProcessFaultKind, Reply, SessionId, header,
+    Call, CallError, CallKind, Context, Frames, Framing, Holder, ProcessFault, ProcessFaultKind,
+    Reply, SessionId, header,
 };
 
 /// A way to the server: a child process, a stream and its endpoint.
@@ -26,7 +27,11 @@ pub(super) trait ServerLink: Send + Sync {
     /// Where its messages come in.
     fn channel(&self) -> &Arc<Channel>;
     /// Sends a message to the server, within `time`.
-    fn send(&self, message: &Message, time: Duration) -> impl Future<Output = Result<(), CallError>> + Send;
+    fn send(
+        &self,
+        message: &Message,
+        time: Duration,
+    ) -> impl Future<Output = Result<(), CallError>> + Send;
     /// Lets a dropped ticket say `notifications/cancelled`, if the transport can.
     fn arm(&self, ticket: &mut InFlightCall);
     /// The error of a call that began then, with what the transport knows of its cause.
@@ -50,11 +55,19 @@ pub(super) struct Timeouts {
 
 impl Timeouts {
     pub(super) fn new(config: &UpstreamConfig, limits: &Limits) -> Self {
-        Self { initialize: config.initialize_timeout, request: config.request_timeout, idle: limits.stream_idle }
+        Self {
+            initialize: config.initialize_timeout,
+            request: config.request_timeout,
+            idle: limits.stream_idle,
+        }
     }
 
     fn first(&self, message: &Message) -> Duration {
-        if initializes(message) { self.initialize } else { self.request }
+        if initializes(message) {
+            self.initialize
+        } else {
+            self.request
+        }
     }
 }
 
@@ -80,14 +93,22 @@ pub(super) async fn asked<L: ServerLink>(
 ) -> Result<OpenedReply, CallError> {
     let began = Instant::now();
     let first = patience.first(message);
-    let gap =
-        if ticket.subscribes { MaxSilence::Idle(patience.idle) } else { MaxSilence::Answer(patience.request, patience.idle) };
+    let gap = if ticket.subscribes {
+        MaxSilence::Idle(patience.idle)
+    } else {
+        MaxSilence::Answer(patience.request, patience.idle)
+    };
     // `initialize` must not be cancelled (2025-11-25, Cancellation).
     if !initializes(message) {
         link.arm(&mut ticket);
     }
     // An answer may be there before the server has confirmed that it got the request.
-    let opened = match select(pin!(link.send(message, first)), pin!(ticket.reply(first, gap))).await {
+    let opened = match select(
+        pin!(link.send(message, first)),
+        pin!(ticket.reply(first, gap)),
+    )
+    .await
+    {
         Either::Left((Ok(()), reply)) => reply.await,
         Either::Left((Err(error), _)) => Err(error),
         Either::Right((reply, _)) => reply,
@@ -97,9 +118,16 @@ pub(super) async fn asked<L: ServerLink>(
 
 /// The reply to a request, which is a stream that ends without an answer where its agent cancelled it.
 pub(super) fn or_cancelled(outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
-    let Err(CallError::Withdrawn) = outcome else { return outcome };
+    let Err(CallError::Withdrawn) = outcome else {
+        return outcome;
+    };
     let frames = Frames::empty();
-    Ok(Reply { status: StatusCode::OK, headers: HeaderMap::new(), framing: Framing::Events, frames })
+    Ok(Reply {
+        status: StatusCode::OK,
+        headers: HeaderMap::new(),
+        framing: Framing::Events,
+        frames,
+    })
 }
 
 /// The sessions of one upstream.
@@ -122,7 +150,11 @@ impl<L: ServerLink> SessionSlot<L> {
 
 impl<L: ServerLink> Sessions<L> {
     pub(super) fn new(most: usize, patience: Timeouts) -> Self {
-        Self { held: Mutex::default(), most, patience }
+        Self {
+            held: Mutex::default(),
+            most,
+            patience,
+        }
     }
 
     /// Carries a legacy call. `connect` makes a new link for a new session.
@@ -139,22 +171,33 @@ impl<L: ServerLink> Sessions<L> {
             (CallKind::Send(_), None) => Err(CallError::UnknownSession),
             (CallKind::Send(message), Some(session)) => {
                 let link = self.find(context, session)?;
-                if message.envelopes().iter().any(|envelope| envelope.is_request()) {
+                if message
+                    .envelopes()
+                    .iter()
+                    .any(|envelope| envelope.is_request())
+                {
                     let opened = ask(&*link, message, &self.patience).await?;
-                    let taken = CallError::BadMessage(ParseError::NotRpc("its id is that of a request still in flight"));
+                    let taken = CallError::BadMessage(ParseError::NotRpc(
+                        "its id is that of a request still in flight",
+                    ));
                     return opened.map(|opened| opened.reply).ok_or(taken);
                 }
                 link.channel().touch();
                 link.send(message, self.patience.request).await?;
-                let cancelled =
-                    message.envelopes().iter().filter(|envelope| envelope.method() == Some("notifications/cancelled"));
+                let cancelled = message
+                    .envelopes()
+                    .iter()
+                    .filter(|envelope| envelope.method() == Some("notifications/cancelled"));
                 let ids = cancelled.filter_map(|envelope| message.body(envelope)?.get("requestId"));
                 ids.for_each(|id| link.channel().cancel(id));
                 Ok(empty(StatusCode::ACCEPTED, HeaderMap::new()))
             }
             (CallKind::Listen, Some(session)) => {
                 let link = self.find(context, session)?;
-                Ok(link.channel().listen()?.reply(MaxSilence::Idle(self.patience.idle)))
+                Ok(link
+                    .channel()
+                    .listen()?
+                    .reply(MaxSilence::Idle(self.patience.idle)))
             }
             (CallKind::Close, Some(session)) => {
                 let link = self.find(context, session)?;
@@ -166,7 +209,12 @@ impl<L: ServerLink> Sessions<L> {
         }
     }
 
-    async fn open(&self, context: &Context, link: Arc<L>, message: &Message) -> Result<Reply, CallError> {
+    async fn open(
+        &self,
+        context: &Context,
+        link: Arc<L>,
+        message: &Message,
+    ) -> Result<Reply, CallError> {
         let opened = ask(&*link, message, &self.patience).await;
         let OpenedReply { mut reply, refused } = match opened {
             Ok(Some(opened)) => opened,
@@ -181,7 +229,9 @@ impl<L: ServerLink> Sessions<L> {
             return Ok(reply);
         }
         let id = uuid::Uuid::new_v4().to_string();
-        let Some(session) = SessionId::new(&id) else { return Err(CallError::UnknownSession) };
+        let Some(session) = SessionId::new(&id) else {
+            return Err(CallError::UnknownSession);
+        };
         let mut held = self.held.lock();
         held.retain(|_, held| held.is_open() || held.link.channel().unused() < REMEMBERED);
         if held.len() >= self.most {
@@ -191,7 +241,13 @@ impl<L: ServerLink> Sessions<L> {
             link.close();
             return Err(CallError::Limit("sessions"));
         }
-        held.insert(session, SessionSlot { holder: context.holder(), link });
+        held.insert(
+            session,
+            SessionSlot {
+                holder: context.holder(),
+                link,
+            },
+        );
         if let Ok(id) = HeaderValue::from_str(&id) {
             reply.headers.insert(header::SESSION, id);
         }
@@ -202,9 +258,13 @@ impl<L: ServerLink> Sessions<L> {
     /// there was one.
     pub(super) fn retire(&self, holder: &Holder, abandoned: Duration) -> bool {
         let mut held = self.held.lock();
-        let own = held.iter().filter(|(_, held)| held.holder == *holder && held.is_open());
+        let own = held
+            .iter()
+            .filter(|(_, held)| held.holder == *holder && held.is_open());
         let unused = own.map(|(session, held)| (held.link.channel().unused(), session.clone()));
-        let oldest = unused.filter(|(unused, _)| *unused >= abandoned).max_by_key(|(unused, _)| *unused);
+        let oldest = unused
+            .filter(|(unused, _)| *unused >= abandoned)
+            .max_by_key(|(unused, _)| *unused);
         let retired = oldest.and_then(|(_, session)| held.remove(&session));
         if let Some(held) = &retired {
             held.link.close();
@@ -214,12 +274,18 @@ impl<L: ServerLink> Sessions<L> {
 
     fn find(&self, context: &Context, session: &SessionId) -> Result<Arc<L>, CallError> {
         let mut held = self.held.lock();
-        let found = held.get(session).filter(|held| context.is_of(&held.holder)).ok_or(CallError::UnknownSession)?;
+        let found = held
+            .get(session)
+            .filter(|held| context.is_of(&held.holder))
+            .ok_or(CallError::UnknownSession)?;
         match found.link.channel().ended() {
             None => Ok(found.link.clone()),
             Some(ChannelEnd::Process(fault)) => {
                 let kind = ProcessFaultKind::SessionEnded;
-                Err(CallError::Process(Box::new(ProcessFault { kind, ..ProcessFault::clone(&fault) })))
+                Err(CallError::Process(Box::new(ProcessFault {
+                    kind,
+                    ..ProcessFault::clone(&fault)
+                })))
             }
             Some(_) => {
                 held.remove(session);

@@ -21,7 +21,9 @@ use super::sessions::{ServerLink, Sessions, Timeouts, or_cancelled};
 use crate::config::{HttpTransport, Limits, UpstreamConfig};
 use crate::message::{Message, ReadLimits};
 use crate::oauth::Authorizer;
-use crate::protocol::{Call, CallError, Context, Era, InFlight, Reply, UpstreamName, header as mcp};
+use crate::protocol::{
+    Call, CallError, Context, Era, InFlight, Reply, UpstreamName, header as mcp,
+};
 
 /// A server reached by HTTP+SSE. Towards the agent each stream is a legacy session of streamable HTTP.
 pub(super) struct Sse {
@@ -69,7 +71,10 @@ impl Sse {
         if call.context.era == Era::Modern {
             return Err(CallError::NotOffered);
         }
-        or_cancelled(self.pulse.felt(self.sessions.carry(call, self.connect(call)).await))
+        or_cancelled(
+            self.pulse
+                .felt(self.sessions.carry(call, self.connect(call)).await),
+        )
     }
 
     pub(super) async fn health(&self) -> Health {
@@ -91,7 +96,10 @@ impl Sse {
         }
         let mut headers = call.headers.clone();
         headers.remove(mcp::SESSION);
-        headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
+        headers.insert(
+            header::ACCEPT,
+            HeaderValue::from_static("text/event-stream"),
+        );
         let (events, endpoint) = self.begin(&headers, &call.context).await?;
         headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
         let channel = Channel::new(Era::Legacy, self.name.clone(), &self.limits);
@@ -112,11 +120,19 @@ impl Sse {
             context: call.context.clone(),
             limits: self.limits.read.clone(),
         };
-        Ok(Arc::new(Stream { channel, post: Arc::new(post), stop }))
+        Ok(Arc::new(Stream {
+            channel,
+            post: Arc::new(post),
+            stop,
+        }))
     }
 
     /// Opens the stream and waits for the event that names the endpoint.
-    async fn begin(&self, headers: &HeaderMap, context: &Context) -> Result<(EventStream, Uri), CallError> {
+    async fn begin(
+        &self,
+        headers: &HeaderMap,
+        context: &Context,
+    ) -> Result<(EventStream, Uri), CallError> {
         let time = self.patience.initialize;
         let sent = ClientRequest {
             lasting: ReadDeadline::Stream,
@@ -128,11 +144,14 @@ impl Sse {
         let sleep = pin!(sleep(time));
         let mut timer = Timer::new(sleep);
         let response = self.client.send_as(context, sent, time, &mut timer).await?;
-        if response.status() != StatusCode::OK || ContentKind::of(response.headers()) != ContentKind::Events {
+        if response.status() != StatusCode::OK
+            || ContentKind::of(response.headers()) != ContentKind::Events
+        {
             return Err(CallError::BadReply("its URL gives no event stream"));
         }
         let reservation = self.in_flight.reservation(&context.agent);
-        let events = EventStream::new(response.into_body(), self.limits.read.clone()).reserved(reservation);
+        let events =
+            EventStream::new(response.into_body(), self.limits.read.clone()).reserved(reservation);
         within(time, self.endpoint(events)).await
     }
 
@@ -141,10 +160,15 @@ impl Sse {
             if let (Some(b"endpoint"), Some(data)) = (event.fields.name.as_deref(), event.data) {
                 let reference = std::str::from_utf8(&data).unwrap_or_default();
                 let endpoint = resolve(&self.client.url, reference);
-                return Ok((events, endpoint.ok_or(CallError::BadReply("its endpoint is not at its own origin"))?));
+                return Ok((
+                    events,
+                    endpoint.ok_or(CallError::BadReply("its endpoint is not at its own origin"))?,
+                ));
             }
         }
-        Err(CallError::BadReply("its stream ended before it named an endpoint"))
+        Err(CallError::BadReply(
+            "its stream ended before it named an endpoint",
+        ))
     }
 }
 
@@ -201,7 +225,10 @@ impl Post {
         };
         let sleep = pin!(sleep(time));
         let mut timer = Timer::new(sleep);
-        let response = self.client.send_as(&self.context, sent, time, &mut timer).await?;
+        let response = self
+            .client
+            .send_as(&self.context, sent, time, &mut timer)
+            .await?;
         let status = response.status();
         // Reading what there is, which says nothing, lets the connection be used again.
         let read = body::whole(response.into_body(), &self.limits, time).await;
@@ -226,7 +253,14 @@ struct Reader {
 
 impl Reader {
     async fn run(self) {
-        let Self { mut events, channel, idle, message_bytes, mut stopping, mut closing } = self;
+        let Self {
+            mut events,
+            channel,
+            idle,
+            message_bytes,
+            mut stopping,
+            mut closing,
+        } = self;
         let end = tokio::select! {
             end = read(&mut events, &channel, message_bytes) => end,
             _ = stopping.wait_for(|stop| *stop) => ChannelEnd::Closed,
@@ -241,7 +275,10 @@ async fn read(events: &mut EventStream, channel: &Channel, message_bytes: usize)
     loop {
         match events.next().await {
             Ok(Some(event)) => {
-                if let (true, Some(data)) = (event.is_message(), event.data.filter(|data| !data.is_empty())) {
+                if let (true, Some(data)) = (
+                    event.is_message(),
+                    event.data.filter(|data| !data.is_empty()),
+                ) {
                     let bytes = data.len();
                     if let Err(error) = channel.receive(data).await {
                         tracing::warn!(upstream = %channel.upstream, bytes, "an event of the server is {error}; dropped");
@@ -250,7 +287,11 @@ async fn read(events: &mut EventStream, channel: &Channel, message_bytes: usize)
             }
             Ok(None) => return ChannelEnd::Gone("the server's stream ended".into()),
             Err(CallError::NotMcp(_)) => return ChannelEnd::TooLarge(message_bytes),
-            Err(error) => return ChannelEnd::Gone(format!("the server's stream was interrupted: {error}").into()),
+            Err(error) => {
+                return ChannelEnd::Gone(
+                    format!("the server's stream was interrupted: {error}").into(),
+                );
+            }
         }
     }
 }
@@ -271,7 +312,11 @@ fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
     } else if reference.contains("://") {
         own_path(base, reference)?
     } else {
-        let folder = base.path().rfind('/').and_then(|end| base.path().get(..=end)).unwrap_or("/");
+        let folder = base
+            .path()
+            .rfind('/')
+            .and_then(|end| base.path().get(..=end))
+            .unwrap_or("/");
         format!("{folder}{reference}")
     };
     let (path, query) = match path.split_once('?') {
@@ -280,18 +325,33 @@ fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
     };
     let path = without_dots(path);
     let path = query.map_or(path.clone(), |query| format!("{path}?{query}"));
-    uri::Builder::new().scheme(scheme).authority(base.authority()?.clone()).path_and_query(path).build().ok()
+    uri::Builder::new()
+        .scheme(scheme)
+        .authority(base.authority()?.clone())
+        .path_and_query(path)
+        .build()
+        .ok()
 }
 
 /// Path and query of an absolute URL at the origin of `base`.
 fn own_path(base: &Uri, url: &str) -> Option<String> {
     let url: Uri = url.parse().ok()?;
-    let port = |uri: &Uri| uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
+    let port = |uri: &Uri| {
+        uri.port_u16()
+            .unwrap_or(if uri.scheme_str() == Some("https") {
+                443
+            } else {
+                80
+            })
+    };
     let same = url.scheme() == base.scheme()
         && url.host()?.eq_ignore_ascii_case(base.host()?)
         && port(&url) == port(base)
         && !url.authority()?.as_str().contains('@');
-    same.then(|| url.path_and_query().map_or("/".to_owned(), |path| path.as_str().to_owned()))
+    same.then(|| {
+        url.path_and_query()
+            .map_or("/".to_owned(), |path| path.as_str().to_owned())
+    })
 }
 
 /// Takes `.` and `..` out of a path (RFC 3986, 5.2.4).
@@ -306,7 +366,11 @@ fn without_dots(path: &str) -> String {
             part => parts.push(part),
         }
     }
-    let end = if ends_in_folder && !parts.is_empty() { "/" } else { "" };
+    let end = if ends_in_folder && !parts.is_empty() {
+        "/"
+    } else {
+        ""
+    };
     format!("/{}{end}", parts.join("/"))
 }
 

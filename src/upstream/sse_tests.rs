@@ -30,7 +30,10 @@ impl Server {
             async move { server.answer(request, endpoint).await }
         })
         .await;
-        let upstream = upstream(Transport::Sse(http(format!("http://{address}/a/sse?k=1"))), &limits());
+        let upstream = upstream(
+            Transport::Sse(http(format!("http://{address}/a/sse?k=1"))),
+            &limits(),
+        );
         (server, upstream)
     }
 
@@ -39,20 +42,28 @@ impl Server {
         if request.method() == Method::GET {
             assert_eq!(request.headers()["accept"], "text/event-stream");
             let (says, answer) = streamed();
-            says.send(format!(": hello\n\nevent: endpoint\ndata: {endpoint}\n\n").into()).await.unwrap();
+            says.send(format!(": hello\n\nevent: endpoint\ndata: {endpoint}\n\n").into())
+                .await
+                .unwrap();
             *self.says.lock().unwrap() = Some(says);
             return answer;
         }
         assert_eq!(
-            (request.uri().to_string().as_str(), &request.headers()["content-type"]),
+            (
+                request.uri().to_string().as_str(),
+                &request.headers()["content-type"]
+            ),
             ("/a/post?s=9", &"application/json".parse().unwrap())
         );
-        let body = body::whole(request.into_body(), &limits().read, Duration::from_secs(1)).await.unwrap();
+        let body = body::whole(request.into_body(), &limits().read, Duration::from_secs(1))
+            .await
+            .unwrap();
         let text = String::from_utf8(body.to_vec()).unwrap();
         let opens = text.contains("initialize\"");
         self.got.lock().unwrap().push(text.clone());
         if opens {
-            self.say("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}\n\n").await;
+            self.say("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}\n\n")
+                .await;
         }
         match text.contains("\"refuse\"") {
             true => answer(400, &[], "no"),
@@ -65,17 +76,24 @@ impl Server {
     }
 
     async fn say(&self, text: &str) {
-        self.stream().send(Bytes::copy_from_slice(text.as_bytes())).await.unwrap();
+        self.stream()
+            .send(Bytes::copy_from_slice(text.as_bytes()))
+            .await
+            .unwrap();
     }
 }
 
 async fn open(upstream: &Upstream) -> String {
     let mut ask = legacy(INITIALIZE, None);
-    ask.headers.insert("mcp-session-id", "not-for-upstreams".parse().unwrap());
+    ask.headers
+        .insert("mcp-session-id", "not-for-upstreams".parse().unwrap());
     let reply = upstream.call(&ask).await.unwrap();
     assert_eq!(reply.framing, Framing::Body);
     let session = reply.headers[mcp::SESSION].to_str().unwrap().to_owned();
-    assert_eq!(all(reply).await.0, [r#"{"jsonrpc":"2.0","id":0,"result":{}}"#]);
+    assert_eq!(
+        all(reply).await.0,
+        [r#"{"jsonrpc":"2.0","id":0,"result":{}}"#]
+    );
     session
 }
 
@@ -86,31 +104,66 @@ async fn a_stream_is_a_session() {
     assert_eq!(upstream.health().await, Health::Up);
     let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     let accepted = upstream.call(&legacy(note, Some(&session))).await.unwrap();
-    assert_eq!((accepted.status, accepted.framing), (StatusCode::ACCEPTED, Framing::Empty));
+    assert_eq!(
+        (accepted.status, accepted.framing),
+        (StatusCode::ACCEPTED, Framing::Empty)
+    );
 
     let ask = legacy(ASK, Some(&session));
     let (reply, ()) = tokio::join!(upstream.call(&ask), async {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        server.say("data: {\"jsonrpc\":\"2.0\",\ndata:  \"id\":1,\"result\":{\"a\":1.0}}\n\n").await;
+        server
+            .say("data: {\"jsonrpc\":\"2.0\",\ndata:  \"id\":1,\"result\":{\"a\":1.0}}\n\n")
+            .await;
     });
-    assert_eq!(all(reply.unwrap()).await.0, ["{\"jsonrpc\":\"2.0\",\n \"id\":1,\"result\":{\"a\":1.0}}"]);
+    assert_eq!(
+        all(reply.unwrap()).await.0,
+        ["{\"jsonrpc\":\"2.0\",\n \"id\":1,\"result\":{\"a\":1.0}}"]
+    );
     assert_eq!(*server.got.lock().unwrap(), [INITIALIZE, note, ASK]);
 
-    let mut listen = upstream.call(&call(CallKind::Listen, Era::Legacy, Some(&session))).await.unwrap();
-    server.say("event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n").await;
-    assert_eq!(next(&mut listen).await, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n");
+    let mut listen = upstream
+        .call(&call(CallKind::Listen, Era::Legacy, Some(&session)))
+        .await
+        .unwrap();
+    server
+        .say("event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n")
+        .await;
+    assert_eq!(
+        next(&mut listen).await,
+        "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n"
+    );
 
     let mut foreign = legacy(note, Some(&session));
     foreign.context.agent = AgentName("bob".into());
-    assert!(matches!(upstream.call(&foreign).await, Err(CallError::UnknownSession)));
-    assert!(matches!(upstream.call(&modern(ASK)).await, Err(CallError::NotOffered)));
-    let refused = upstream.call(&legacy(&ASK.replace("\"x\"", "\"refuse\""), Some(&session))).await;
-    assert!(matches!(refused, Err(CallError::BadReply(_))), "{refused:?}");
+    assert!(matches!(
+        upstream.call(&foreign).await,
+        Err(CallError::UnknownSession)
+    ));
+    assert!(matches!(
+        upstream.call(&modern(ASK)).await,
+        Err(CallError::NotOffered)
+    ));
+    let refused = upstream
+        .call(&legacy(&ASK.replace("\"x\"", "\"refuse\""), Some(&session)))
+        .await;
+    assert!(
+        matches!(refused, Err(CallError::BadReply(_))),
+        "{refused:?}"
+    );
 
     let stream = server.stream();
-    upstream.call(&call(CallKind::Close, Era::Legacy, Some(&session))).await.unwrap();
-    tokio::time::timeout(Duration::from_secs(2), stream.closed()).await.expect("the stream is closed upstream");
-    assert!(matches!(upstream.call(&legacy(note, Some(&session))).await, Err(CallError::UnknownSession)));
+    upstream
+        .call(&call(CallKind::Close, Era::Legacy, Some(&session)))
+        .await
+        .unwrap();
+    tokio::time::timeout(Duration::from_secs(2), stream.closed())
+        .await
+        .expect("the stream is closed upstream");
+    assert!(matches!(
+        upstream.call(&legacy(note, Some(&session))).await,
+        Err(CallError::UnknownSession)
+    ));
 }
 
 #[tokio::test]
@@ -123,7 +176,10 @@ async fn when_the_stream_ends_open_calls_fail() {
         server.says.lock().unwrap().take();
     });
     assert!(matches!(reply, Err(CallError::Connect(_))), "{reply:?}");
-    assert!(matches!(upstream.call(&legacy(ASK, Some(&session))).await, Err(CallError::UnknownSession)));
+    assert!(matches!(
+        upstream.call(&legacy(ASK, Some(&session))).await,
+        Err(CallError::UnknownSession)
+    ));
 
     let session = open(&upstream).await;
     let ask = legacy(ASK, Some(&session));
@@ -140,7 +196,9 @@ async fn an_endpoint_elsewhere_is_refused() {
     let error = upstream.call(&legacy(INITIALIZE, None)).await.unwrap_err();
     assert!(matches!(error, CallError::BadReply(_)), "{error:?}");
     let stream = server.stream();
-    tokio::time::timeout(Duration::from_secs(2), stream.closed()).await.expect("the stream is closed upstream");
+    tokio::time::timeout(Duration::from_secs(2), stream.closed())
+        .await
+        .expect("the stream is closed upstream");
 }
 
 #[test]
@@ -154,9 +212,18 @@ fn endpoints_are_resolved() {
         ("../../../../m", "https://h.test:444/m"),
         ("?s=/../1", "https://h.test:444/a/b/sse?s=/../1"),
         ("//H.test:444/m#f", "https://h.test:444/m"),
-        ("https://h.test:444/m?u=http://x/", "https://h.test:444/m?u=http://x/"),
+        (
+            "https://h.test:444/m?u=http://x/",
+            "https://h.test:444/m?u=http://x/",
+        ),
     ] {
-        assert_eq!(resolve(&base, reference).map(|uri| uri.to_string()).as_deref(), Some(whole), "{reference}");
+        assert_eq!(
+            resolve(&base, reference)
+                .map(|uri| uri.to_string())
+                .as_deref(),
+            Some(whole),
+            "{reference}"
+        );
     }
     for reference in [
         "http://h.test:444/m",

@@ -17,7 +17,9 @@ use super::probe::{self, ProbeResult};
 use super::sessions::{ServerLink, Sessions, Timeouts, asked, or_cancelled};
 use crate::config::{Limits, StdioTransport, UpstreamConfig};
 use crate::message::Message;
-use crate::protocol::{Call, CallError, CallKind, Era, Holder, ProcessFault, ProcessOutput, Reply, UpstreamName};
+use crate::protocol::{
+    Call, CallError, CallKind, Era, Holder, ProcessFault, ProcessOutput, Reply, UpstreamName,
+};
 
 /// A server that is a child process: one child for each legacy session; for modern calls one for each agent, and
 /// another where ids or progress tokens would collide.
@@ -71,7 +73,12 @@ impl Stdio {
         }
         let patience = Timeouts::new(config, limits);
         Ok(Self {
-            spec: ChildSpec { upstream: name, transport: transport.clone(), limits: limits.clone(), output: Arc::default() },
+            spec: ChildSpec {
+                upstream: name,
+                transport: transport.clone(),
+                limits: limits.clone(),
+                output: Arc::default(),
+            },
             places: Arc::new(Semaphore::new(limits.children_per_upstream)),
             sessions: Sessions::new(limits.sessions, patience),
             pools: Mutex::default(),
@@ -86,7 +93,11 @@ impl Stdio {
     /// a legacy one cancel nothing, and the late answer is dropped.
     pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
         let outcome = match call.context.era {
-            Era::Legacy => self.sessions.carry(call, self.connect(&call.context.holder(), Era::Legacy)).await,
+            Era::Legacy => {
+                self.sessions
+                    .carry(call, self.connect(&call.context.holder(), Era::Legacy))
+                    .await
+            }
             Era::Modern => self.modern(call).await,
         };
         if outcome.is_ok() {
@@ -101,9 +112,11 @@ impl Stdio {
 
     /// How the last child fared; before the first, whether its program is there.
     pub(super) fn health(&self) -> Health {
-        self.past.pulse.last().unwrap_or_else(|| match probe::look_for(self.spec.transport.program()) {
-            ProbeResult::Down(reason) => Health::Down(reason),
-            _ => Health::Up,
+        self.past.pulse.last().unwrap_or_else(|| {
+            match probe::look_for(self.spec.transport.program()) {
+                ProbeResult::Down(reason) => Health::Down(reason),
+                _ => Health::Up,
+            }
         })
     }
 
@@ -120,9 +133,15 @@ impl Stdio {
     }
 
     async fn modern(&self, call: &Call) -> Result<Reply, CallError> {
-        let CallKind::Send(message) = &call.ask else { return Err(CallError::NotOffered) };
+        let CallKind::Send(message) = &call.ask else {
+            return Err(CallError::NotOffered);
+        };
         let holder = &call.context.holder();
-        if !message.envelopes().iter().any(|envelope| envelope.is_request()) {
+        if !message
+            .envelopes()
+            .iter()
+            .any(|envelope| envelope.is_request())
+        {
             return self.notify(holder, message).await;
         }
         self.pause(holder).await?;
@@ -133,12 +152,19 @@ impl Stdio {
     /// A notification goes to the child that works on the request it names, else to the agent's first. Without a
     /// child there is nobody whom it could concern.
     async fn notify(&self, holder: &Holder, message: &Message) -> Result<Reply, CallError> {
-        let request = message.single().and_then(|envelope| message.body(envelope)).and_then(|body| body.get("requestId"));
+        let request = message
+            .single()
+            .and_then(|envelope| message.body(envelope))
+            .and_then(|body| body.get("requestId"));
         let child = {
             let pools = self.pools.lock();
             let pool = pools.get(holder).map(Vec::as_slice).unwrap_or_default();
-            let concerned = pool.iter().find(|child| request.is_some_and(|id| child.channel().holds(id)));
-            concerned.or_else(|| pool.iter().find(|child| alive(child.channel()))).cloned()
+            let concerned = pool
+                .iter()
+                .find(|child| request.is_some_and(|id| child.channel().holds(id)));
+            concerned
+                .or_else(|| pool.iter().find(|child| alive(child.channel())))
+                .cloned()
         };
         if let Some(child) = child {
             child.send(message, self.patience.request).await?;
@@ -148,7 +174,11 @@ impl Stdio {
 
     /// Finds the agent's first child on which the call's ids are free, or starts one. The pool stays locked
     /// meanwhile, so that two calls at once do not start two.
-    fn seat(&self, holder: &Holder, message: &Message) -> Result<(Arc<Child>, InFlightCall), CallError> {
+    fn seat(
+        &self,
+        holder: &Holder,
+        message: &Message,
+    ) -> Result<(Arc<Child>, InFlightCall), CallError> {
         let mut pools = self.pools.lock();
         if pools.len() >= HOLDERS {
             pools.retain(|_, pool| pool.iter().any(|child| alive(child.channel())));
@@ -162,7 +192,10 @@ impl Stdio {
             }
         }
         let child = self.start(holder, Era::Modern)?;
-        let ticket = child.channel().register(message)?.ok_or(CallError::BadReply("a new process is busy"))?;
+        let ticket = child
+            .channel()
+            .register(message)?
+            .ok_or(CallError::BadReply("a new process is busy"))?;
         pool.push(child.clone());
         Ok((child, ticket))
     }
@@ -180,12 +213,21 @@ impl Stdio {
     /// Waits out the pause that crashes have earned; one that is longer than the agent would wait fails at once.
     async fn pause(&self, holder: &Holder) -> Result<(), CallError> {
         let (pause, last) = match self.past.crashes.lock().get(holder) {
-            Some(crashes) => (crashes.next.saturating_duration_since(Instant::now()), crashes.last.clone()),
+            Some(crashes) => (
+                crashes.next.saturating_duration_since(Instant::now()),
+                crashes.last.clone(),
+            ),
             None => return Ok(()),
         };
         if pause > self.patience.initialize {
-            let what = format!("{last}, and keeps ending; the next start is in {} s", pause.as_secs());
-            return Err(CallError::Process(Box::new(ProcessFault::exited(what, last.output.clone()))));
+            let what = format!(
+                "{last}, and keeps ending; the next start is in {} s",
+                pause.as_secs()
+            );
+            return Err(CallError::Process(Box::new(ProcessFault::exited(
+                what,
+                last.output.clone(),
+            ))));
         }
         tokio::time::sleep(pause).await;
         Ok(())
@@ -197,7 +239,11 @@ impl Stdio {
         }
         let limit = CallError::Limit("children_per_upstream");
         let place = self.places.clone().try_acquire_owned().map_err(|_| limit)?;
-        let (past, whose, upstream) = (self.past.clone(), holder.clone(), self.spec.upstream.clone());
+        let (past, whose, upstream) = (
+            self.past.clone(),
+            holder.clone(),
+            self.spec.upstream.clone(),
+        );
         let ended = move |how| {
             if let ChildExit::ByItself(fault) = how {
                 let output = (!fault.output.is_empty()).then(|| fault.output.to_string());
@@ -209,9 +255,19 @@ impl Stdio {
             Era::Legacy => self.spec.limits.session_idle,
             Era::Modern => self.spec.limits.session_idle.min(MODERN_IDLE),
         };
-        Child::start(&self.spec, (era, idle), place, self.closing.subscribe(), ended).map_err(|error| {
+        Child::start(
+            &self.spec,
+            (era, idle),
+            place,
+            self.closing.subscribe(),
+            ended,
+        )
+        .map_err(|error| {
             let why = format!("cannot start the server's process: {error}");
-            self.past.crashed(holder, Arc::new(ProcessFault::exited(why, ProcessOutput::default())));
+            self.past.crashed(
+                holder,
+                Arc::new(ProcessFault::exited(why, ProcessOutput::default())),
+            );
             CallError::NotStarted(error)
         })
     }
@@ -228,9 +284,15 @@ impl SpawnHistory {
         if all.len() >= HOLDERS {
             all.retain(|_, crashes| crashes.next > Instant::now());
         }
-        let crashes = all.entry(holder.clone()).or_insert(CrashBackoff { count: 0, next: Instant::now(), last: fault.clone() });
+        let crashes = all.entry(holder.clone()).or_insert(CrashBackoff {
+            count: 0,
+            next: Instant::now(),
+            last: fault.clone(),
+        });
         crashes.last = fault;
-        let pause = FIRST_PAUSE.saturating_mul(1 << crashes.count.min(16)).min(LONGEST_PAUSE);
+        let pause = FIRST_PAUSE
+            .saturating_mul(1 << crashes.count.min(16))
+            .min(LONGEST_PAUSE);
         crashes.count = crashes.count.saturating_add(1);
         crashes.next = Instant::now() + pause;
     }

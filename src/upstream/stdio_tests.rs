@@ -37,18 +37,27 @@ fn server(folder: &Path, body: &str) -> Upstream {
 
 async fn open(upstream: &Upstream) -> String {
     let reply = upstream.call(&legacy(INITIALIZE, None)).await.unwrap();
-    assert_eq!((reply.status, reply.framing), (StatusCode::OK, Framing::Body));
+    assert_eq!(
+        (reply.status, reply.framing),
+        (StatusCode::OK, Framing::Body)
+    );
     reply.headers[header::SESSION].to_str().unwrap().to_owned()
 }
 
 fn lines(folder: &Path, name: &str) -> Vec<String> {
-    std::fs::read_to_string(folder.join(name)).unwrap_or_default().lines().map(Into::into).collect()
+    std::fs::read_to_string(folder.join(name))
+        .unwrap_or_default()
+        .lines()
+        .map(Into::into)
+        .collect()
 }
 
 fn runs(pid: &str) -> bool {
     // Not by its command line, which is empty for a moment of every `exec`.
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X'])))
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        stat.rsplit_once(") ")
+            .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    })
 }
 
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
@@ -64,17 +73,32 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 #[tokio::test]
 async fn bytes_go_out_and_come_back_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
-    let server = server(folder.path(), r#"say ' {"id" : 7,"jsonrpc":"2.0","result":{"s":"\u00e9é\/","n":1.0e+3}}	'"#);
+    let server = server(
+        folder.path(),
+        r#"say ' {"id" : 7,"jsonrpc":"2.0","result":{"s":"\u00e9é\/","n":1.0e+3}}	'"#,
+    );
     let session = open(&server).await;
     let ask = "{ \"jsonrpc\":\"2.0\",\n\t\"id\":7,\r\n\"method\":\"x\",\"params\":{\"s\":\"\\u00e9é\\n\",\"n\":-0.10E2}}";
     let reply = server.call(&legacy(ask, Some(&session))).await.unwrap();
     assert_eq!(reply.framing, Framing::Body);
-    assert_eq!(all(reply).await.0, [" {\"id\" : 7,\"jsonrpc\":\"2.0\",\"result\":{\"s\":\"\\u00e9é\\/\",\"n\":1.0e+3}}\t"]);
-    assert_eq!(lines(folder.path(), "in"), [INITIALIZE.to_owned(), ask.replace("\r\n", "  ").replace('\n', " ")]);
+    assert_eq!(
+        all(reply).await.0,
+        [" {\"id\" : 7,\"jsonrpc\":\"2.0\",\"result\":{\"s\":\"\\u00e9é\\/\",\"n\":1.0e+3}}\t"]
+    );
+    assert_eq!(
+        lines(folder.path(), "in"),
+        [
+            INITIALIZE.to_owned(),
+            ask.replace("\r\n", "  ").replace('\n', " ")
+        ]
+    );
     assert_eq!(server.health().await, Health::Up);
     server.shutdown().await;
     assert!(!runs(&lines(folder.path(), "pids")[0]));
-    assert!(matches!(server.call(&legacy(INITIALIZE, None)).await, Err(CallError::Draining)));
+    assert!(matches!(
+        server.call(&legacy(INITIALIZE, None)).await,
+        Err(CallError::Draining)
+    ));
 }
 
 #[tokio::test]
@@ -100,32 +124,62 @@ async fn messages_before_the_answer_are_events_as_they_come() {
     assert!(next(&mut reply).await.contains("roots/list"));
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}"#;
     let accepted = server.call(&legacy(answer, Some(&session))).await.unwrap();
-    assert_eq!((accepted.status, accepted.framing), (StatusCode::ACCEPTED, Framing::Empty));
+    assert_eq!(
+        (accepted.status, accepted.framing),
+        (StatusCode::ACCEPTED, Framing::Empty)
+    );
     let (rest, error) = all(reply).await;
-    assert!(error.is_none() && rest.len() == 1 && rest[0].contains("done"), "{rest:?} {error:?}");
+    assert!(
+        error.is_none() && rest.len() == 1 && rest[0].contains("done"),
+        "{rest:?} {error:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_session_is_its_agents_and_ends_with_delete() {
     let folder = tempfile::tempdir().unwrap();
     // The helper process that it starts ignores everything but SIGKILL.
-    let server = server(folder.path(), "( trap '' TERM HUP; sleep 300 ) & echo $! >> pids");
+    let server = server(
+        folder.path(),
+        "( trap '' TERM HUP; sleep 300 ) & echo $! >> pids",
+    );
     let session = open(&server).await;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     let mut foreign = legacy(note, Some(&session));
     foreign.context.agent = AgentName("bob".into());
-    assert!(matches!(server.call(&foreign).await, Err(CallError::UnknownSession)));
+    assert!(matches!(
+        server.call(&foreign).await,
+        Err(CallError::UnknownSession)
+    ));
     for session in [None, Some("made-up")] {
-        assert!(matches!(server.call(&legacy(note, session)).await, Err(CallError::UnknownSession)));
+        assert!(matches!(
+            server.call(&legacy(note, session)).await,
+            Err(CallError::UnknownSession)
+        ));
     }
     server.call(&legacy(note, Some(&session))).await.unwrap();
-    until("a helper process", || lines(folder.path(), "pids").len() == 2).await;
+    until("a helper process", || {
+        lines(folder.path(), "pids").len() == 2
+    })
+    .await;
     let pids = lines(folder.path(), "pids");
     assert!(pids.iter().all(|pid| runs(pid)));
-    let closed = server.call(&call(CallKind::Close, Era::Legacy, Some(&session))).await.unwrap();
-    assert_eq!((closed.status, closed.framing), (StatusCode::NO_CONTENT, Framing::Empty));
-    assert!(matches!(server.call(&legacy(note, Some(&session))).await, Err(CallError::UnknownSession)));
-    until("the whole process group to end", || !pids.iter().any(|pid| runs(pid))).await;
+    let closed = server
+        .call(&call(CallKind::Close, Era::Legacy, Some(&session)))
+        .await
+        .unwrap();
+    assert_eq!(
+        (closed.status, closed.framing),
+        (StatusCode::NO_CONTENT, Framing::Empty)
+    );
+    assert!(matches!(
+        server.call(&legacy(note, Some(&session))).await,
+        Err(CallError::UnknownSession)
+    ));
+    until("the whole process group to end", || {
+        !pids.iter().any(|pid| runs(pid))
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -163,8 +217,15 @@ async fn modern_calls_of_an_agent_share_a_child_unless_ids_collide() {
   *'"method":"subscriptions/listen"'*) say '{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"}}}';;
   *) say '{"jsonrpc":"2.0","id":5,"result":{"pid":'$$'}}';; esac"#,
     );
-    let ask = |id: &str, method: &str| modern(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#));
-    let mut listen = server.call(&ask("\"s\"", "subscriptions/listen")).await.unwrap();
+    let ask = |id: &str, method: &str| {
+        modern(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#
+        ))
+    };
+    let mut listen = server
+        .call(&ask("\"s\"", "subscriptions/listen"))
+        .await
+        .unwrap();
     assert!(next(&mut listen).await.contains("acknowledged"));
     let first = all(server.call(&ask("5", "x")).await.unwrap()).await.0;
     let again = all(server.call(&ask("5", "x")).await.unwrap()).await.0;
@@ -180,23 +241,45 @@ async fn modern_calls_of_an_agent_share_a_child_unless_ids_collide() {
     let mut foreign = ask("5", "x");
     foreign.context.agent = AgentName("bob".into());
     let foreign = all(server.call(&foreign).await.unwrap()).await.0;
-    assert!(foreign != first && foreign != other, "two agents share a child");
+    assert!(
+        foreign != first && foreign != other,
+        "two agents share a child"
+    );
     drop(listen);
-    until("cancellation", || lines(folder.path(), "in").iter().any(|line| line.contains(r#""requestId":"s""#))).await;
-    let cancelled = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#;
-    assert!(lines(folder.path(), "in").iter().any(|line| line == cancelled), "the call that timed out");
+    until("cancellation", || {
+        lines(folder.path(), "in")
+            .iter()
+            .any(|line| line.contains(r#""requestId":"s""#))
+    })
+    .await;
+    let cancelled =
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#;
+    assert!(
+        lines(folder.path(), "in")
+            .iter()
+            .any(|line| line == cancelled),
+        "the call that timed out"
+    );
     server.shutdown().await;
 }
 
 #[tokio::test]
 async fn dropping_a_call_cancels_it_in_the_modern_era_only() {
     let folder = tempfile::tempdir().unwrap();
-    let server = server(folder.path(), r#"case "$line" in *'"method":"x"'*) say '{"jsonrpc":"2.0","method":"m"}';; esac"#);
+    let server = server(
+        folder.path(),
+        r#"case "$line" in *'"method":"x"'*) say '{"jsonrpc":"2.0","method":"m"}';; esac"#,
+    );
     let session = open(&server).await;
     let ask = r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#;
     drop(server.call(&legacy(ask, Some(&session))).await.unwrap());
     drop(server.call(&modern(ask)).await.unwrap());
-    let cancelled = || lines(folder.path(), "in").iter().filter(|line| line.contains("cancelled")).count();
+    let cancelled = || {
+        lines(folder.path(), "in")
+            .iter()
+            .filter(|line| line.contains("cancelled"))
+            .count()
+    };
     until("cancellation", || cancelled() > 0).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(cancelled(), 1);
@@ -215,20 +298,55 @@ async fn a_call_that_its_agent_cancels_or_leaves_is_no_fault_of_the_server() {
     };
     let asked = |count: usize| {
         let path = folder.path().to_owned();
-        move || lines(&path, "in").iter().filter(|line| line.contains("slow")).count() == count
+        move || {
+            lines(&path, "in")
+                .iter()
+                .filter(|line| line.contains("slow"))
+                .count()
+                == count
+        }
     };
     let cancelled = ask(7);
     until("the call", asked(1)).await;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
-    assert_eq!(server.call(&legacy(note, Some(&session))).await.unwrap().status, StatusCode::ACCEPTED);
-    let reply = tokio::time::timeout(Duration::from_secs(2), cancelled).await.expect("the call ends").unwrap().unwrap();
-    assert_eq!((reply.status, reply.framing), (StatusCode::OK, Framing::Events));
+    assert_eq!(
+        server
+            .call(&legacy(note, Some(&session)))
+            .await
+            .unwrap()
+            .status,
+        StatusCode::ACCEPTED
+    );
+    let reply = tokio::time::timeout(Duration::from_secs(2), cancelled)
+        .await
+        .expect("the call ends")
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (reply.status, reply.framing),
+        (StatusCode::OK, Framing::Events)
+    );
     assert!(all(reply).await.0.is_empty());
-    until("the cancellation at the server", || lines(folder.path(), "in").iter().any(|line| line.contains("cancelled"))).await;
+    until("the cancellation at the server", || {
+        lines(folder.path(), "in")
+            .iter()
+            .any(|line| line.contains("cancelled"))
+    })
+    .await;
     let left = ask(8);
     until("the call", asked(2)).await;
-    server.call(&call(crate::protocol::CallKind::Close, Era::Legacy, Some(&session))).await.unwrap();
-    assert!(matches!(left.await.unwrap(), Err(CallError::UnknownSession)));
+    server
+        .call(&call(
+            crate::protocol::CallKind::Close,
+            Era::Legacy,
+            Some(&session),
+        ))
+        .await
+        .unwrap();
+    assert!(matches!(
+        left.await.unwrap(),
+        Err(CallError::UnknownSession)
+    ));
     assert_eq!(server.health().await, Health::Up);
     server.shutdown().await;
 }
@@ -236,16 +354,26 @@ async fn a_call_that_its_agent_cancels_or_leaves_is_no_fault_of_the_server() {
 #[tokio::test]
 async fn only_what_is_named_reaches_the_child() {
     let folder = tempfile::tempdir().unwrap();
-    let Transport::Stdio(mut transport) = script(folder.path(), "") else { panic!() };
-    transport.command =
-        vec!["sh".into(), "-c".into(), "read -r l; env > env; for a; do echo \"$a\" >> args; done; kill $$".into()];
-    transport.command.extend(["zero", "$(touch oops)", "a b"].map(Into::into));
+    let Transport::Stdio(mut transport) = script(folder.path(), "") else {
+        panic!()
+    };
+    transport.command = vec![
+        "sh".into(),
+        "-c".into(),
+        "read -r l; env > env; for a; do echo \"$a\" >> args; done; kill $$".into(),
+    ];
+    transport
+        .command
+        .extend(["zero", "$(touch oops)", "a b"].map(Into::into));
     transport.set_env = vec![("TOKEN".into(), Secret("s3cret".into()))];
     let server = upstream(Transport::Stdio(transport), &limits());
     let error = server.call(&legacy(INITIALIZE, None)).await.unwrap_err();
     assert!(matches!(error, CallError::Process(_)), "{error:?}");
     assert_eq!(lines(folder.path(), "args"), ["$(touch oops)", "a b"]);
-    let mut names: Vec<_> = lines(folder.path(), "env").iter().map(|line| line.split('=').next().unwrap().to_owned()).collect();
+    let mut names: Vec<_> = lines(folder.path(), "env")
+        .iter()
+        .map(|line| line.split('=').next().unwrap().to_owned())
+        .collect();
     // The shell itself sets the others.
     names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(&name.as_str()));
     names.sort();
@@ -265,23 +393,46 @@ async fn limits_hold() {
     let session = open(&server).await;
     let error = server.call(&legacy(INITIALIZE, None)).await.unwrap_err();
     assert_eq!(error.limit(), Some("children_per_upstream"));
-    let long = legacy(r#"{"jsonrpc":"2.0","id":3,"method":"long"}"#, Some(&session));
-    assert_eq!(server.call(&long).await.unwrap_err().limit(), Some("message_bytes"));
-    assert!(matches!(server.call(&long).await, Err(CallError::UnknownSession)));
-    until("the child to be killed", || !runs(&lines(folder.path(), "pids")[0])).await;
+    let long = legacy(
+        r#"{"jsonrpc":"2.0","id":3,"method":"long"}"#,
+        Some(&session),
+    );
+    assert_eq!(
+        server.call(&long).await.unwrap_err().limit(),
+        Some("message_bytes")
+    );
+    assert!(matches!(
+        server.call(&long).await,
+        Err(CallError::UnknownSession)
+    ));
+    until("the child to be killed", || {
+        !runs(&lines(folder.path(), "pids")[0])
+    })
+    .await;
     tokio::time::sleep(Duration::from_millis(300)).await;
 
     let session = open(&server).await;
-    until("a session that nobody uses to end", || !runs(&lines(folder.path(), "pids")[1])).await;
+    until("a session that nobody uses to end", || {
+        !runs(&lines(folder.path(), "pids")[1])
+    })
+    .await;
     let note = legacy(r#"{"jsonrpc":"2.0","method":"n"}"#, Some(&session));
-    assert!(matches!(server.call(&note).await, Err(CallError::UnknownSession)));
+    assert!(matches!(
+        server.call(&note).await,
+        Err(CallError::UnknownSession)
+    ));
 }
 
 #[tokio::test]
 async fn an_abandoned_session_makes_place_for_a_new_one_of_its_agent_only() {
     let folder = tempfile::tempdir().unwrap();
-    let few = Limits { children_per_upstream: 1, ..limits() };
-    let Transport::Stdio(transport) = script(folder.path(), "") else { panic!() };
+    let few = Limits {
+        children_per_upstream: 1,
+        ..limits()
+    };
+    let Transport::Stdio(transport) = script(folder.path(), "") else {
+        panic!()
+    };
     let timeout = Duration::from_secs(5);
     let config = UpstreamConfig {
         enforce: None,
@@ -297,14 +448,27 @@ async fn an_abandoned_session_makes_place_for_a_new_one_of_its_agent_only() {
     server.abandoned = Duration::from_millis(200);
     let ask = || legacy(INITIALIZE, None);
     let first = server.call(&ask()).await.unwrap();
-    assert_eq!(server.call(&ask()).await.unwrap_err().limit(), Some("children_per_upstream"), "in use just now");
+    assert_eq!(
+        server.call(&ask()).await.unwrap_err().limit(),
+        Some("children_per_upstream"),
+        "in use just now"
+    );
     tokio::time::sleep(Duration::from_millis(250)).await;
     let mut foreign = ask();
     foreign.context.agent = AgentName("bob".into());
-    assert_eq!(server.call(&foreign).await.unwrap_err().limit(), Some("children_per_upstream"));
+    assert_eq!(
+        server.call(&foreign).await.unwrap_err().limit(),
+        Some("children_per_upstream")
+    );
     server.call(&ask()).await.unwrap();
-    let gone = legacy(r#"{"jsonrpc":"2.0","method":"n"}"#, first.headers[header::SESSION].to_str().ok());
-    assert!(matches!(server.call(&gone).await, Err(CallError::UnknownSession)));
+    let gone = legacy(
+        r#"{"jsonrpc":"2.0","method":"n"}"#,
+        first.headers[header::SESSION].to_str().ok(),
+    );
+    assert!(matches!(
+        server.call(&gone).await,
+        Err(CallError::UnknownSession)
+    ));
     server.shutdown().await;
 }
 
@@ -314,30 +478,61 @@ async fn a_child_that_ends_is_told_of_and_started_again() {
     let server = server(folder.path(), "exit 3");
     let ask = || modern(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#);
     let error = server.call(&ask()).await.unwrap_err();
-    assert_eq!(error.to_string(), "the server's process ended (exit status: 3)");
+    assert_eq!(
+        error.to_string(),
+        "the server's process ended (exit status: 3)"
+    );
     assert_eq!(error.name(), "unreachable");
     assert!(matches!(server.health().await, Health::Down(_)));
     let begun = Instant::now();
     assert!(server.call(&ask()).await.is_err());
-    assert!(begun.elapsed() >= Duration::from_millis(200), "no pause before the second start");
+    assert!(
+        begun.elapsed() >= Duration::from_millis(200),
+        "no pause before the second start"
+    );
     assert_eq!(lines(folder.path(), "pids").len(), 2);
 
-    let Transport::Stdio(mut nothing) = script(folder.path(), "") else { panic!() };
+    let Transport::Stdio(mut nothing) = script(folder.path(), "") else {
+        panic!()
+    };
     nothing.command = vec!["no-such-program-here".into()];
     let server = upstream(Transport::Stdio(nothing), &limits());
-    assert!(matches!(server.call(&ask()).await, Err(CallError::NotStarted(_))));
-    assert!(matches!(server.health().await, Health::Down(why) if why.contains("no-such-program-here")));
+    assert!(matches!(
+        server.call(&ask()).await,
+        Err(CallError::NotStarted(_))
+    ));
+    assert!(
+        matches!(server.health().await, Health::Down(why) if why.contains("no-such-program-here"))
+    );
 }
 
 #[tokio::test]
 async fn answers_that_cannot_be_read_fail_their_call_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let server = server(folder.path(), r#"say '{"jsonrpc":"2.0","id":3,"id":3,"result":{}}'"#);
+    let server = server(
+        folder.path(),
+        r#"say '{"jsonrpc":"2.0","id":3,"id":3,"result":{}}'"#,
+    );
     let session = open(&server).await;
-    let error = server.call(&legacy(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#, Some(&session))).await.unwrap_err();
+    let error = server
+        .call(&legacy(
+            r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#,
+            Some(&session),
+        ))
+        .await
+        .unwrap_err();
     assert!(matches!(error, CallError::NotMcp(_)), "{error:?}");
-    let reply = server.call(&legacy(r#"{"jsonrpc":"2.0","id":4,"method":"initialize"}"#, Some(&session))).await;
-    assert!(matches!(reply, Err(CallError::Silent(_))), "an answer to another id was taken: {:?}", reply.map(drop));
+    let reply = server
+        .call(&legacy(
+            r#"{"jsonrpc":"2.0","id":4,"method":"initialize"}"#,
+            Some(&session),
+        ))
+        .await;
+    assert!(
+        matches!(reply, Err(CallError::Silent(_))),
+        "an answer to another id was taken: {:?}",
+        reply.map(drop)
+    );
 }
 
 #[tokio::test]
@@ -345,27 +540,50 @@ async fn what_a_process_printed_before_it_ended_is_in_the_fault_and_the_health()
     let folder = tempfile::tempdir().unwrap();
     let server = server(folder.path(), "echo GITHUB_TOKEN is not set >&2; exit 3");
     let session = open(&server).await;
-    let ask = |id| legacy(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#), Some(&session));
+    let ask = |id| {
+        legacy(
+            &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#),
+            Some(&session),
+        )
+    };
     let fault = |error: CallError| match error {
         CallError::Process(fault) => *fault,
         other => panic!("{other:?}"),
     };
     let first = fault(server.call(&ask(3)).await.unwrap_err());
-    assert_eq!((first.kind, first.inspected), (ProcessFaultKind::Ended, false));
-    assert_eq!(first.output.stderr.last().map(String::as_str), Some("GITHUB_TOKEN is not set"));
+    assert_eq!(
+        (first.kind, first.inspected),
+        (ProcessFaultKind::Ended, false)
+    );
+    assert_eq!(
+        first.output.stderr.last().map(String::as_str),
+        Some("GITHUB_TOKEN is not set")
+    );
     // The session is over, and says why for as long as its agent asks.
     for id in 4..6 {
         let later = fault(server.call(&ask(id)).await.unwrap_err());
         assert_eq!(
             (later.kind, later.what, later.output),
-            (ProcessFaultKind::SessionEnded, first.what.clone(), first.output.clone())
+            (
+                ProcessFaultKind::SessionEnded,
+                first.what.clone(),
+                first.output.clone()
+            )
         );
     }
     let mut foreign = ask(7);
     foreign.context.agent = AgentName("bob".into());
-    assert!(matches!(server.call(&foreign).await, Err(CallError::UnknownSession)), "another agent learns nothing of it");
-    let Health::Down(why) = server.health().await else { panic!() };
-    assert!(why.contains("exit status: 3") && why.contains("GITHUB_TOKEN is not set"), "{why}");
+    assert!(
+        matches!(server.call(&foreign).await, Err(CallError::UnknownSession)),
+        "another agent learns nothing of it"
+    );
+    let Health::Down(why) = server.health().await else {
+        panic!()
+    };
+    assert!(
+        why.contains("exit status: 3") && why.contains("GITHUB_TOKEN is not set"),
+        "{why}"
+    );
     assert_eq!(server.output(), Some(first.output));
 }
 
@@ -375,21 +593,44 @@ async fn text_on_standard_output_is_named_where_an_answer_does_not_come() {
     let server = server(folder.path(), r#"say 'Listening on port 3000'"#);
     let session = open(&server).await;
     let ask = legacy(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#, Some(&session));
-    let CallError::Process(fault) = server.call(&ask).await.unwrap_err() else { panic!() };
+    let CallError::Process(fault) = server.call(&ask).await.unwrap_err() else {
+        panic!()
+    };
     assert_eq!(fault.kind, ProcessFaultKind::NoAnswer);
-    assert_eq!(fault.output.stdout.as_deref(), Some("Listening on port 3000"));
-    assert!(fault.what.contains("within 1.5 s") && fault.what.contains("not MCP"), "{fault}");
+    assert_eq!(
+        fault.output.stdout.as_deref(),
+        Some("Listening on port 3000")
+    );
+    assert!(
+        fault.what.contains("within 1.5 s") && fault.what.contains("not MCP"),
+        "{fault}"
+    );
     server.shutdown().await;
 }
 
 #[tokio::test]
 async fn an_invalid_meta_is_400_and_other_invalid_parameters_are_not() {
     let folder = tempfile::tempdir().unwrap();
-    let server = server(folder.path(), r#"say '{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"m"}}'"#);
-    let ask = |meta: &str| modern(&format!(r#"{{"jsonrpc":"2.0","id":3,"method":"x","params":{{"_meta":{meta}}}}}"#));
-    let without = server.call(&ask(r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#)).await.unwrap();
+    let server = server(
+        folder.path(),
+        r#"say '{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"m"}}'"#,
+    );
+    let ask = |meta: &str| {
+        modern(&format!(
+            r#"{{"jsonrpc":"2.0","id":3,"method":"x","params":{{"_meta":{meta}}}}}"#
+        ))
+    };
+    let without = server
+        .call(&ask(
+            r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#,
+        ))
+        .await
+        .unwrap();
     assert_eq!(without.status, StatusCode::BAD_REQUEST);
-    let with = server.call(&ask(r#"{"io.modelcontextprotocol/clientCapabilities":{}}"#)).await.unwrap();
+    let with = server
+        .call(&ask(r#"{"io.modelcontextprotocol/clientCapabilities":{}}"#))
+        .await
+        .unwrap();
     assert_eq!(with.status, StatusCode::OK);
     server.shutdown().await;
 }

@@ -18,11 +18,15 @@ use tokio::sync::mpsc;
 
 use crate::config::{HttpTransport, Limits, Transport, UpstreamConfig};
 use crate::message::Message;
-use crate::protocol::{AgentName, Call, CallError, CallKind, Context, Era, Frame, Framing, Reply, SessionId, UpstreamName};
+use crate::protocol::{
+    AgentName, Call, CallError, CallKind, Context, Era, Frame, Framing, Reply, SessionId,
+    UpstreamName,
+};
 use crate::upstream::Upstream;
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
-type Script = dyn Fn(Request<Incoming>) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync;
+type Script =
+    dyn Fn(Request<Incoming>) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync;
 
 /// Serves `script` on a free loopback port until the test ends; over TLS where a config is given.
 pub(super) async fn serve<F>(
@@ -60,11 +64,17 @@ where
     address
 }
 
-pub(super) fn answer(status: u16, headers: &[(&'static str, &str)], body: impl Into<Bytes>) -> Answer {
+pub(super) fn answer(
+    status: u16,
+    headers: &[(&'static str, &str)],
+    body: impl Into<Bytes>,
+) -> Answer {
     let mut answer = Response::new(Full::new(body.into()).boxed());
     *answer.status_mut() = status.try_into().unwrap();
     for (name, value) in headers {
-        answer.headers_mut().append(*name, HeaderValue::from_str(value).unwrap());
+        answer
+            .headers_mut()
+            .append(*name, HeaderValue::from_str(value).unwrap());
     }
     answer
 }
@@ -72,18 +82,28 @@ pub(super) fn answer(status: u16, headers: &[(&'static str, &str)], body: impl I
 /// An event stream that says what is sent to `Sender`, and closes it when the client goes away.
 pub(super) fn streamed() -> (mpsc::Sender<Bytes>, Answer) {
     let (send, mut receive) = mpsc::channel::<Bytes>(16);
-    let pieces = futures_util::stream::poll_fn(move |cx| receive.poll_recv(cx)).map(|piece| Ok(BodyFrame::data(piece)));
+    let pieces = futures_util::stream::poll_fn(move |cx| receive.poll_recv(cx))
+        .map(|piece| Ok(BodyFrame::data(piece)));
     let mut answer = Response::new(BodyExt::boxed(StreamBody::new(pieces)));
-    answer.headers_mut().insert("content-type", HeaderValue::from_static("text/event-stream"));
+    answer.headers_mut().insert(
+        "content-type",
+        HeaderValue::from_static("text/event-stream"),
+    );
     (send, answer)
 }
 
 pub(super) fn http(url: String) -> HttpTransport {
-    HttpTransport { login: None, ..HttpTransport::new(url) }
+    HttpTransport {
+        login: None,
+        ..HttpTransport::new(url)
+    }
 }
 
 pub(super) fn limits() -> Limits {
-    let mut limits = Limits { stream_idle: Duration::from_secs(5), ..Limits::default() };
+    let mut limits = Limits {
+        stream_idle: Duration::from_secs(5),
+        ..Limits::default()
+    };
     limits.read.message_bytes = 64 << 10;
     limits
 }
@@ -113,7 +133,11 @@ pub(super) fn call(ask: CallKind, era: Era, session: Option<&str>) -> Call {
         asked: Arc::new([]),
         ..Context::new(AgentName("ann".into()), UpstreamName("it".into()), era)
     };
-    Call { ask, headers: HeaderMap::new(), context }
+    Call {
+        ask,
+        headers: HeaderMap::new(),
+        context,
+    }
 }
 
 pub(super) fn modern(text: &str) -> Call {
@@ -138,12 +162,18 @@ pub(super) async fn all(mut reply: Reply) -> (Vec<String>, Option<CallError>) {
 
 /// The next frame's bytes, which must come within two seconds.
 pub(super) async fn next(reply: &mut Reply) -> String {
-    let frame = tokio::time::timeout(Duration::from_secs(2), reply.frames.next()).await.expect("a frame in time");
+    let frame = tokio::time::timeout(Duration::from_secs(2), reply.frames.next())
+        .await
+        .expect("a frame in time");
     written(reply.framing, &frame.unwrap().unwrap())
 }
 
 /// A frame as agents get it.
 fn written(framing: Framing, frame: &Frame) -> String {
-    let bytes = if framing == Framing::Events { frame.event() } else { frame.text().unwrap().clone() };
+    let bytes = if framing == Framing::Events {
+        frame.event()
+    } else {
+        frame.text().unwrap().clone()
+    };
     String::from_utf8(bytes.to_vec()).unwrap()
 }

@@ -21,10 +21,20 @@ pub(super) fn client(transport: &HttpTransport) -> Result<ClientConfig, String> 
         None => Ok(builder.with_no_client_auth()),
         Some((cert, key)) => builder
             .with_client_auth_cert(trust::certificates(cert)?, private_key(key)?)
-            .map_err(|e| format!("the client certificate `{}` cannot be used: {e}", cert.display())),
+            .map_err(|e| {
+                format!(
+                    "the client certificate `{}` cannot be used: {e}",
+                    cert.display()
+                )
+            }),
     }
 }
 
 fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    PrivateKeyDer::from_pem_file(file).map_err(|e| format!("`{}` cannot be read as a PEM private key: {e}", file.display()))
+    PrivateKeyDer::from_pem_file(file).map_err(|e| {
+        format!(
+            "`{}` cannot be read as a PEM private key: {e}",
+            file.display()
+        )
+    })
 }

@@ -42,9 +42,13 @@ impl ServerInput {
 
     /// Sends a message. The reply says only that it was sent.
     pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
-        let CallKind::Send(message) = &call.ask else { return Err(CallError::NotOffered) };
+        let CallKind::Send(message) = &call.ask else {
+            return Err(CallError::NotOffered);
+        };
         let end = call.context.wire.line_end.as_deref().unwrap_or(b"\n");
-        self.write(&[message.bytes(), end]).await.map_err(CallError::Connect)?;
+        self.write(&[message.bytes(), end])
+            .await
+            .map_err(CallError::Connect)?;
         Ok(empty(StatusCode::ACCEPTED, HeaderMap::new()))
     }
 }

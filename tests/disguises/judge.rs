@@ -18,7 +18,8 @@ impl Judge {
 
     /// With the shipped rules, under another policy.
     pub(crate) fn by(config: &PolicyConfig) -> Self {
-        let policy = Policy::new("default", config, &Library::builtin()).expect("the shipped rules");
+        let policy =
+            Policy::new("default", config, &Library::builtin()).expect("the shipped rules");
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
         let context = Context::new(agent, upstream, Era::Modern);
         Self { policy, context }
@@ -42,11 +43,29 @@ impl Judge {
     /// What judging the result of a request gives.
     pub(crate) fn answer_of(&self, method: &str, result: &str) -> Inspection {
         let tool = (method == "tools/call").then(|| "fetch".into());
-        let asked = OpenRequest { id: "1".into(), method: method.into(), tool, continues: false, target: CallTarget::Other };
-        let context = Context { asked: [asked].into(), ..self.context.clone() };
-        let message = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#).into(), &ReadLimits::default());
+        let asked = OpenRequest {
+            id: "1".into(),
+            method: method.into(),
+            tool,
+            continues: false,
+            target: CallTarget::Other,
+        };
+        let context = Context {
+            asked: [asked].into(),
+            ..self.context.clone()
+        };
+        let message = Message::parse(
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#).into(),
+            &ReadLimits::default(),
+        );
         let message = message.expect("a message");
-        self.policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &InspectContext::default())
+        self.policy.inspect(
+            Direction::Inbound,
+            &message,
+            &context,
+            AuditId::make(),
+            &InspectContext::default(),
+        )
     }
 
     fn refuses_call(&self, tool: &str, argument: &str, value: &str) -> bool {
@@ -55,8 +74,13 @@ impl Judge {
             quote(value)
         );
         let message = Message::parse(call.into(), &ReadLimits::default()).expect("a message");
-        let inspection =
-            self.policy.inspect(Direction::Outbound, &message, &self.context, AuditId::make(), &InspectContext::default());
+        let inspection = self.policy.inspect(
+            Direction::Outbound,
+            &message,
+            &self.context,
+            AuditId::make(),
+            &InspectContext::default(),
+        );
         matches!(inspection.verdict, Verdict::Block(_))
     }
 }
@@ -74,17 +98,32 @@ pub(crate) fn cases() -> Vec<String> {
             && !rule.file.contains("windows")
     });
     let judge = Judge::new();
-    let mut cases: Vec<String> = core.flat_map(|rule| rule.cases().catches.iter().map(|case| case.text.clone())).collect();
+    let mut cases: Vec<String> = core
+        .flat_map(|rule| rule.cases().catches.iter().map(|case| case.text.clone()))
+        .collect();
     cases.sort();
     cases.dedup();
     // Cases of PowerShell among the others, and what no shell could read to its end anyway.
-    cases.retain(|case| case.len() < 2_000 && !case.contains(":\\") && posix(case) && judge.refuses(case));
+    cases.retain(|case| {
+        case.len() < 2_000 && !case.contains(":\\") && posix(case) && judge.refuses(case)
+    });
     cases
 }
 
 fn posix(case: &str) -> bool {
     let lower = case.to_ascii_lowercase();
-    let windows =
-        ["powershell", "wevtutil", "reg ", "net user", "schtasks", "invoke-", "iex", "-item", "certutil", "taskkill", "wmic"];
+    let windows = [
+        "powershell",
+        "wevtutil",
+        "reg ",
+        "net user",
+        "schtasks",
+        "invoke-",
+        "iex",
+        "-item",
+        "certutil",
+        "taskkill",
+        "wmic",
+    ];
     !windows.iter().any(|word| lower.contains(word))
 }

@@ -2,8 +2,17 @@
 //! disguises of `whole` and `word`, and under two and three of them at once. A secret in disguise, too: `secret`;
 //! and an order from a server: `inbound`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may panic")]
-#![allow(clippy::print_stdout, reason = "what was missed is worth reading when a test fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test may panic"
+)]
+#![allow(
+    clippy::print_stdout,
+    reason = "what was missed is worth reading when a test fails"
+)]
 
 mod inbound;
 mod judge;
@@ -27,7 +36,11 @@ const SINGLE: f64 = 0.995;
 const STACKED: f64 = 0.98;
 
 fn all() -> Vec<(&'static str, Disguise)> {
-    word::DISGUISES.iter().chain(&whole::DISGUISES).copied().collect()
+    word::DISGUISES
+        .iter()
+        .chain(&whole::DISGUISES)
+        .copied()
+        .collect()
 }
 
 /// What got through, by disguise, and how many were tried.
@@ -59,16 +72,29 @@ impl Tally {
     /// Fails with examples where less than `least` is seen through.
     fn require(&self, least: f64) {
         let seen = 1.0 - self.missed() as f64 / self.tried.max(1) as f64;
-        println!("{} tried, {} missed: {:.2} % seen through", self.tried, self.missed(), seen * 100.0);
+        println!(
+            "{} tried, {} missed: {:.2} % seen through",
+            self.tried,
+            self.missed(),
+            seen * 100.0
+        );
         let mut told = String::new();
         for (name, scripts) in &self.missed {
             told += &format!("\n{:5} {name}", scripts.len());
             for script in scripts.iter().take(3) {
-                told += &format!("\n        {:?}", script.chars().take(200).collect::<String>());
+                told += &format!(
+                    "\n        {:?}",
+                    script.chars().take(200).collect::<String>()
+                );
             }
         }
         println!("{told}");
-        assert!(seen >= least, "{:.2} % seen through, at least {:.2} % is asked for:{told}", seen * 100.0, least * 100.0);
+        assert!(
+            seen >= least,
+            "{:.2} % seen through, at least {:.2} % is asked for:{told}",
+            seen * 100.0,
+            least * 100.0
+        );
     }
 }
 
@@ -102,7 +128,9 @@ fn disguises_upon_disguises() {
                 let mut names = Vec::new();
                 while names.len() < depth {
                     let (name, disguise) = *random.pick(&all);
-                    if let Some(made) = disguise(&script, &mut random).filter(|made| made.len() < 16_384) {
+                    if let Some(made) =
+                        disguise(&script, &mut random).filter(|made| made.len() < 16_384)
+                    {
                         script = made;
                         names.push(name);
                     } else {

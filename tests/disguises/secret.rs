@@ -19,15 +19,35 @@ const ENCODINGS: [(&str, Encoding); 12] = [
     ("base64, unpadded", |text| STANDARD_NO_PAD.encode(text)),
     ("base64url", |text| URL_SAFE.encode(text)),
     ("base64url, unpadded", |text| URL_SAFE_NO_PAD.encode(text)),
-    ("hex, lower", |text| text.bytes().map(|byte| format!("{byte:02x}")).collect()),
-    ("hex, upper", |text| text.bytes().map(|byte| format!("{byte:02X}")).collect()),
-    ("percent, every byte, upper", |text| text.bytes().map(|byte| format!("%{byte:02X}")).collect()),
-    ("percent, every byte, lower", |text| text.bytes().map(|byte| format!("%{byte:02x}")).collect()),
+    ("hex, lower", |text| {
+        text.bytes().map(|byte| format!("{byte:02x}")).collect()
+    }),
+    ("hex, upper", |text| {
+        text.bytes().map(|byte| format!("{byte:02X}")).collect()
+    }),
+    ("percent, every byte, upper", |text| {
+        text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    }),
+    ("percent, every byte, lower", |text| {
+        text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+    }),
     ("percent, what must be", |text| {
         let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        text.bytes().map(|byte| if unreserved(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+        text.bytes()
+            .map(|byte| {
+                if unreserved(byte) {
+                    char::from(byte).to_string()
+                } else {
+                    format!("%{byte:02X}")
+                }
+            })
+            .collect()
     }),
-    ("escapes of JSON", |text| text.chars().map(|c| format!("\\u{:04x}", c as u32)).collect()),
+    ("escapes of JSON", |text| {
+        text.chars()
+            .map(|c| format!("\\u{:04x}", c as u32))
+            .collect()
+    }),
 ];
 
 /// Where an encoded secret stands.
@@ -53,13 +73,24 @@ fn letters(random: &mut Random, from: &[u8], count: usize) -> String {
 fn keys(random: &mut Random) -> Vec<String> {
     let upper = &LETTERS[..26];
     vec![
-        format!("AKIA{}", letters(random, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16)),
+        format!(
+            "AKIA{}",
+            letters(random, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16)
+        ),
         format!("glpat-{}", letters(random, LETTERS, 20)),
         format!("AIza{}", letters(random, LETTERS, 35)),
-        format!("SG.{}.{}", letters(random, LETTERS, 22), letters(random, LETTERS, 43)),
+        format!(
+            "SG.{}.{}",
+            letters(random, LETTERS, 22),
+            letters(random, LETTERS, 43)
+        ),
         format!("sk_live_{}", letters(random, LETTERS, 24)),
         format!("hf_{}", letters(random, &LETTERS[..52], 34)),
-        format!("xoxb-{0}-{0}-{1}", letters(random, b"123456789", 12), letters(random, LETTERS, 24)),
+        format!(
+            "xoxb-{0}-{0}-{1}",
+            letters(random, b"123456789", 12),
+            letters(random, LETTERS, 24)
+        ),
         format!(
             "https://hooks.slack.com/services/T{}/B{}/{}",
             letters(random, upper, 8),
@@ -72,10 +103,18 @@ fn keys(random: &mut Random) -> Vec<String> {
 fn spread(judge: &Judge, secret: &str, tally: &mut Tally) {
     for (name, encode) in ENCODINGS {
         for (place, around) in PLACES {
-            tally.add_text(judge, format!("{name}, {place}"), &around.replace('#', &encode(secret)));
+            tally.add_text(
+                judge,
+                format!("{name}, {place}"),
+                &around.replace('#', &encode(secret)),
+            );
         }
         for inside in INSIDE {
-            tally.add_text(judge, format!("{name}, with what stands around it"), &encode(&inside.replace('#', secret)));
+            tally.add_text(
+                judge,
+                format!("{name}, with what stands around it"),
+                &encode(&inside.replace('#', secret)),
+            );
         }
     }
 }
@@ -99,7 +138,10 @@ fn values_of_the_operator() {
     let mut random = Random::new(5);
     let mut tally = Tally::default();
     for length in [8, 9, 10, 11, 12, 13, 16, 24, 31, 48, 64] {
-        let (mut value, mut config) = (letters(&mut random, LETTERS, length), PolicyConfig::default());
+        let (mut value, mut config) = (
+            letters(&mut random, LETTERS, length),
+            PolicyConfig::default(),
+        );
         if random.coin() {
             value.replace_range(3..4, "/");
             value.replace_range(5..6, "+");

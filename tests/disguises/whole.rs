@@ -7,67 +7,190 @@ use super::Disguise;
 use super::random::Random;
 
 pub(crate) const DISGUISES: [(&str, Disguise); 46] = [
-    ("base64", |s, _| Some(format!("echo {} | base64 -d | sh", STANDARD.encode(s)))),
-    ("base64 --decode", |s, _| Some(format!("base64 --decode <<< {} | bash", STANDARD.encode(s)))),
-    ("base64 in eval", |s, _| Some(format!("eval \"$(echo '{}' | base64 -d)\"", STANDARD.encode(s)))),
-    ("base64 in sh -c", |s, _| Some(format!("bash -c \"$(printf %s '{}' | base64 -di)\"", STANDARD.encode(s)))),
-    ("openssl", |s, _| Some(format!("echo {} | openssl base64 -d -A | sh", STANDARD.encode(s)))),
+    ("base64", |s, _| {
+        Some(format!("echo {} | base64 -d | sh", STANDARD.encode(s)))
+    }),
+    ("base64 --decode", |s, _| {
+        Some(format!("base64 --decode <<< {} | bash", STANDARD.encode(s)))
+    }),
+    ("base64 in eval", |s, _| {
+        Some(format!(
+            "eval \"$(echo '{}' | base64 -d)\"",
+            STANDARD.encode(s)
+        ))
+    }),
+    ("base64 in sh -c", |s, _| {
+        Some(format!(
+            "bash -c \"$(printf %s '{}' | base64 -di)\"",
+            STANDARD.encode(s)
+        ))
+    }),
+    ("openssl", |s, _| {
+        Some(format!(
+            "echo {} | openssl base64 -d -A | sh",
+            STANDARD.encode(s)
+        ))
+    }),
     ("python base64", |s, _| {
-        Some(format!("python3 -c \"import os,base64;os.system(base64.b64decode('{}').decode())\"", STANDARD.encode(s)))
+        Some(format!(
+            "python3 -c \"import os,base64;os.system(base64.b64decode('{}').decode())\"",
+            STANDARD.encode(s)
+        ))
     }),
-    ("base32", |s, _| Some(format!("echo {} | base32 -d | bash", base32(s)))),
-    ("xxd", |s, _| Some(format!("echo {} | xxd -r -p | sh", hex(s, "")))),
-    ("printf hex", |s, _| Some(format!("printf '{}' | sh", hex(s, "\\x")))),
-    ("printf octal", |s, _| Some(format!("sh -c \"$(printf '{}')\"", octal(s)))),
-    ("echo -e", |s, _| Some(format!("echo -e '{}' | bash", hex(s, "\\x")))),
-    ("ansi-c hex", |s, _| Some(format!("eval $'{}'", hex(s, "\\x")))),
-    ("ansi-c octal", |s, _| Some(format!("bash -c $'{}'", octal(s)))),
+    ("base32", |s, _| {
+        Some(format!("echo {} | base32 -d | bash", base32(s)))
+    }),
+    ("xxd", |s, _| {
+        Some(format!("echo {} | xxd -r -p | sh", hex(s, "")))
+    }),
+    ("printf hex", |s, _| {
+        Some(format!("printf '{}' | sh", hex(s, "\\x")))
+    }),
+    ("printf octal", |s, _| {
+        Some(format!("sh -c \"$(printf '{}')\"", octal(s)))
+    }),
+    ("echo -e", |s, _| {
+        Some(format!("echo -e '{}' | bash", hex(s, "\\x")))
+    }),
+    ("ansi-c hex", |s, _| {
+        Some(format!("eval $'{}'", hex(s, "\\x")))
+    }),
+    ("ansi-c octal", |s, _| {
+        Some(format!("bash -c $'{}'", octal(s)))
+    }),
     ("ansi-c unicode", |s, _| {
-        s.is_ascii().then(|| format!("eval $'{}'", s.bytes().map(|b| format!("\\u{b:04x}")).collect::<String>()))
+        s.is_ascii().then(|| {
+            format!(
+                "eval $'{}'",
+                s.bytes().map(|b| format!("\\u{b:04x}")).collect::<String>()
+            )
+        })
     }),
-    ("rev", |s, _| one_line(s).map(|s| format!("echo {} | rev | sh", quoted(&s.chars().rev().collect::<String>())))),
-    ("rot13", |s, _| Some(format!("echo {} | tr 'A-Za-z' 'N-ZA-Mn-za-m' | sh", quoted(&rot13(s))))),
+    ("rev", |s, _| {
+        one_line(s).map(|s| {
+            format!(
+                "echo {} | rev | sh",
+                quoted(&s.chars().rev().collect::<String>())
+            )
+        })
+    }),
+    ("rot13", |s, _| {
+        Some(format!(
+            "echo {} | tr 'A-Za-z' 'N-ZA-Mn-za-m' | sh",
+            quoted(&rot13(s))
+        ))
+    }),
     ("tr letters", |s, _| {
-        (!s.contains(['Q', '^']))
-            .then(|| format!("printf %s {} | tr 'Q^' 'r ' | bash", quoted(&s.replace('r', "Q").replace(' ', "^"))))
+        (!s.contains(['Q', '^'])).then(|| {
+            format!(
+                "printf %s {} | tr 'Q^' 'r ' | bash",
+                quoted(&s.replace('r', "Q").replace(' ', "^"))
+            )
+        })
     }),
-    ("sed", |s, _| (!s.contains('@')).then(|| format!("echo {} | sed 's/@/e/g' | sh", quoted(&s.replace('e', "@"))))),
+    ("sed", |s, _| {
+        (!s.contains('@'))
+            .then(|| format!("echo {} | sed 's/@/e/g' | sh", quoted(&s.replace('e', "@"))))
+    }),
     ("eval", |s, _| Some(format!("eval {}", quoted(s)))),
     ("sh -c", |s, _| Some(format!("sh -c {}", quoted(s)))),
-    ("sudo", |s, _| Some(format!("sudo -n -u root bash -c {}", quoted(s)))),
-    ("env", |s, _| Some(format!("env -i PATH=/bin A=b sh -c {}", quoted(s)))),
-    ("nohup", |s, _| Some(format!("nohup bash -c {} >/dev/null 2>&1 &", quoted(s)))),
-    ("timeout", |s, _| Some(format!("timeout -k 1 10s nice -n 5 sh -c {}", quoted(s)))),
-    ("here-document", |s, _| Some(format!("bash <<'END_OF_IT'\n{s}\nEND_OF_IT\n"))),
+    ("sudo", |s, _| {
+        Some(format!("sudo -n -u root bash -c {}", quoted(s)))
+    }),
+    ("env", |s, _| {
+        Some(format!("env -i PATH=/bin A=b sh -c {}", quoted(s)))
+    }),
+    ("nohup", |s, _| {
+        Some(format!("nohup bash -c {} >/dev/null 2>&1 &", quoted(s)))
+    }),
+    ("timeout", |s, _| {
+        Some(format!("timeout -k 1 10s nice -n 5 sh -c {}", quoted(s)))
+    }),
+    ("here-document", |s, _| {
+        Some(format!("bash <<'END_OF_IT'\n{s}\nEND_OF_IT\n"))
+    }),
     ("here-string", |s, _| Some(format!("sh <<< {}", quoted(s)))),
-    ("echo to sh", |s, _| (!s.contains('\\')).then(|| format!("echo {} | sh", quoted(s)))),
-    ("source", |s, _| Some(format!("source <(printf '%s\\n' {})", quoted(s)))),
-    ("bash <()", |s, _| (!s.contains('\\')).then(|| format!("bash <(echo {})", quoted(s)))),
-    ("variable", |s, _| Some(format!("c={}; eval \"$c\"", quoted(s)))),
+    ("echo to sh", |s, _| {
+        (!s.contains('\\')).then(|| format!("echo {} | sh", quoted(s)))
+    }),
+    ("source", |s, _| {
+        Some(format!("source <(printf '%s\\n' {})", quoted(s)))
+    }),
+    ("bash <()", |s, _| {
+        (!s.contains('\\')).then(|| format!("bash <(echo {})", quoted(s)))
+    }),
+    ("variable", |s, _| {
+        Some(format!("c={}; eval \"$c\"", quoted(s)))
+    }),
     ("two variables", |s, random| {
         let cut = border(s, random);
-        Some(format!("a={}\nb={}\nsh -c \"$a$b\"", quoted(&s[..cut]), quoted(&s[cut..])))
+        Some(format!(
+            "a={}\nb={}\nsh -c \"$a$b\"",
+            quoted(&s[..cut]),
+            quoted(&s[cut..])
+        ))
     }),
     ("array", |s, random| {
         let cut = border(s, random);
-        Some(format!("p=({} {}); eval \"${{p[0]}}${{p[1]}}\"", quoted(&s[..cut]), quoted(&s[cut..])))
+        Some(format!(
+            "p=({} {}); eval \"${{p[0]}}${{p[1]}}\"",
+            quoted(&s[..cut]),
+            quoted(&s[cut..])
+        ))
     }),
-    ("printf -v", |s, _| Some(format!("printf -v c '%s' {}; bash -c \"$c\"", quoted(s)))),
-    ("read", |s, _| one_line(s).filter(|s| !s.contains('\\')).map(|s| format!("read -r c <<< {}; eval \"$c\"", quoted(s)))),
-    ("while read", |s, _| one_line(s).map(|s| format!("while read -r l; do eval \"$l\"; done <<< {}", quoted(s)))),
-    ("positional", |s, _| Some(format!("set -- {}; eval \"$1\"", quoted(s)))),
-    ("sh -c $1", |s, _| Some(format!("bash -c 'eval \"$1\"' x {}", quoted(s)))),
+    ("printf -v", |s, _| {
+        Some(format!("printf -v c '%s' {}; bash -c \"$c\"", quoted(s)))
+    }),
+    ("read", |s, _| {
+        one_line(s)
+            .filter(|s| !s.contains('\\'))
+            .map(|s| format!("read -r c <<< {}; eval \"$c\"", quoted(s)))
+    }),
+    ("while read", |s, _| {
+        one_line(s).map(|s| format!("while read -r l; do eval \"$l\"; done <<< {}", quoted(s)))
+    }),
+    ("positional", |s, _| {
+        Some(format!("set -- {}; eval \"$1\"", quoted(s)))
+    }),
+    ("sh -c $1", |s, _| {
+        Some(format!("bash -c 'eval \"$1\"' x {}", quoted(s)))
+    }),
     ("function", |s, _| Some(format!("f() {{\n{s}\n}}\nf"))),
-    ("alias", |s, _| one_line(s).map(|s| format!("shopt -s expand_aliases\nalias zz={}\nzz", quoted(s)))),
-    ("trap", |s, _| Some(format!("trap {} EXIT; exit 0", quoted(s)))),
-    ("xargs", |s, _| one_line(s).map(|s| format!("printf '%s\\0' {} | xargs -0 sh -c", quoted(s)))),
-    ("find -exec", |s, _| Some(format!("find . -maxdepth 0 -exec sh -c {} \\;", quoted(s)))),
-    ("python", |s, _| Some(format!("python3 -c {}", quoted(&format!("import os; os.system({s:?})"))))),
-    ("perl", |s, _| (!s.contains(['$', '@', '\\'])).then(|| format!("perl -e {}", quoted(&format!("system({s:?});"))))),
-    ("written and run", |s, _| {
-        Some(format!("cat > /tmp/.x.sh <<'END_OF_FILE'\n{s}\nEND_OF_FILE\nchmod +x /tmp/.x.sh && /tmp/.x.sh"))
+    ("alias", |s, _| {
+        one_line(s).map(|s| format!("shopt -s expand_aliases\nalias zz={}\nzz", quoted(s)))
     }),
-    ("tee and run", |s, _| (!s.contains('\\')).then(|| format!("echo {} | tee /tmp/y.sh >/dev/null; sh /tmp/y.sh", quoted(s)))),
+    ("trap", |s, _| {
+        Some(format!("trap {} EXIT; exit 0", quoted(s)))
+    }),
+    ("xargs", |s, _| {
+        one_line(s).map(|s| format!("printf '%s\\0' {} | xargs -0 sh -c", quoted(s)))
+    }),
+    ("find -exec", |s, _| {
+        Some(format!("find . -maxdepth 0 -exec sh -c {} \\;", quoted(s)))
+    }),
+    ("python", |s, _| {
+        Some(format!(
+            "python3 -c {}",
+            quoted(&format!("import os; os.system({s:?})"))
+        ))
+    }),
+    ("perl", |s, _| {
+        (!s.contains(['$', '@', '\\']))
+            .then(|| format!("perl -e {}", quoted(&format!("system({s:?});"))))
+    }),
+    ("written and run", |s, _| {
+        Some(format!(
+            "cat > /tmp/.x.sh <<'END_OF_FILE'\n{s}\nEND_OF_FILE\nchmod +x /tmp/.x.sh && /tmp/.x.sh"
+        ))
+    }),
+    ("tee and run", |s, _| {
+        (!s.contains('\\')).then(|| {
+            format!(
+                "echo {} | tee /tmp/y.sh >/dev/null; sh /tmp/y.sh",
+                quoted(s)
+            )
+        })
+    }),
 ];
 
 /// In single quotes, as a shell takes it.
@@ -82,7 +205,11 @@ fn one_line(text: &str) -> Option<&str> {
 /// A place between two characters, not at an end.
 fn border(text: &str, random: &mut Random) -> usize {
     let borders: Vec<usize> = text.char_indices().map(|(at, _)| at).skip(1).collect();
-    if borders.is_empty() { text.len() } else { *random.pick(&borders) }
+    if borders.is_empty() {
+        text.len()
+    } else {
+        *random.pick(&borders)
+    }
 }
 
 fn hex(text: &str, before: &str) -> String {
@@ -118,7 +245,15 @@ fn base32(text: &str) -> String {
         let letters = (chunk.len() * 8).div_ceil(5);
         for n in 0..8 {
             let value = (bits >> (35 - 5 * n) & 31) as u8;
-            out.push(if n < letters { char::from(if value < 26 { b'A' + value } else { b'2' + value - 26 }) } else { '=' });
+            out.push(if n < letters {
+                char::from(if value < 26 {
+                    b'A' + value
+                } else {
+                    b'2' + value - 26
+                })
+            } else {
+                '='
+            });
         }
     }
     out

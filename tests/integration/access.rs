@@ -6,10 +6,13 @@ use http::Method;
 use lychgate::config::{AccessConfig, Agent as AgentConfig, AgentToken, AgentsFile, Lists};
 use sha2::{Digest, Sha256};
 
-use super::harness::{Agent, Setup, TestGate, json, raw, string, token, token_sha256, until, write_whole};
+use super::harness::{
+    Agent, Setup, TestGate, json, raw, string, token, token_sha256, until, write_whole,
+};
 use super::servers::{Peer, Server, Wire, json_reply, script};
 
-const TOOLS: &str = r#"{"name":"find","annotations":{"readOnlyHint":true}},{"name":"drop"},{"name":"peek"}"#;
+const TOOLS: &str =
+    r#"{"name":"find","annotations":{"readOnlyHint":true}},{"name":"drop"},{"name":"peek"}"#;
 
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
@@ -28,7 +31,9 @@ async fn peer(wire: Wire) -> Peer {
             }
             _ => r#"{"content":[]}"#.to_owned(),
         };
-        id.map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)).into_iter().collect()
+        id.map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+            .into_iter()
+            .collect()
     });
     Peer::start(wire, answers).await
 }
@@ -40,7 +45,12 @@ fn denying() -> AccessConfig {
         resources: words(&["up/file:///etc/*"]),
         upstreams: words(&["closed"]),
     };
-    AccessConfig { name: "all".into(), agents: words(&["*"]), deny, ..AccessConfig::default() }
+    AccessConfig {
+        name: "all".into(),
+        agents: words(&["*"]),
+        deny,
+        ..AccessConfig::default()
+    }
 }
 
 fn ask(method: &str, params: &str) -> String {
@@ -48,9 +58,15 @@ fn ask(method: &str, params: &str) -> String {
 }
 
 async fn said(agent: &Agent, session: Option<&str>, body: String) -> String {
-    let headers: Vec<(&str, &str)> = session.map(|session| ("mcp-session-id", session)).into_iter().collect();
+    let headers: Vec<(&str, &str)> = session
+        .map(|session| ("mcp-session-id", session))
+        .into_iter()
+        .collect();
     let mut answer = agent.post("up", &headers, body).await.expect(200).await;
-    if answer.header("content-type").starts_with("text/event-stream") {
+    if answer
+        .header("content-type")
+        .starts_with("text/event-stream")
+    {
         return String::from_utf8(answer.data().await.unwrap().to_vec()).unwrap();
     }
     answer.text().await
@@ -60,49 +76,112 @@ async fn said(agent: &Agent, session: Option<&str>, body: String) -> String {
 async fn what_may_not_be_used_is_not_listed_and_reads_as_unknown_on_every_transport() {
     for wire in Wire::ALL {
         let peer = peer(wire).await;
-        let setup = peer.behind(Setup::new(), "up").with(|config| config.access = vec![Arc::new(denying())]);
+        let setup = peer
+            .behind(Setup::new(), "up")
+            .with(|config| config.access = vec![Arc::new(denying())]);
         let gate = setup.start().await;
         let agent = gate.agent();
         let session = agent.initialize("up").await;
         let tell = |method, params| said(&agent, session.as_deref(), ask(method, params));
         for (method, params) in [("tools/list", "{}"), ("tools/list", r#"{"cursor":"more"}"#)] {
             let list = tell(method, params).await;
-            assert!(list.contains("find") && list.contains("peek") && !list.contains("drop"), "{wire:?} {list}");
+            assert!(
+                list.contains("find") && list.contains("peek") && !list.contains("drop"),
+                "{wire:?} {list}"
+            );
             assert!(list.contains("nextCursor"), "{wire:?} {list}");
         }
         assert!(!tell("prompts/list", "{}").await.contains("secret"));
         assert!(!tell("resources/list", "{}").await.contains("/etc/b"));
         for (method, params, message) in [
-            ("tools/call", r#"{"name":"drop","arguments":{}}"#, r#""code":-32602,"message":"Unknown tool: drop""#),
-            ("prompts/get", r#"{"name":"secret"}"#, r#""code":-32602,"message":"Unknown prompt: secret""#),
-            ("resources/read", r#"{"uri":"file:///etc/b"}"#, r#""code":-32002,"message":"Resource not found""#),
+            (
+                "tools/call",
+                r#"{"name":"drop","arguments":{}}"#,
+                r#""code":-32602,"message":"Unknown tool: drop""#,
+            ),
+            (
+                "prompts/get",
+                r#"{"name":"secret"}"#,
+                r#""code":-32602,"message":"Unknown prompt: secret""#,
+            ),
+            (
+                "resources/read",
+                r#"{"uri":"file:///etc/b"}"#,
+                r#""code":-32002,"message":"Resource not found""#,
+            ),
         ] {
             let answer = tell(method, params).await;
             assert!(answer.contains(message), "{wire:?} {answer}");
         }
         let fine = tell("tools/call", r#"{"name":"find","arguments":{}}"#).await;
         assert!(fine.contains(r#""content":[]"#), "{wire:?} {fine}");
-        until("the audit line", || gate.audit_text().contains("`[access.all]` denies it")).await;
-        assert_eq!(gate.metric("lychgate_turned_away_total", &[("reason", "access")]), Some(3.0));
+        until("the audit line", || {
+            gate.audit_text().contains("`[access.all]` denies it")
+        })
+        .await;
+        assert_eq!(
+            gate.metric("lychgate_turned_away_total", &[("reason", "access")]),
+            Some(3.0)
+        );
         gate.running.drain().await;
     }
 }
 
 #[tokio::test]
 async fn nothing_of_it_reaches_the_server_whatever_it_is_wrapped_in() {
-    let server = Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#) }).await;
-    let gate = Setup::new().http("up", server.url()).http("closed", server.url());
-    let gate = gate.with(|config| config.access = vec![Arc::new(denying())]).start().await;
+    let server =
+        Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#) }).await;
+    let gate = Setup::new()
+        .http("up", server.url())
+        .http("closed", server.url());
+    let gate = gate
+        .with(|config| config.access = vec![Arc::new(denying())])
+        .start()
+        .await;
     let agent = gate.agent();
     let drop = r#"{"name":"drop","arguments":{}}"#;
     let notified = format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{drop}}}"#);
-    agent.post("up", &[], notified.clone()).await.expect(202).await;
-    let batch = format!("[{},{}]", ask("ping", "{}"), ask("tools/call", drop).replace(r#""id":1"#, r#""id":2"#));
-    let answers = agent.post("up", &[("mcp-protocol-version", "2025-03-26")], batch).await.expect(200).await.text().await;
-    assert!(answers.contains("Unknown tool: drop") && answers.contains("same batch"), "{answers}");
-    agent.post("closed", &[], ask("ping", "{}")).await.expect(404).await;
-    let unknown = agent.post("no-such", &[], ask("ping", "{}")).await.expect(404).await.text().await;
-    assert_eq!(agent.post("closed", &[], ask("ping", "{}")).await.text().await, unknown);
+    agent
+        .post("up", &[], notified.clone())
+        .await
+        .expect(202)
+        .await;
+    let batch = format!(
+        "[{},{}]",
+        ask("ping", "{}"),
+        ask("tools/call", drop).replace(r#""id":1"#, r#""id":2"#)
+    );
+    let answers = agent
+        .post("up", &[("mcp-protocol-version", "2025-03-26")], batch)
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
+    assert!(
+        answers.contains("Unknown tool: drop") && answers.contains("same batch"),
+        "{answers}"
+    );
+    agent
+        .post("closed", &[], ask("ping", "{}"))
+        .await
+        .expect(404)
+        .await;
+    let unknown = agent
+        .post("no-such", &[], ask("ping", "{}"))
+        .await
+        .expect(404)
+        .await
+        .text()
+        .await;
+    assert_eq!(
+        agent
+            .post("closed", &[], ask("ping", "{}"))
+            .await
+            .text()
+            .await,
+        unknown
+    );
     assert!(server.rest().await.is_empty());
 }
 
@@ -119,14 +198,24 @@ async fn read_only_counts_annotations_where_they_are_trusted_and_the_operators_w
     };
     for (trust, shows) in [(&["up"][..], &["find", "peek"][..]), (&[], &["peek"])] {
         let table = trusting(trust);
-        let setup = peer.behind(Setup::new(), "up").with(|config| config.access = vec![Arc::new(table)]);
+        let setup = peer
+            .behind(Setup::new(), "up")
+            .with(|config| config.access = vec![Arc::new(table)]);
         let gate = setup.start().await;
         let agent = gate.agent();
         let list = said(&agent, None, ask("tools/list", "{}")).await;
         for tool in ["find", "drop", "peek"] {
             let shown = shows.contains(&tool);
             assert_eq!(list.contains(tool), shown, "{tool} {list}");
-            let called = said(&agent, None, ask("tools/call", &format!(r#"{{"name":"{tool}","arguments":{{}}}}"#))).await;
+            let called = said(
+                &agent,
+                None,
+                ask(
+                    "tools/call",
+                    &format!(r#"{{"name":"{tool}","arguments":{{}}}}"#),
+                ),
+            )
+            .await;
             assert_eq!(called.contains("Unknown tool"), !shown, "{tool} {called}");
         }
         gate.running.drain().await;
@@ -135,19 +224,31 @@ async fn read_only_counts_annotations_where_they_are_trusted_and_the_operators_w
 
 #[tokio::test]
 async fn tables_are_for_agents_and_groups() {
-    let server = Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#) }).await;
+    let server = Server::start(|_| async {
+        json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)
+    })
+    .await;
     let only = |name: &str, groups: &[&str], agents: &[&str], tool: &str| AccessConfig {
         name: name.into(),
         agents: words(agents),
         groups: words(groups),
-        allow: Lists { tools: Some(words(&[tool])), ..Lists::default() },
+        allow: Lists {
+            tools: Some(words(&[tool])),
+            ..Lists::default()
+        },
         ..AccessConfig::default()
     };
-    let setup = Setup::new().http("up", server.url()).agents(&["ann", "bob", "eve"]).with(|config| {
-        config.agents[1].groups = words(&["ops"]);
-        let tables = [only("of-ann", &[], &["ann"], "*/a*"), only("of-ops", &["ops"], &[], "up/b")];
-        config.access = tables.into_iter().map(Arc::new).collect();
-    });
+    let setup = Setup::new()
+        .http("up", server.url())
+        .agents(&["ann", "bob", "eve"])
+        .with(|config| {
+            config.agents[1].groups = words(&["ops"]);
+            let tables = [
+                only("of-ann", &[], &["ann"], "*/a*"),
+                only("of-ops", &["ops"], &[], "up/b"),
+            ];
+            config.access = tables.into_iter().map(Arc::new).collect();
+        });
     let gate = setup.start().await;
     for (agent, tool, status, known) in [
         ("ann", "abc", 200, true),
@@ -156,16 +257,37 @@ async fn tables_are_for_agents_and_groups() {
         ("bob", "abc", 200, false),
         ("eve", "b", 404, false),
     ] {
-        let call = ask("tools/call", &format!(r#"{{"name":"{tool}","arguments":{{}}}}"#));
-        let answer = gate.agent_named(agent).post("up", &[], call).await.expect(status).await.text().await;
-        assert_eq!(answer.contains(r#""content""#), known, "{agent} {tool} {answer}");
+        let call = ask(
+            "tools/call",
+            &format!(r#"{{"name":"{tool}","arguments":{{}}}}"#),
+        );
+        let answer = gate
+            .agent_named(agent)
+            .post("up", &[], call)
+            .await
+            .expect(status)
+            .await
+            .text()
+            .await;
+        assert_eq!(
+            answer.contains(r#""content""#),
+            known,
+            "{agent} {tool} {answer}"
+        );
     }
-    until("the audit line", || gate.audit_text().contains("no `[access]` table matches this caller")).await;
+    until("the audit line", || {
+        gate.audit_text()
+            .contains("no `[access]` table matches this caller")
+    })
+    .await;
 }
 
 /// A gate that reads its agents from a file beside its config.
 async fn with_file() -> (TestGate, std::path::PathBuf, Server) {
-    let server = Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#) }).await;
+    let server = Server::start(|_| async {
+        json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)
+    })
+    .await;
     let mut setup = Setup::new().http("up", server.url());
     let folder = setup.folder.path().to_owned();
     let file = folder.join("agents.toml");
@@ -180,30 +302,49 @@ async fn with_file() -> (TestGate, std::path::PathBuf, Server) {
         ),
     );
     setup.config = lychgate::config::load(&config).unwrap_or_else(|faults| panic!("{faults:?}"));
-    assert_eq!(setup.config.agents_file, AgentsFile { file: Some(file.clone()) });
-    let running = lychgate::app::start(setup.config, Some(config)).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+    assert_eq!(
+        setup.config.agents_file,
+        AgentsFile {
+            file: Some(file.clone())
+        }
+    );
+    let running = lychgate::app::start(setup.config, Some(config))
+        .await
+        .unwrap_or_else(|faults| panic!("{faults:?}"));
     (TestGate::new(running, setup.folder), file, server)
 }
 
 async fn status(gate: &TestGate, agent: &str) -> u16 {
-    gate.agent_named(agent).post("up", &[], ask("ping", "{}")).await.status
+    gate.agent_named(agent)
+        .post("up", &[], ask("ping", "{}"))
+        .await
+        .status
 }
 
 #[tokio::test]
 async fn tokens_in_the_file_count_as_long_as_they_stand_there() {
     let (gate, file, _server) = with_file().await;
-    assert_eq!((status(&gate, "ann").await, status(&gate, "bob").await), (200, 401));
+    assert_eq!(
+        (status(&gate, "ann").await, status(&gate, "bob").await),
+        (200, 401)
+    );
     let made = |name: &str| AgentToken {
         agent: name.to_owned(),
         sha256: Sha256::digest(token(name).as_bytes()).into(),
         made: "2026-11-22T16:00:00Z".to_owned(),
     };
-    let reloads = || gate.metric("lychgate_reloads_total", &[("outcome", "applied")]).unwrap_or_default();
+    let reloads = || {
+        gate.metric("lychgate_reloads_total", &[("outcome", "applied")])
+            .unwrap_or_default()
+    };
     for (all, times, bob) in [(vec![made("bob")], 1.0, 200), (vec![], 2.0, 401)] {
         write_whole(&file, &AgentToken::written(&all));
         gate.running.reload();
         until("the reload", || reloads() >= times).await;
-        assert_eq!((status(&gate, "ann").await, status(&gate, "bob").await), (200, bob));
+        assert_eq!(
+            (status(&gate, "ann").await, status(&gate, "bob").await),
+            (200, bob)
+        );
     }
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(!text.contains(&token("bob")));
@@ -218,11 +359,19 @@ async fn streams_end_when_who_listens_may_no_more() {
         made: String::new(),
     };
     let open = async |agent: &str| {
-        let mut answer = gate.agent_named(agent).ask(Method::GET, "/sse/up", &[], "").await.expect(200).await;
+        let mut answer = gate
+            .agent_named(agent)
+            .ask(Method::GET, "/sse/up", &[], "")
+            .await
+            .expect(200)
+            .await;
         answer.event().await.unwrap();
         answer
     };
-    let applied = || gate.metric("lychgate_reloads_total", &[("outcome", "applied")]).unwrap_or_default();
+    let applied = || {
+        gate.metric("lychgate_reloads_total", &[("outcome", "applied")])
+            .unwrap_or_default()
+    };
     write_whole(&file, &AgentToken::written(&[made("bob"), made("eve")]));
     gate.running.reload();
     until("the reload", || applied() >= 1.0).await;
@@ -236,6 +385,9 @@ async fn streams_end_when_who_listens_may_no_more() {
 
 #[test]
 fn an_agent_without_a_token_is_not_everyone() {
-    let config = lychgate::config::Config { agents: vec![AgentConfig::default()], ..Default::default() };
+    let config = lychgate::config::Config {
+        agents: vec![AgentConfig::default()],
+        ..Default::default()
+    };
     assert!(!config.is_open() && lychgate::config::Config::default().is_open());
 }

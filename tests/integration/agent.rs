@@ -16,7 +16,11 @@ use lychgate::message::{Json, Message, ReadLimits};
 use super::harness::soon;
 
 pub(crate) fn json(text: &str) -> Json {
-    Json::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).unwrap_or_else(|error| panic!("{error}: {text}"))
+    Json::parse(
+        Bytes::copy_from_slice(text.as_bytes()),
+        &ReadLimits::default(),
+    )
+    .unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// A string somewhere in a JSON text.
@@ -25,7 +29,14 @@ pub(crate) fn string(json: &Json, path: &[&str]) -> Option<String> {
 }
 
 pub(crate) fn message(bytes: &[u8]) -> Message {
-    Message::parse(Bytes::copy_from_slice(bytes), &ReadLimits { depth: 64, ..ReadLimits::default() }).unwrap()
+    Message::parse(
+        Bytes::copy_from_slice(bytes),
+        &ReadLimits {
+            depth: 64,
+            ..ReadLimits::default()
+        },
+    )
+    .unwrap()
 }
 
 type Pool = Client<HttpConnector, Full<Bytes>>;
@@ -52,17 +63,32 @@ pub(crate) struct Agent {
 
 impl Agent {
     pub(crate) fn new(address: SocketAddr, token: Option<String>) -> Self {
-        Self { address, token, client: client(None) }
+        Self {
+            address,
+            token,
+            client: client(None),
+        }
     }
 
     /// The same from another address of this machine.
     pub(crate) fn at(self, from: IpAddr) -> Self {
-        Self { client: client(Some(from)), ..self }
+        Self {
+            client: client(Some(from)),
+            ..self
+        }
     }
 
     /// Sends a request to a path.
-    pub(crate) async fn ask(&self, method: Method, path: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
-        let mut request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("http://{}{path}", self.address));
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
@@ -73,10 +99,19 @@ impl Agent {
     }
 
     /// Posts a message to an upstream's path, with the headers that every client sends.
-    pub(crate) async fn post(&self, upstream: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
-        let mut all = vec![("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+    pub(crate) async fn post(
+        &self,
+        upstream: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let mut all = vec![
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ];
         all.extend_from_slice(headers);
-        self.ask(Method::POST, &format!("/mcp/{upstream}"), &all, body).await
+        self.ask(Method::POST, &format!("/mcp/{upstream}"), &all, body)
+            .await
     }
 
     /// Posts a request of the modern era: its headers are made from its body.
@@ -85,7 +120,12 @@ impl Agent {
     }
 
     /// The same, with more headers.
-    pub(crate) async fn post_modern_with(&self, upstream: &str, more: &[(&str, &str)], body: &str) -> Answer {
+    pub(crate) async fn post_modern_with(
+        &self,
+        upstream: &str,
+        more: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
         let headers = modern_headers(&message(body.as_bytes()));
         let headers = headers.iter().map(|(name, value)| (*name, value.as_str()));
         let headers: Vec<(&str, &str)> = headers.chain(more.iter().copied()).collect();
@@ -95,7 +135,10 @@ impl Agent {
     /// Opens a legacy session; gives its id, if the server names one.
     pub(crate) async fn initialize(&self, upstream: &str) -> Option<String> {
         let answer = self.post(upstream, &[], INITIALIZE).await.expect(200).await;
-        let session = answer.headers.get("mcp-session-id").map(|id| id.to_str().unwrap().to_owned());
+        let session = answer
+            .headers
+            .get("mcp-session-id")
+            .map(|id| id.to_str().unwrap().to_owned());
         answer.bytes().await;
         session
     }
@@ -103,8 +146,7 @@ impl Agent {
 
 pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 /// What a modern request says about itself.
-pub(crate) const META: &str =
-    r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 /// The headers that mirror a modern message.
 pub(crate) fn modern_headers(message: &Message) -> Vec<(&'static str, String)> {
@@ -112,12 +154,21 @@ pub(crate) fn modern_headers(message: &Message) -> Vec<(&'static str, String)> {
     let mut out = vec![("mcp-protocol-version", "2026-07-28".to_owned())];
     let envelope = message.single().unwrap();
     let wrap = |text: &str| {
-        let plain = text.bytes().all(|b| (0x20..0x7F).contains(&b)) && text.trim() == text && !text.starts_with("=?");
-        let wrapped = || format!("=?base64?{}?=", base64::prelude::BASE64_STANDARD.encode(text));
+        let plain = text.bytes().all(|b| (0x20..0x7F).contains(&b))
+            && text.trim() == text
+            && !text.starts_with("=?");
+        let wrapped = || {
+            format!(
+                "=?base64?{}?=",
+                base64::prelude::BASE64_STANDARD.encode(text)
+            )
+        };
         if plain { text.to_owned() } else { wrapped() }
     };
     out.extend(envelope.method().map(|method| ("mcp-method", wrap(method))));
-    out.extend(lychgate::protocol::headers::named(message, envelope).map(|name| ("mcp-name", wrap(&name))));
+    out.extend(
+        lychgate::protocol::headers::named(message, envelope).map(|name| ("mcp-name", wrap(&name))),
+    );
     out
 }
 
@@ -133,7 +184,12 @@ pub(crate) struct Answer {
 impl Answer {
     pub(crate) fn of(response: http::Response<Incoming>) -> Self {
         let (head, body) = response.into_parts();
-        Self { status: head.status.as_u16(), headers: head.headers, body, stream: BytesMut::new() }
+        Self {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body,
+            stream: BytesMut::new(),
+        }
     }
 
     /// Panics, with what was said, unless this is the status.
@@ -143,14 +199,20 @@ impl Answer {
         async move {
             if self.status != status {
                 let (got, told) = (self.status, self.bytes().await);
-                panic!("{caller}: expected {status}, got {got}: {}", String::from_utf8_lossy(&told));
+                panic!(
+                    "{caller}: expected {status}, got {got}: {}",
+                    String::from_utf8_lossy(&told)
+                );
             }
             self
         }
     }
 
     pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
+        self.headers
+            .get(name)
+            .map(|value| value.to_str().unwrap())
+            .unwrap_or_default()
     }
 
     async fn piece(&mut self) -> Option<Result<Bytes, hyper::Error>> {
@@ -183,14 +245,19 @@ impl Answer {
         let mut out = Vec::new();
         let all = async {
             while memchr::memmem::find(&out, part.as_bytes()).is_none() {
-                let Some(piece) = self.piece().await else { break };
+                let Some(piece) = self.piece().await else {
+                    break;
+                };
                 out.extend_from_slice(&piece.unwrap());
             }
         };
         // A stream that is alive has a piece now and then: each of them comes in time even where `part` never does.
         let in_time = tokio::time::timeout(Duration::from_secs(20), all).await;
         let read = String::from_utf8(out).unwrap();
-        assert!(in_time.is_ok() && read.contains(part), "`{part}` did not come: {read}");
+        assert!(
+            in_time.is_ok() && read.contains(part),
+            "`{part}` did not come: {read}"
+        );
         read
     }
 
@@ -213,7 +280,10 @@ impl Answer {
     pub(crate) async fn data(&mut self) -> Option<Bytes> {
         loop {
             let event = String::from_utf8(self.event().await?.to_vec()).unwrap();
-            let lines: Vec<&str> = event.split('\n').filter_map(|line| line.strip_prefix("data: ")).collect();
+            let lines: Vec<&str> = event
+                .split('\n')
+                .filter_map(|line| line.strip_prefix("data: "))
+                .collect();
             if lines.iter().any(|line| !line.is_empty()) {
                 return Some(lines.join("\n").into());
             }
@@ -224,7 +294,9 @@ impl Answer {
 /// A call of the tool `echo` with one text; the id as written.
 pub(crate) fn call(id: &str, text: &str) -> String {
     let text = lychgate::message::quote(text);
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":{text}}}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":{text}}}}}}}"#
+    )
 }
 
 /// The same in the modern era.

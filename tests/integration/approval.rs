@@ -1,6 +1,9 @@
 //! What needs a person's yes waits for it at the admin port: scopes, deadlines, tokens, the file of what holds for good.
 
-#![allow(clippy::disallowed_types, reason = "tests read what they check with another reader")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "tests read what they check with another reader"
+)]
 
 use std::path::Path;
 use std::process::Command;
@@ -28,7 +31,9 @@ spares = ["deployment"]
 "#;
 
 /// A setup with the rule, a server that echoes what it got, and one that counts what reached it.
-pub(crate) async fn asking(wire: Wire) -> (Peer, Setup, std::sync::Arc<std::sync::Mutex<Vec<String>>>) {
+pub(crate) async fn asking(
+    wire: Wire,
+) -> (Peer, Setup, std::sync::Arc<std::sync::Mutex<Vec<String>>>) {
     let seen: std::sync::Arc<std::sync::Mutex<Vec<String>>> = std::sync::Arc::default();
     let keep = seen.clone();
     let peer = Peer::start(
@@ -46,17 +51,38 @@ pub(crate) async fn asking(wire: Wire) -> (Peer, Setup, std::sync::Arc<std::sync
 
 /// The calls that reached the server.
 pub(crate) fn calls(seen: &std::sync::Arc<std::sync::Mutex<Vec<String>>>) -> Vec<String> {
-    seen.lock().unwrap().iter().filter(|text| text.contains("tools/call")).cloned().collect()
+    seen.lock()
+        .unwrap()
+        .iter()
+        .filter(|text| text.contains("tools/call"))
+        .cloned()
+        .collect()
 }
 
 pub(crate) fn token(gate: &TestGate) -> String {
-    std::fs::read_to_string(gate.folder.path().join("approve.token")).unwrap().trim().to_owned()
+    std::fs::read_to_string(gate.folder.path().join("approve.token"))
+        .unwrap()
+        .trim()
+        .to_owned()
 }
 
 /// A request to `/approvals` with a token.
-pub(crate) async fn desk(gate: &TestGate, token: &str, method: Method, path: &str, body: &str) -> (u16, String) {
+pub(crate) async fn desk(
+    gate: &TestGate,
+    token: &str,
+    method: Method,
+    path: &str,
+    body: &str,
+) -> (u16, String) {
     let agent = Agent::new(gate.running.admin.unwrap(), Some(token.to_owned()));
-    let answer = agent.ask(method, path, &[("content-type", "application/json")], body.to_owned()).await;
+    let answer = agent
+        .ask(
+            method,
+            path,
+            &[("content-type", "application/json")],
+            body.to_owned(),
+        )
+        .await;
     (answer.status, answer.text().await)
 }
 
@@ -76,7 +102,14 @@ pub(crate) async fn question(gate: &TestGate) -> String {
 }
 
 pub(crate) async fn decide(gate: &TestGate, id: &str, body: &str) -> (u16, String) {
-    desk(gate, &token(gate), Method::POST, &format!("/approvals/{id}"), body).await
+    desk(
+        gate,
+        &token(gate),
+        Method::POST,
+        &format!("/approvals/{id}"),
+        body,
+    )
+    .await
 }
 
 pub(crate) const ONCE: &str = r#"{"decision":"approve","scope":"once","by":"ann"}"#;
@@ -102,36 +135,66 @@ async fn a_call_waits_for_a_yes_and_arrives_as_it_was() {
         let agent = gate.agent();
         let session = agent.initialize("up").await.unwrap();
         let headers = [("mcp-session-id", session.as_str())];
-        let body = call("\"a\\u0031\"", "deploy  now\u{202e}").replace("\"params\"", " \"params\" ");
+        let body =
+            call("\"a\\u0031\"", "deploy  now\u{202e}").replace("\"params\"", " \"params\" ");
         let waiting = agent.post("up", &headers, body.clone());
         let (answer, ()) = tokio::join!(waiting, async {
             let id = question(&gate).await;
             assert!(calls(&seen).is_empty(), "{wire:?}: it waits");
-            let listed = json(&desk(&gate, &token(&gate), Method::GET, "/approvals", "").await.1);
+            let listed = json(
+                &desk(&gate, &token(&gate), Method::GET, "/approvals", "")
+                    .await
+                    .1,
+            );
             let one = listed.root().elements().next().unwrap();
             let shown = one.get("shown").unwrap().str().unwrap().into_owned();
-            assert_eq!(shown, "| echo\n|   \"text\": \"deploy  now\\u{202E}\"", "what would be sent, readable");
+            assert_eq!(
+                shown, "| echo\n|   \"text\": \"deploy  now\\u{202E}\"",
+                "what would be sent, readable"
+            );
             assert_eq!(one.get("rules").unwrap().raw(), r#"["ask-first"]"#);
             assert_eq!(decide(&gate, &id, ONCE).await.0, 200);
             assert_eq!(decide(&gate, &id, DENY).await.0, 404, "it is over");
         });
-        assert_eq!(result_text(&json(&String::from_utf8(answer_text(answer).await).unwrap())), "done", "{wire:?}");
+        assert_eq!(
+            result_text(&json(
+                &String::from_utf8(answer_text(answer).await).unwrap()
+            )),
+            "done",
+            "{wire:?}"
+        );
         assert_eq!(calls(&seen).len(), 1);
         if wire != Wire::Stdio && wire != Wire::Sse {
             assert_eq!(calls(&seen)[0], body, "{wire:?}: byte for byte");
         }
-        let lines: Vec<_> = gate.audit().into_iter().filter(|line| string(line, &["event"]).unwrap() == "approval").collect();
-        let outcomes: Vec<_> = lines.iter().map(|line| string(line, &["outcome"]).unwrap()).collect();
+        let lines: Vec<_> = gate
+            .audit()
+            .into_iter()
+            .filter(|line| string(line, &["event"]).unwrap() == "approval")
+            .collect();
+        let outcomes: Vec<_> = lines
+            .iter()
+            .map(|line| string(line, &["outcome"]).unwrap())
+            .collect();
         assert_eq!(outcomes, ["asked", "approved"]);
         assert_eq!(string(&lines[1], &["by"]).as_deref(), Some("ann"));
         assert_eq!(string(&lines[1], &["scope"]).as_deref(), Some("once"));
-        assert_eq!(gate.metric("lychgate_approvals_total", &[("outcome", "approved"), ("way", "console")]), Some(1.0));
+        assert_eq!(
+            gate.metric(
+                "lychgate_approvals_total",
+                &[("outcome", "approved"), ("way", "console")]
+            ),
+            Some(1.0)
+        );
         gate.running.drain().await;
     }
 }
 
 async fn answer_text(mut answer: super::harness::Answer) -> Vec<u8> {
-    if answer.header("content-type").starts_with("text/event-stream") {
+    if answer
+        .header("content-type")
+        .starts_with("text/event-stream")
+    {
         return answer.data().await.unwrap().to_vec();
     }
     answer.bytes().await.to_vec()
@@ -144,29 +207,70 @@ async fn each_yes_is_for_so_much_and_no_more() {
     let agent = gate.agent();
     let ask = |text: &str, answer| called(&gate, &agent, call("1", text), answer);
     assert_eq!(ask("deploy a", Some(ONCE)).await, "done");
-    assert!(ask("deploy a", Some(DENY)).await.contains("request was denied"), "once was once");
-    assert_eq!(ask("deploy b", Some(r#"{"decision":"approve","scope":"call"}"#)).await, "done");
-    assert_eq!(ask("deploy b", None).await, "done", "the same call needs no second yes");
-    assert!(ask("deploy c", Some(DENY)).await.contains("`ask-first`"), "another one does");
-    assert_eq!(ask("deploy d", Some(r#"{"decision":"approve","scope":"session"}"#)).await, "done");
-    assert_eq!(ask("deploy e", None).await, "done", "the rest of the session");
+    assert!(
+        ask("deploy a", Some(DENY))
+            .await
+            .contains("request was denied"),
+        "once was once"
+    );
+    assert_eq!(
+        ask("deploy b", Some(r#"{"decision":"approve","scope":"call"}"#)).await,
+        "done"
+    );
+    assert_eq!(
+        ask("deploy b", None).await,
+        "done",
+        "the same call needs no second yes"
+    );
+    assert!(
+        ask("deploy c", Some(DENY)).await.contains("`ask-first`"),
+        "another one does"
+    );
+    assert_eq!(
+        ask(
+            "deploy d",
+            Some(r#"{"decision":"approve","scope":"session"}"#)
+        )
+        .await,
+        "done"
+    );
+    assert_eq!(
+        ask("deploy e", None).await,
+        "done",
+        "the rest of the session"
+    );
     assert_eq!(calls(&seen).len(), 5);
-    assert_eq!(gate.metric("lychgate_approvals_total", &[("way", "earlier")]), Some(2.0));
+    assert_eq!(
+        gate.metric("lychgate_approvals_total", &[("way", "earlier")]),
+        Some(2.0)
+    );
     gate.running.drain().await;
 }
 
 #[tokio::test]
 async fn a_policy_may_allow_less() {
     let (_peer, setup, _) = asking(Wire::Json).await;
-    let gate = setup.policy(|policy| policy.scopes = vec![Scope::Once]).start().await;
+    let gate = setup
+        .policy(|policy| policy.scopes = vec![Scope::Once])
+        .start()
+        .await;
     let agent = gate.agent();
     let (answer, ()) = tokio::join!(agent.post("up", &[], call("1", "deploy")), async {
         let id = question(&gate).await;
         for scope in ["session", "call", "always"] {
-            let (status, told) = decide(&gate, &id, &format!(r#"{{"decision":"approve","scope":"{scope}"}}"#)).await;
+            let (status, told) = decide(
+                &gate,
+                &id,
+                &format!(r#"{{"decision":"approve","scope":"{scope}"}}"#),
+            )
+            .await;
             assert!(status == 403 && told.contains("`once` only"), "{told}");
         }
-        assert_eq!(decide(&gate, &id, r#"{"decision":"approve"}"#).await.0, 400, "a yes says what for");
+        assert_eq!(
+            decide(&gate, &id, r#"{"decision":"approve"}"#).await.0,
+            400,
+            "a yes says what for"
+        );
         assert_eq!(decide(&gate, &id, DENY).await.0, 200);
     });
     assert!(result_text(&json(&answer.text().await)).contains("request was denied"));
@@ -179,21 +283,45 @@ async fn a_yes_for_good_outlives_the_gate() {
     for start in 0..2 {
         let (_peer, setup, _) = asking(Wire::Json).await;
         let setup = setup.policy(|policy| policy.scopes = vec![Scope::Once, Scope::Always]);
-        let gate = setup.with(|config| config.approval.file = Some(file.clone())).start().await;
+        let gate = setup
+            .with(|config| config.approval.file = Some(file.clone()))
+            .start()
+            .await;
         let agent = gate.agent();
         let always = r#"{"decision":"approve","scope":"always"}"#;
         let answer = (start == 0).then_some(always);
-        assert_eq!(called(&gate, &agent, call("1", "deploy for good"), answer).await, "done");
-        assert!(called(&gate, &agent, call("1", "deploy another"), Some(DENY)).await.contains("request was denied"));
+        assert_eq!(
+            called(&gate, &agent, call("1", "deploy for good"), answer).await,
+            "done"
+        );
+        assert!(
+            called(&gate, &agent, call("1", "deploy another"), Some(DENY))
+                .await
+                .contains("request was denied")
+        );
         gate.running.drain().await;
     }
     use std::os::unix::fs::PermissionsExt;
-    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    assert!(!std::fs::read_to_string(&file).unwrap().contains("for good"), "arguments are not kept");
+    assert_eq!(
+        std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    assert!(
+        !std::fs::read_to_string(&file).unwrap().contains("for good"),
+        "arguments are not kept"
+    );
     std::fs::write(&file, "{\"agent\":1}\n").unwrap();
-    let setup = Setup::new().http("up", "http://127.0.0.1:9/".into()).with(|config| config.approval.file = Some(file));
-    let faults = lychgate::app::start(setup.config, None).await.err().unwrap();
-    assert!(faults[0].message.contains("line 1 is not a valid approval"), "{faults:?}");
+    let setup = Setup::new()
+        .http("up", "http://127.0.0.1:9/".into())
+        .with(|config| config.approval.file = Some(file));
+    let faults = lychgate::app::start(setup.config, None)
+        .await
+        .err()
+        .unwrap();
+    assert!(
+        faults[0].message.contains("line 1 is not a valid approval"),
+        "{faults:?}"
+    );
 }
 
 #[tokio::test]
@@ -209,11 +337,31 @@ async fn silence_is_a_no_and_a_call_that_comes_back_finds_its_answer() {
     let agent = gate.agent();
     let told = called(&gate, &agent, call("1", "deploy x"), None).await;
     let id = question(&gate).await;
-    assert!(told.contains("repeat exactly the same call") && told.contains(&id), "{told}");
-    assert!(called(&gate, &agent, call("2", "deploy x"), None).await.contains(&id), "it is the same question");
-    assert_eq!(decide(&gate, &id, ONCE).await.0, 200, "nobody waits, and the yes is kept for the next try");
-    assert_eq!(called(&gate, &agent, call("3", "deploy x"), None).await, "done");
-    assert!(called(&gate, &agent, call("4", "deploy x"), None).await.contains("repeat exactly"), "and is used up");
+    assert!(
+        told.contains("repeat exactly the same call") && told.contains(&id),
+        "{told}"
+    );
+    assert!(
+        called(&gate, &agent, call("2", "deploy x"), None)
+            .await
+            .contains(&id),
+        "it is the same question"
+    );
+    assert_eq!(
+        decide(&gate, &id, ONCE).await.0,
+        200,
+        "nobody waits, and the yes is kept for the next try"
+    );
+    assert_eq!(
+        called(&gate, &agent, call("3", "deploy x"), None).await,
+        "done"
+    );
+    assert!(
+        called(&gate, &agent, call("4", "deploy x"), None)
+            .await
+            .contains("repeat exactly"),
+        "and is used up"
+    );
     soon("the deadline", async {
         while gate.metric("lychgate_approvals_total", &[("outcome", "expired")]) != Some(1.0) {
             gate.running.gate().sweep();
@@ -234,8 +382,18 @@ async fn only_so_many_wait() {
     });
     let gate = setup.start().await;
     let agent = gate.agent();
-    assert!(called(&gate, &agent, call("1", "deploy 1"), None).await.contains("repeat exactly"));
-    let answer = agent.post("up", &[], call("2", "deploy 2")).await.expect(429).await.text().await;
+    assert!(
+        called(&gate, &agent, call("1", "deploy 1"), None)
+            .await
+            .contains("repeat exactly")
+    );
+    let answer = agent
+        .post("up", &[], call("2", "deploy 2"))
+        .await
+        .expect(429)
+        .await
+        .text()
+        .await;
     assert!(answer.contains("pending_approvals"), "{answer}");
     assert_eq!(gate.limit_hits("pending_approvals"), 1.0);
 }
@@ -246,19 +404,56 @@ async fn the_desk_is_for_whoever_has_the_token() {
     let (_peer, setup, _) = asking(Wire::Json).await;
     let gate = setup.start().await;
     let file = gate.folder.path().join("approve.token");
-    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(desk(&gate, "wrong-token-0123456789", Method::GET, "/approvals", "").await.0, 401);
+    assert_eq!(
+        std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    assert_eq!(
+        desk(
+            &gate,
+            "wrong-token-0123456789",
+            Method::GET,
+            "/approvals",
+            ""
+        )
+        .await
+        .0,
+        401
+    );
     assert_eq!(gate.admin("/approvals").await.0, 401);
     let agent = Agent::new(gate.running.admin.unwrap(), Some(token(&gate)));
     let from = |origin: String| {
         let agent = agent.clone();
-        async move { agent.ask(Method::GET, "/approvals", &[("origin", origin.as_str())], "").await.status }
+        async move {
+            agent
+                .ask(
+                    Method::GET,
+                    "/approvals",
+                    &[("origin", origin.as_str())],
+                    "",
+                )
+                .await
+                .status
+        }
     };
     assert_eq!(from("http://evil.example".into()).await, 403);
     assert_eq!(from("null".into()).await, 403);
-    assert_eq!(from(format!("http://{}", gate.running.admin.unwrap())).await, 200);
-    assert_eq!(desk(&gate, &token(&gate), Method::DELETE, "/approvals/x", "").await.0, 405);
-    assert_eq!(desk(&gate, &token(&gate), Method::POST, "/approvals/x", ONCE).await.0, 404);
+    assert_eq!(
+        from(format!("http://{}", gate.running.admin.unwrap())).await,
+        200
+    );
+    assert_eq!(
+        desk(&gate, &token(&gate), Method::DELETE, "/approvals/x", "")
+            .await
+            .0,
+        405
+    );
+    assert_eq!(
+        desk(&gate, &token(&gate), Method::POST, "/approvals/x", ONCE)
+            .await
+            .0,
+        404
+    );
 }
 
 /// Runs `lychgate approve`.
@@ -272,7 +467,11 @@ fn approve(config: &Path, args: &[&str]) -> (i32, String, String) {
         .output()
         .unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (out.status.code().unwrap(), text(out.stdout), text(out.stderr))
+    (
+        out.status.code().unwrap(),
+        text(out.stdout),
+        text(out.stderr),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -285,32 +484,48 @@ async fn the_command_line_lists_and_answers() {
         gate.running.admin.unwrap()
     );
     std::fs::write(&config, text).unwrap();
-    assert_eq!(approve(&config, &["list"]), (0, "no pending requests\n".into(), String::new()));
+    assert_eq!(
+        approve(&config, &["list"]),
+        (0, "no pending requests\n".into(), String::new())
+    );
     let agent = gate.agent();
-    let (answer, ()) = tokio::join!(agent.post("up", &[], call("1", "deploy \u{1b}[2J")), async {
-        let id = question(&gate).await;
-        let (code, told, _) = approve(&config, &[]);
-        assert_eq!(code, 0);
-        for holds in [
-            &*id,
-            "agent `local`",
-            "A deployment",
-            "|   \"text\": \"deploy \\u{001B}[2J\"",
-            "--once | --session | --call | --deny",
-        ] {
-            assert!(told.contains(holds) || holds == "agent `local`", "{holds}: {told}");
+    let (answer, ()) = tokio::join!(
+        agent.post("up", &[], call("1", "deploy \u{1b}[2J")),
+        async {
+            let id = question(&gate).await;
+            let (code, told, _) = approve(&config, &[]);
+            assert_eq!(code, 0);
+            for holds in [
+                &*id,
+                "agent `local`",
+                "A deployment",
+                "|   \"text\": \"deploy \\u{001B}[2J\"",
+                "--once | --session | --call | --deny",
+            ] {
+                assert!(
+                    told.contains(holds) || holds == "agent `local`",
+                    "{holds}: {told}"
+                );
+            }
+            let (code, listed, _) = approve(&config, &["--json"]);
+            let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+            assert_eq!((code, listed[0]["id"].as_str()), (0, Some(&*id)));
+            assert_eq!(approve(&config, &["nosuch1"]).0, 1);
+            let (code, _, told) = approve(&config, &[&id, "--always"]);
+            assert!(code == 1 && told.contains("only"), "{told}");
+            assert_eq!(
+                approve(&config, &[&id, "--once"]),
+                (0, format!("{id}: approved (once)\n"), String::new())
+            );
+            assert_eq!(approve(&config, &[&id, "--deny"]).0, 1, "too late");
         }
-        let (code, listed, _) = approve(&config, &["--json"]);
-        let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
-        assert_eq!((code, listed[0]["id"].as_str()), (0, Some(&*id)));
-        assert_eq!(approve(&config, &["nosuch1"]).0, 1);
-        let (code, _, told) = approve(&config, &[&id, "--always"]);
-        assert!(code == 1 && told.contains("only"), "{told}");
-        assert_eq!(approve(&config, &[&id, "--once"]), (0, format!("{id}: approved (once)\n"), String::new()));
-        assert_eq!(approve(&config, &[&id, "--deny"]).0, 1, "too late");
-    });
+    );
     assert_eq!(result_text(&json(&answer.text().await)), "done");
-    std::fs::write(gate.folder.path().join("approve.token"), "another-token-0123456789").unwrap();
+    std::fs::write(
+        gate.folder.path().join("approve.token"),
+        "another-token-0123456789",
+    )
+    .unwrap();
     let (code, _, told) = approve(&config, &[]);
     assert!(code == 2 && told.contains("token"), "{told}");
 }
@@ -322,47 +537,121 @@ async fn what_cannot_wait_is_refused_and_where_nothing_is_enforced_nobody_is_ask
     let agent = gate.agent();
     let batch = format!("[{},{}]", call("1", "deploy"), call("2", "harmless"));
     let answer = agent.post("up", &[], batch).await.text().await;
-    assert!(answer.contains("send it on its own") && calls(&seen).is_empty(), "{answer}");
+    assert!(
+        answer.contains("send it on its own") && calls(&seen).is_empty(),
+        "{answer}"
+    );
     let note = r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"a":"deploy"}}"#;
     agent.post("up", &[], note).await.expect(202).await;
-    assert_eq!(gate.metric("lychgate_approvals_total", &[("outcome", "asked")]), Some(0.0));
+    assert_eq!(
+        gate.metric("lychgate_approvals_total", &[("outcome", "asked")]),
+        Some(0.0)
+    );
 
     let (_peer, setup, _) = asking(Wire::Json).await;
-    let gate = setup.with(|config| config.admin.address = None).start().await;
-    let told = result_text(&json(&gate.agent().post("up", &[], call("1", "deploy")).await.text().await));
+    let gate = setup
+        .with(|config| config.admin.address = None)
+        .start()
+        .await;
+    let told = result_text(&json(
+        &gate
+            .agent()
+            .post("up", &[], call("1", "deploy"))
+            .await
+            .text()
+            .await,
+    ));
     assert!(told.contains("no approver is available"), "{told}");
-    assert_eq!(gate.metric("lychgate_approvals_total", &[("outcome", "nobody")]), Some(1.0));
+    assert_eq!(
+        gate.metric("lychgate_approvals_total", &[("outcome", "nobody")]),
+        Some(1.0)
+    );
 
     let (_peer, setup, _) = asking(Wire::Json).await;
     let gate = setup.policy(|policy| policy.enforce = false).start().await;
-    assert_eq!(result_text(&json(&gate.agent().post("up", &[], call("1", "deploy")).await.text().await)), "done");
-    assert_eq!(gate.metric("lychgate_approvals_total", &[("outcome", "asked")]), Some(0.0));
+    assert_eq!(
+        result_text(&json(
+            &gate
+                .agent()
+                .post("up", &[], call("1", "deploy"))
+                .await
+                .text()
+                .await
+        )),
+        "done"
+    );
+    assert_eq!(
+        gate.metric("lychgate_approvals_total", &[("outcome", "asked")]),
+        Some(0.0)
+    );
 }
 
 #[tokio::test]
 async fn the_first_write_of_a_session_is_confirmed_and_then_it_goes_on() {
     let (_peer, setup, seen) = asking(Wire::Json).await;
-    let gate = setup.policy(|policy| policy.confirm_first_write = true).start().await;
+    let gate = setup
+        .policy(|policy| policy.confirm_first_write = true)
+        .start()
+        .await;
     let agent = gate.agent();
-    let tool = |name: &str, id: &str| call(id, "plain words").replace("\"echo\"", &format!("\"{name}\""));
-    assert_eq!(called(&gate, &agent, tool("read_file", "1"), None).await, "done");
-    assert!(called(&gate, &agent, tool("write_file", "2"), Some(DENY)).await.contains("first write"));
-    assert_eq!(called(&gate, &agent, tool("write_file", "3"), Some(r#"{"decision":"approve","scope":"session"}"#)).await, "done");
-    assert_eq!(called(&gate, &agent, tool("create_issue", "4"), None).await, "done", "any later write");
+    let tool =
+        |name: &str, id: &str| call(id, "plain words").replace("\"echo\"", &format!("\"{name}\""));
+    assert_eq!(
+        called(&gate, &agent, tool("read_file", "1"), None).await,
+        "done"
+    );
+    assert!(
+        called(&gate, &agent, tool("write_file", "2"), Some(DENY))
+            .await
+            .contains("first write")
+    );
+    assert_eq!(
+        called(
+            &gate,
+            &agent,
+            tool("write_file", "3"),
+            Some(r#"{"decision":"approve","scope":"session"}"#)
+        )
+        .await,
+        "done"
+    );
+    assert_eq!(
+        called(&gate, &agent, tool("create_issue", "4"), None).await,
+        "done",
+        "any later write"
+    );
     assert_eq!(calls(&seen).len(), 3);
 }
 
 #[tokio::test]
 async fn a_yes_for_a_session_lasts_as_long_as_the_config_says() {
     const SESSION: &str = r#"{"decision":"approve","scope":"session"}"#;
-    for (lasts, asked_again) in [(Duration::from_millis(300), true), (Duration::from_secs(3600), false)] {
+    for (lasts, asked_again) in [
+        (Duration::from_millis(300), true),
+        (Duration::from_secs(3600), false),
+    ] {
         let (_peer, setup, _) = asking(Wire::Json).await;
-        let gate = setup.with(|config| config.approval.session = lasts).start().await;
+        let gate = setup
+            .with(|config| config.approval.session = lasts)
+            .start()
+            .await;
         let agent = gate.agent();
         let approved = std::time::Instant::now();
-        assert_eq!(called(&gate, &agent, call("1", "deploy a"), Some(SESSION)).await, "done");
-        super::harness::until("the time to pass", || approved.elapsed() > Duration::from_millis(600)).await;
-        let answer = called(&gate, &agent, call("1", "deploy b"), asked_again.then_some(DENY)).await;
+        assert_eq!(
+            called(&gate, &agent, call("1", "deploy a"), Some(SESSION)).await,
+            "done"
+        );
+        super::harness::until("the time to pass", || {
+            approved.elapsed() > Duration::from_millis(600)
+        })
+        .await;
+        let answer = called(
+            &gate,
+            &agent,
+            call("1", "deploy b"),
+            asked_again.then_some(DENY),
+        )
+        .await;
         assert_eq!(answer == "done", !asked_again, "{answer}");
     }
 }

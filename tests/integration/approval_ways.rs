@@ -7,21 +7,32 @@ use http::Method;
 use lychgate::message::Json;
 
 use super::approval::{asking, calls, decide, question};
-use super::harness::{Agent, Answer, INITIALIZE, call, json, message, modern_call, raw, result_text, soon, string};
+use super::harness::{
+    Agent, Answer, INITIALIZE, call, json, message, modern_call, raw, result_text, soon, string,
+};
 use super::servers::Wire;
 
 /// What a client says that puts forms to its user.
 fn initialize() -> String {
-    INITIALIZE.replace(r#""capabilities":{}"#, r#""capabilities":{"elicitation":{}}"#)
+    INITIALIZE.replace(
+        r#""capabilities":{}"#,
+        r#""capabilities":{"elicitation":{}}"#,
+    )
 }
 
 fn answered(question: &Json, action: &str) -> String {
     let id = raw(question, &["id"]).unwrap();
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"action":"{action}","content":{{"allow":"once"}}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"action":"{action}","content":{{"allow":"once"}}}}}}"#
+    )
 }
 
 async fn open(agent: &Agent, body: String) -> String {
-    agent.post("up", &[], body).await.header("mcp-session-id").to_owned()
+    agent
+        .post("up", &[], body)
+        .await
+        .header("mcp-session-id")
+        .to_owned()
 }
 
 async fn next(stream: &mut Answer) -> Json {
@@ -36,31 +47,70 @@ async fn an_agent_asks_its_user_on_the_stream_of_the_call() {
         let agent = gate.agent_named("ann");
         let session = open(&agent, initialize()).await;
         let headers = [("mcp-session-id", session.as_str())];
-        for (action, text) in [("accept", "done"), ("decline", "request was denied"), ("cancel", "request was denied")] {
+        for (action, text) in [
+            ("accept", "done"),
+            ("decline", "request was denied"),
+            ("cancel", "request was denied"),
+        ] {
             let before = calls(&seen).len();
             let body = call("\"c\"", "deploy it");
-            let mut stream = agent.post("up", &headers, body.clone()).await.expect(200).await;
-            assert_eq!(stream.header("content-type"), "text/event-stream; charset=utf-8");
+            let mut stream = agent
+                .post("up", &headers, body.clone())
+                .await
+                .expect(200)
+                .await;
+            assert_eq!(
+                stream.header("content-type"),
+                "text/event-stream; charset=utf-8"
+            );
             let asked = next(&mut stream).await;
             assert_eq!(string(&asked, &["method"]).unwrap(), "elicitation/create");
             let told = string(&asked, &["params", "message"]).unwrap();
-            assert!(told.contains("`ask-first`") && told.contains("|   \"text\": \"deploy it\""), "{told}");
+            assert!(
+                told.contains("`ask-first`") && told.contains("|   \"text\": \"deploy it\""),
+                "{told}"
+            );
             assert_eq!(
-                raw(&asked, &["params", "requestedSchema", "properties", "allow", "enum"]).unwrap(),
+                raw(
+                    &asked,
+                    &["params", "requestedSchema", "properties", "allow", "enum"]
+                )
+                .unwrap(),
                 r#"["once","session","call"]"#
             );
             // Somebody else's answer is not heard.
             let bob = gate.agent_named("bob");
-            bob.post("up", &[], answered(&asked, "accept")).await.expect(202).await;
-            assert_eq!(calls(&seen).len(), before, "{wire:?}: another agent's yes counts for nothing");
-            agent.post("up", &headers, answered(&asked, action)).await.expect(202).await;
+            bob.post("up", &[], answered(&asked, "accept"))
+                .await
+                .expect(202)
+                .await;
+            assert_eq!(
+                calls(&seen).len(),
+                before,
+                "{wire:?}: another agent's yes counts for nothing"
+            );
+            agent
+                .post("up", &headers, answered(&asked, action))
+                .await
+                .expect(202)
+                .await;
             let answer = next(&mut stream).await;
-            assert!(result_text(&answer).contains(text), "{wire:?} {action}: {}", result_text(&answer));
+            assert!(
+                result_text(&answer).contains(text),
+                "{wire:?} {action}: {}",
+                result_text(&answer)
+            );
             assert_eq!(raw(&answer, &["id"]).unwrap(), "\"c\"");
             assert!(stream.data().await.is_none(), "and the stream ends");
             assert_eq!(calls(&seen).len() - before, usize::from(action == "accept"));
         }
-        assert!(seen.lock().unwrap().iter().all(|text| !text.contains("lychgate")), "{wire:?}: no answer went on");
+        assert!(
+            seen.lock()
+                .unwrap()
+                .iter()
+                .all(|text| !text.contains("lychgate")),
+            "{wire:?}: no answer went on"
+        );
         gate.running.drain().await;
     }
 }
@@ -72,30 +122,59 @@ async fn whichever_answers_first_counts_and_a_call_taken_back_is_not_carried_out
     let agent = gate.agent();
     let session = open(&agent, initialize()).await;
     let headers = [("mcp-session-id", session.as_str())];
-    let mut stream = agent.post("up", &headers, call("1", "deploy a")).await.expect(200).await;
+    let mut stream = agent
+        .post("up", &headers, call("1", "deploy a"))
+        .await
+        .expect(200)
+        .await;
     let asked = next(&mut stream).await;
     let id = question(&gate).await;
     assert_eq!(decide(&gate, &id, r#"{"decision":"deny"}"#).await.0, 200);
     assert!(result_text(&next(&mut stream).await).contains("request was denied"));
-    agent.post("up", &headers, answered(&asked, "accept")).await.expect(202).await;
+    agent
+        .post("up", &headers, answered(&asked, "accept"))
+        .await
+        .expect(202)
+        .await;
 
-    let mut stream = agent.post("up", &headers, call("2", "deploy b")).await.expect(200).await;
+    let mut stream = agent
+        .post("up", &headers, call("2", "deploy b"))
+        .await
+        .expect(200)
+        .await;
     let asked = next(&mut stream).await;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#;
     agent.post("up", &headers, note).await.expect(202).await;
-    assert!(stream.data().await.is_none(), "no answer is wanted any more");
-    agent.post("up", &headers, answered(&asked, "accept")).await.expect(202).await;
+    assert!(
+        stream.data().await.is_none(),
+        "no answer is wanted any more"
+    );
+    agent
+        .post("up", &headers, answered(&asked, "accept"))
+        .await
+        .expect(202)
+        .await;
 
     // A client that cannot put the question after all: others still can.
-    let mut stream = agent.post("up", &headers, call("3", "deploy c")).await.expect(200).await;
+    let mut stream = agent
+        .post("up", &headers, call("3", "deploy c"))
+        .await
+        .expect(200)
+        .await;
     let asked = next(&mut stream).await;
-    let error = format!(r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":-32601,"message":"no"}}}}"#, raw(&asked, &["id"]).unwrap());
+    let error = format!(
+        r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":-32601,"message":"no"}}}}"#,
+        raw(&asked, &["id"]).unwrap()
+    );
     agent.post("up", &headers, error).await.expect(202).await;
     let id = question(&gate).await;
     assert_eq!(decide(&gate, &id, super::approval::ONCE).await.0, 200);
     assert_eq!(result_text(&next(&mut stream).await), "done");
     assert_eq!(calls(&seen).len(), 1);
-    assert_eq!(gate.metric("lychgate_approvals_total", &[("outcome", "cancelled")]), Some(1.0));
+    assert_eq!(
+        gate.metric("lychgate_approvals_total", &[("outcome", "cancelled")]),
+        Some(1.0)
+    );
 
     // An answer to the gate never travels in a batch with others.
     let batch = format!("[{},{}]", answered(&asked, "accept"), call("9", "x"));
@@ -105,14 +184,28 @@ async fn whichever_answers_first_counts_and_a_call_taken_back_is_not_carried_out
 #[tokio::test]
 async fn silence_ends_the_stream_with_a_no() {
     let (_peer, setup, seen) = asking(Wire::Events).await;
-    let gate = setup.with(|config| config.approval.deadline = Duration::from_millis(200)).start().await;
+    let gate = setup
+        .with(|config| config.approval.deadline = Duration::from_millis(200))
+        .start()
+        .await;
     let agent = gate.agent();
     let session = open(&agent, initialize()).await;
-    let mut stream = agent.post("up", &[("mcp-session-id", session.as_str())], call("1", "deploy")).await.expect(200).await;
+    let mut stream = agent
+        .post(
+            "up",
+            &[("mcp-session-id", session.as_str())],
+            call("1", "deploy"),
+        )
+        .await
+        .expect(200)
+        .await;
     next(&mut stream).await;
     assert!(result_text(&next(&mut stream).await).contains("expired without an answer"));
     assert!(calls(&seen).is_empty());
-    assert_eq!(gate.metric("lychgate_approvals_total", &[("outcome", "expired")]), Some(1.0));
+    assert_eq!(
+        gate.metric("lychgate_approvals_total", &[("outcome", "expired")]),
+        Some(1.0)
+    );
 }
 
 #[tokio::test]
@@ -120,11 +213,31 @@ async fn an_agent_of_the_first_revision_is_asked_on_its_stream() {
     let (_peer, setup, seen) = asking(Wire::Json).await;
     let gate = setup.start().await;
     let agent = gate.agent();
-    let mut stream = agent.ask(Method::GET, "/sse/up", &[("accept", "text/event-stream")], "").await.expect(200).await;
+    let mut stream = agent
+        .ask(
+            Method::GET,
+            "/sse/up",
+            &[("accept", "text/event-stream")],
+            "",
+        )
+        .await
+        .expect(200)
+        .await;
     let path = String::from_utf8(stream.data().await.unwrap().to_vec()).unwrap();
     let post = |body: String| {
         let (agent, path) = (agent.clone(), path.clone());
-        async move { agent.ask(Method::POST, &path, &[("content-type", "application/json")], body).await.expect(202).await }
+        async move {
+            agent
+                .ask(
+                    Method::POST,
+                    &path,
+                    &[("content-type", "application/json")],
+                    body,
+                )
+                .await
+                .expect(202)
+                .await
+        }
     };
     post(initialize()).await;
     next(&mut stream).await;
@@ -138,12 +251,17 @@ async fn an_agent_of_the_first_revision_is_asked_on_its_stream() {
 
 /// A modern call whose client puts forms to its user.
 fn asks(id: &str, text: &str) -> String {
-    modern_call(id, text).replace(r#"clientCapabilities":{}"#, r#"clientCapabilities":{"elicitation":{}}"#)
+    modern_call(id, text).replace(
+        r#"clientCapabilities":{}"#,
+        r#"clientCapabilities":{"elicitation":{}}"#,
+    )
 }
 
 /// The call once more, with an answer.
 fn again(body: &str, id: &str, state: &str, action: &str) -> String {
-    let given = format!(r#","inputResponses":{{"lychgate-approval":{{"action":"{action}","content":{{"allow":"once"}}}}}}"#);
+    let given = format!(
+        r#","inputResponses":{{"lychgate-approval":{{"action":"{action}","content":{{"allow":"once"}}}}}}"#
+    );
     let state = format!(r#","requestState":{}"#, lychgate::message::quote(state));
     let body = body.replacen(r#""id":1"#, &format!(r#""id":{id}"#), 1);
     format!("{}{given}{state}}}}}", body.strip_suffix("}}").unwrap())
@@ -160,34 +278,76 @@ async fn a_modern_agent_is_answered_with_a_question_and_calls_again() {
     let agent = gate.agent_named("ann");
     let body = asks("1", "deploy it");
     let asked = posted(&agent, &body).await;
-    assert_eq!(string(&asked, &["result", "resultType"]).unwrap(), "input_required");
+    assert_eq!(
+        string(&asked, &["result", "resultType"]).unwrap(),
+        "input_required"
+    );
     let form = ["result", "inputRequests", "lychgate-approval"];
-    assert_eq!(string(&asked, &[&form[..], &["method"]].concat()).unwrap(), "elicitation/create");
+    assert_eq!(
+        string(&asked, &[&form[..], &["method"]].concat()).unwrap(),
+        "elicitation/create"
+    );
     let state = string(&asked, &["result", "requestState"]).unwrap();
 
     // Without an answer it is asked again; another agent's state, a changed one and another call get nowhere.
     let unanswered = again(&body, "2", &state, "accept").replace("lychgate-approval", "other");
-    assert_eq!(string(&posted(&agent, &unanswered).await, &["result", "resultType"]).unwrap(), "input_required");
+    assert_eq!(
+        string(
+            &posted(&agent, &unanswered).await,
+            &["result", "resultType"]
+        )
+        .unwrap(),
+        "input_required"
+    );
     let bob = gate.agent_named("bob");
-    assert_eq!(raw(&posted(&bob, &again(&body, "2", &state, "accept")).await, &["error", "code"]).unwrap(), "-32602");
+    assert_eq!(
+        raw(
+            &posted(&bob, &again(&body, "2", &state, "accept")).await,
+            &["error", "code"]
+        )
+        .unwrap(),
+        "-32602"
+    );
     let mut forged = state.clone();
     let last = forged.pop().unwrap();
     forged.push(if last == 'A' { 'Q' } else { 'A' });
-    assert_eq!(raw(&posted(&agent, &again(&body, "2", &forged, "accept")).await, &["error", "code"]).unwrap(), "-32602");
+    assert_eq!(
+        raw(
+            &posted(&agent, &again(&body, "2", &forged, "accept")).await,
+            &["error", "code"]
+        )
+        .unwrap(),
+        "-32602"
+    );
     let other = asks("1", "deploy something else");
     let answer = posted(&agent, &again(&other, "2", &state, "accept")).await;
-    assert_eq!(string(&answer, &["result", "resultType"]).unwrap(), "input_required", "a yes is for its own call");
+    assert_eq!(
+        string(&answer, &["result", "resultType"]).unwrap(),
+        "input_required",
+        "a yes is for its own call"
+    );
     assert!(calls(&seen).is_empty());
 
     let answer = posted(&agent, &again(&body, "3", &state, "accept")).await;
     assert_eq!(result_text(&answer), "done");
     let sent = calls(&seen);
     assert_eq!(sent.len(), 1);
-    assert_eq!(sent[0], body.replacen(r#""id":1"#, r#""id":3"#, 1), "the server sees the call, and nothing of the gate's");
+    assert_eq!(
+        sent[0],
+        body.replacen(r#""id":1"#, r#""id":3"#, 1),
+        "the server sees the call, and nothing of the gate's"
+    );
     let answer = posted(&agent, &again(&body, "4", &state, "accept")).await;
-    assert_eq!(string(&answer, &["result", "resultType"]).unwrap(), "input_required", "once is once");
+    assert_eq!(
+        string(&answer, &["result", "resultType"]).unwrap(),
+        "input_required",
+        "once is once"
+    );
     let fresh = string(&answer, &["result", "requestState"]).unwrap();
-    assert!(result_text(&posted(&agent, &again(&body, "5", &fresh, "decline")).await).contains("request was denied"));
+    assert!(
+        result_text(&posted(&agent, &again(&body, "5", &fresh, "decline")).await)
+            .contains("request was denied")
+    );
     assert_eq!(calls(&seen).len(), 1);
 }
 
@@ -201,12 +361,21 @@ async fn what_a_call_carries_for_its_server_comes_back_after_the_question() {
     let carrying = format!("{}{rest}", body.strip_suffix("}}").unwrap());
     let asked = posted(&agent, &carrying).await;
     let state = string(&asked, &["result", "requestState"]).unwrap();
-    assert_eq!(result_text(&posted(&agent, &again(&body, "2", &state, "accept")).await), "done");
+    assert_eq!(
+        result_text(&posted(&agent, &again(&body, "2", &state, "accept")).await),
+        "done"
+    );
     let sent = message(calls(&seen)[0].as_bytes());
     let envelope = sent.single().unwrap();
     let params = sent.body(envelope).unwrap();
-    assert_eq!(params.get("requestState").unwrap().str().unwrap(), "the server's own");
-    assert_eq!(params.get("inputResponses").unwrap().raw(), r#"{"theirs":{"action":"accept","content":{"n":1}}}"#);
+    assert_eq!(
+        params.get("requestState").unwrap().str().unwrap(),
+        "the server's own"
+    );
+    assert_eq!(
+        params.get("inputResponses").unwrap().raw(),
+        r#"{"theirs":{"action":"accept","content":{"n":1}}}"#
+    );
 }
 
 #[tokio::test]
@@ -239,36 +408,64 @@ async fn a_servers_own_question_about_an_approved_call_needs_no_second_yes() {
     });
     let peer = super::servers::Peer::start(Wire::Json, script).await;
     let setup = peer.behind(super::harness::Setup::new(), "up");
-    std::fs::write(setup.folder.path().join("rules/outbound/asks.toml"), super::approval::ASKS).unwrap();
+    std::fs::write(
+        setup.folder.path().join("rules/outbound/asks.toml"),
+        super::approval::ASKS,
+    )
+    .unwrap();
     let gate = setup.start().await;
     let agent = gate.agent();
     let body = asks("1", "deploy it");
     let asked = posted(&agent, &body).await;
     let state = string(&asked, &["result", "requestState"]).unwrap();
     let theirs = posted(&agent, &again(&body, "2", &state, "accept")).await;
-    assert_eq!(string(&theirs, &["result", "requestState"]).unwrap(), "s", "the server's own question passes");
+    assert_eq!(
+        string(&theirs, &["result", "requestState"]).unwrap(),
+        "s",
+        "the server's own question passes"
+    );
     let rest = r#","inputResponses":{"theirs":{"action":"accept"}},"requestState":"s"}}"#;
     let answered = format!("{}{rest}", body.strip_suffix("}}").unwrap());
     assert_eq!(result_text(&posted(&agent, &answered).await), "done");
-    assert_eq!(string(&posted(&agent, &answered).await, &["result", "resultType"]).unwrap(), "input_required", "one more time");
-    assert_eq!(gate.metric("lychgate_approvals_total", &[("outcome", "asked")]), Some(2.0));
+    assert_eq!(
+        string(&posted(&agent, &answered).await, &["result", "resultType"]).unwrap(),
+        "input_required",
+        "one more time"
+    );
+    assert_eq!(
+        gate.metric("lychgate_approvals_total", &[("outcome", "asked")]),
+        Some(2.0)
+    );
 }
 
 #[tokio::test]
 async fn a_policy_may_leave_the_agents_own_user_out() {
     let (_peer, setup, seen) = asking(Wire::Json).await;
-    let gate = setup.policy(|policy| policy.through_agent = false).start().await;
+    let gate = setup
+        .policy(|policy| policy.through_agent = false)
+        .start()
+        .await;
     let agent = gate.agent();
     let session = open(&agent, initialize()).await;
     let headers = [("mcp-session-id", session.as_str())];
     let (legacy, modern) = (call("1", "deploy"), asks("1", "deploy"));
-    let (legacy, modern, ()) = tokio::join!(agent.post("up", &headers, legacy), posted(&agent, &modern), async {
-        for _ in 0..2 {
-            let id = question(&gate).await;
-            assert_eq!(decide(&gate, &id, super::approval::ONCE).await.0, 200);
+    let (legacy, modern, ()) = tokio::join!(
+        agent.post("up", &headers, legacy),
+        posted(&agent, &modern),
+        async {
+            for _ in 0..2 {
+                let id = question(&gate).await;
+                assert_eq!(decide(&gate, &id, super::approval::ONCE).await.0, 200);
+            }
         }
-    });
+    );
     assert_eq!(legacy.header("content-type"), "application/json");
-    assert_eq!((result_text(&json(&legacy.text().await)).as_str(), result_text(&modern).as_str()), ("done", "done"));
+    assert_eq!(
+        (
+            result_text(&json(&legacy.text().await)).as_str(),
+            result_text(&modern).as_str()
+        ),
+        ("done", "done")
+    );
     assert_eq!(calls(&seen).len(), 2);
 }

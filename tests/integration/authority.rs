@@ -1,6 +1,10 @@
 //! A server that one has to log in at: the demo's, with what a test can have go wrong at it, and a person who logs in.
 
-#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "what it says itself is changed as JSON, and is short")]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "what it says itself is changed as JSON, and is short"
+)]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -68,8 +72,13 @@ pub(crate) enum Fault {
 
 impl Fault {
     pub(crate) const ERROR_500: Self = Self::Says(500, "text/plain", "out of order");
-    pub(crate) const HTML: Self = Self::Says(200, "text/html", "<!doctype html><title>Log in to the network</title>");
-    pub(crate) const INVALID_GRANT: Self = Self::Says(400, "application/json", r#"{"error":"invalid_grant"}"#);
+    pub(crate) const HTML: Self = Self::Says(
+        200,
+        "text/html",
+        "<!doctype html><title>Log in to the network</title>",
+    );
+    pub(crate) const INVALID_GRANT: Self =
+        Self::Says(400, "application/json", r#"{"error":"invalid_grant"}"#);
 }
 
 struct Inside {
@@ -85,15 +94,24 @@ impl Inside {
         *self.asked.lock().unwrap().entry(ask).or_default() += 1;
         let fault = {
             let mut faults = self.faults.lock().unwrap();
-            faults.iter().position(|(at, _)| *at == ask).map(|index| faults.remove(index).1)
+            faults
+                .iter()
+                .position(|(at, _)| *at == ask)
+                .map(|index| faults.remove(index).1)
         };
         match fault {
-            Some(Fault::Says(status, media, body)) => return reply(status, &[("content-type", media)], body),
+            Some(Fault::Says(status, media, body)) => {
+                return reply(status, &[("content-type", media)], body);
+            }
             Some(Fault::Hangs) => std::future::pending().await,
             Some(Fault::Lags(time)) => tokio::time::sleep(time).await,
             _ => {}
         }
-        let mut request = Request::builder().method(seen.method).uri(seen.path).body(seen.body).unwrap();
+        let mut request = Request::builder()
+            .method(seen.method)
+            .uri(seen.path)
+            .body(seen.body)
+            .unwrap();
         *request.headers_mut() = seen.headers;
         let sample = self.sample.lock().unwrap().clone();
         let (head, body) = sample.answer(&request).into_parts();
@@ -101,9 +119,17 @@ impl Inside {
             Some(Fault::Loses) => std::future::pending().await,
             Some(Fault::Omits(member)) => {
                 let bytes = body.collect().await.unwrap().to_bytes();
-                let mut told: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&bytes).unwrap();
-                assert!(told.remove(member).is_some(), "there is no `{member}` to omit");
-                Reply::from_parts(head, http_body_util::Full::new(Bytes::from(serde_json::to_vec(&told).unwrap())).boxed())
+                let mut told: serde_json::Map<String, serde_json::Value> =
+                    serde_json::from_slice(&bytes).unwrap();
+                assert!(
+                    told.remove(member).is_some(),
+                    "there is no `{member}` to omit"
+                );
+                Reply::from_parts(
+                    head,
+                    http_body_util::Full::new(Bytes::from(serde_json::to_vec(&told).unwrap()))
+                        .boxed(),
+                )
             }
             _ => Reply::from_parts(head, body.boxed()),
         }
@@ -127,15 +153,30 @@ impl Authority {
         let script = inside.clone();
         let server = Server::start(move |seen| {
             let inside = script.get().cloned();
-            async move { inside.expect("the server is ready before anybody knows where").answer(seen).await }
+            async move {
+                inside
+                    .expect("the server is ready before anybody knows where")
+                    .answer(seen)
+                    .await
+            }
         })
         .await;
-        let mut settings = Settings::new(&format!("http://{}", server.address), Duration::from_secs(60));
+        let mut settings = Settings::new(
+            &format!("http://{}", server.address),
+            Duration::from_secs(60),
+        );
         change(&mut settings);
         let sample = Mutex::new(Arc::new(Sample::new(Some(Login::new(settings)))));
-        let made = Arc::new(Inside { sample, faults: Mutex::default(), asked: Mutex::default() });
+        let made = Arc::new(Inside {
+            sample,
+            faults: Mutex::default(),
+            asked: Mutex::default(),
+        });
         drop(inside.set(made.clone()));
-        Self { server, inside: made }
+        Self {
+            server,
+            inside: made,
+        }
     }
 
     /// The URL of its tools.
@@ -145,7 +186,14 @@ impl Authority {
 
     /// What it is made of.
     pub(crate) fn settings(&self) -> Settings {
-        self.inside.sample.lock().unwrap().login().unwrap().settings().clone()
+        self.inside
+            .sample
+            .lock()
+            .unwrap()
+            .login()
+            .unwrap()
+            .settings()
+            .clone()
     }
 
     /// How many tool calls it has answered.
@@ -155,7 +203,13 @@ impl Authority {
 
     /// How often it was asked for something.
     pub(crate) fn asked(&self, ask: Ask) -> usize {
-        self.inside.asked.lock().unwrap().get(&ask).copied().unwrap_or_default()
+        self.inside
+            .asked
+            .lock()
+            .unwrap()
+            .get(&ask)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Has the next request of a kind go wrong; with several, one after the other.
@@ -185,7 +239,11 @@ impl Authority {
     /// What a person does who is sent to the page at `url`: name, password, allow. Where they are sent then.
     pub(crate) async fn log_in(&self, url: &str) -> String {
         let (name, password) = self.settings().person;
-        self.fill_in(url, &format!("name={name}&password={password}&answer=allow")).await
+        self.fill_in(
+            url,
+            &format!("name={name}&password={password}&answer=allow"),
+        )
+        .await
     }
 
     /// What a person does who does not want to.
@@ -195,13 +253,32 @@ impl Authority {
 
     async fn fill_in(&self, url: &str, fields: &str) -> String {
         let issuer = self.settings().issuer;
-        let path = url.strip_prefix(&issuer).unwrap_or_else(|| panic!("{url} is not at {issuer}"));
-        let browser = Agent::new(issuer.strip_prefix("http://").unwrap().parse().unwrap(), None);
-        let page = browser.ask(Method::GET, path, &[], "").await.expect(200).await.text().await;
-        let ticket = page.split("name=\"ticket\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        let path = url
+            .strip_prefix(&issuer)
+            .unwrap_or_else(|| panic!("{url} is not at {issuer}"));
+        let browser = Agent::new(
+            issuer.strip_prefix("http://").unwrap().parse().unwrap(),
+            None,
+        );
+        let page = browser
+            .ask(Method::GET, path, &[], "")
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await;
+        let ticket = page
+            .split("name=\"ticket\" value=\"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next())
+            .unwrap();
         let form = [("content-type", "application/x-www-form-urlencoded")];
         let body = format!("ticket={ticket}&{fields}");
-        let answer = browser.ask(Method::POST, "/authorize", &form, body).await.expect(303).await;
+        let answer = browser
+            .ask(Method::POST, "/authorize", &form, body)
+            .await
+            .expect(303)
+            .await;
         answer.header("location").to_owned()
     }
 }
@@ -211,18 +288,37 @@ impl Authority {
 async fn it_goes_wrong_as_told_and_counts() {
     let authority = Authority::start(60).await;
     let origin = authority.settings().issuer;
-    let client = Agent::new(origin.strip_prefix("http://").unwrap().parse().unwrap(), None);
-    let ask = |body: String| client.ask(Method::POST, "/token", &[("content-type", "application/x-www-form-urlencoded")], body);
+    let client = Agent::new(
+        origin.strip_prefix("http://").unwrap().parse().unwrap(),
+        None,
+    );
+    let ask = |body: String| {
+        client.ask(
+            Method::POST,
+            "/token",
+            &[("content-type", "application/x-www-form-urlencoded")],
+            body,
+        )
+    };
     let (id, secret) = authority.settings().client;
-    let grant = format!("grant_type=client_credentials&client_id={id}&client_secret={secret}&resource={}", authority.url());
+    let grant = format!(
+        "grant_type=client_credentials&client_id={id}&client_secret={secret}&resource={}",
+        authority.url()
+    );
     authority.fail(Ask::Grant, Fault::ERROR_500);
     authority.fail(Ask::Grant, Fault::Omits("expires_in"));
     authority.fail(Ask::Grant, Fault::Lags(Duration::from_millis(1)));
     ask(grant.clone()).await.expect(500).await;
     let told = ask(grant.clone()).await.expect(200).await.text().await;
-    assert!(told.contains("access_token") && !told.contains("expires_in"), "{told}");
+    assert!(
+        told.contains("access_token") && !told.contains("expires_in"),
+        "{told}"
+    );
     let told = ask(grant.clone()).await.expect(200).await.text().await;
-    let token = serde_json::from_str::<serde_json::Value>(&told).unwrap()["access_token"].as_str().unwrap().to_owned();
+    let token = serde_json::from_str::<serde_json::Value>(&told).unwrap()["access_token"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     for (ask_for, fault) in [(Ask::Grant, Fault::Hangs), (Ask::Grant, Fault::Loses)] {
         authority.fail(ask_for, fault);
         let waited = tokio::time::timeout(Duration::from_millis(50), ask(grant.clone())).await;
@@ -230,32 +326,72 @@ async fn it_goes_wrong_as_told_and_counts() {
     }
     authority.fail(Ask::Refresh, Fault::HTML);
     authority.fail(Ask::Refresh, Fault::INVALID_GRANT);
-    ask("grant_type=refresh_token".to_owned()).await.expect(200).await;
-    ask("grant_type=refresh_token".to_owned()).await.expect(400).await;
-    let counts = [Ask::Grant, Ask::Refresh, Ask::Redeem, Ask::Mcp].map(|kind| authority.asked(kind));
+    ask("grant_type=refresh_token".to_owned())
+        .await
+        .expect(200)
+        .await;
+    ask("grant_type=refresh_token".to_owned())
+        .await
+        .expect(400)
+        .await;
+    let counts =
+        [Ask::Grant, Ask::Refresh, Ask::Redeem, Ask::Mcp].map(|kind| authority.asked(kind));
     assert_eq!(counts, [5, 2, 0, 0]);
     assert_eq!((authority.calls(), authority.seen().await.len()), (0, 7));
 
     let bearer = format!("Bearer {token}");
     let shown = [("authorization", bearer.as_str())];
-    let call = || client.ask(Method::POST, "/mcp", &shown, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    let call = || {
+        client.ask(
+            Method::POST,
+            "/mcp",
+            &shown,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+        )
+    };
     call().await.expect(200).await;
     let new = authority.moves().await;
     call().await.expect(401).await;
-    let metadata = client.ask(Method::GET, "/.well-known/oauth-protected-resource/mcp", &[], "").await.text().await;
+    let metadata = client
+        .ask(
+            Method::GET,
+            "/.well-known/oauth-protected-resource/mcp",
+            &[],
+            "",
+        )
+        .await
+        .text()
+        .await;
     let issuer = new.settings().issuer;
-    assert!(metadata.contains(&issuer) && issuer != origin && metadata.contains(&authority.url()), "{metadata}");
-    let redirect =
-        serde_json::json!({ "redirect_uris": ["https://gate.example/oauth/callback"], "token_endpoint_auth_method": "none" });
-    let there = Agent::new(issuer.strip_prefix("http://").unwrap().parse().unwrap(), None);
-    let registered = there.ask(Method::POST, "/register", &[], redirect.to_string()).await.expect(201).await.text().await;
-    let id = serde_json::from_str::<serde_json::Value>(&registered).unwrap()["client_id"].as_str().unwrap().to_owned();
+    assert!(
+        metadata.contains(&issuer) && issuer != origin && metadata.contains(&authority.url()),
+        "{metadata}"
+    );
+    let redirect = serde_json::json!({ "redirect_uris": ["https://gate.example/oauth/callback"], "token_endpoint_auth_method": "none" });
+    let there = Agent::new(
+        issuer.strip_prefix("http://").unwrap().parse().unwrap(),
+        None,
+    );
+    let registered = there
+        .ask(Method::POST, "/register", &[], redirect.to_string())
+        .await
+        .expect(201)
+        .await
+        .text()
+        .await;
+    let id = serde_json::from_str::<serde_json::Value>(&registered).unwrap()["client_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let page = format!(
         "{issuer}/authorize?response_type=code&client_id={id}&redirect_uri=https://gate.example/oauth/callback\
          &code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256&state=s&resource={}",
         authority.url()
     );
     let back = new.log_in(&page).await;
-    assert!(back.starts_with("https://gate.example/oauth/callback?code=") && back.contains("&state=s"), "{back}");
+    assert!(
+        back.starts_with("https://gate.example/oauth/callback?code=") && back.contains("&state=s"),
+        "{back}"
+    );
     assert!(new.deny(&page).await.contains("error=access_denied"));
 }

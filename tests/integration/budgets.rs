@@ -13,12 +13,20 @@ const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 fn of_tool(limits: ToolLimits) -> impl FnOnce(&mut lychgate::config::Config) {
     |config| {
         let policy: &mut PolicyConfig = config.policies.entry("default".into()).or_default();
-        policy.tools = vec![("sl*".into(), ToolConfig { limits, ..ToolConfig::default() })];
+        policy.tools = vec![(
+            "sl*".into(),
+            ToolConfig {
+                limits,
+                ..ToolConfig::default()
+            },
+        )];
     }
 }
 
 fn named(tool: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}}}}}"#
+    )
 }
 
 fn told(answer: &str) -> String {
@@ -29,27 +37,72 @@ fn told(answer: &str) -> String {
 #[tokio::test]
 async fn a_tool_called_too_fast_says_how_long_to_wait() {
     let server = Server::start(|_| async { json_reply(OK) }).await;
-    let limits = ToolLimits { per_minute: Some(2), ..ToolLimits::default() };
-    let gate = Setup::new().http("up", server.url()).with(of_tool(limits)).start().await;
+    let limits = ToolLimits {
+        per_minute: Some(2),
+        ..ToolLimits::default()
+    };
+    let gate = Setup::new()
+        .http("up", server.url())
+        .with(of_tool(limits))
+        .start()
+        .await;
     for _ in 0..2 {
-        gate.agent().post("up", &[], named("slow")).await.expect(200).await;
+        gate.agent()
+            .post("up", &[], named("slow"))
+            .await
+            .expect(200)
+            .await;
     }
-    let answer = gate.agent().post("up", &[], named("slower")).await.expect(200).await.text().await;
+    let answer = gate
+        .agent()
+        .post("up", &[], named("slower"))
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     let text = told(&answer);
-    assert!(text.contains("calls_per_minute") && text.contains("Wait 30 s"), "{text}");
+    assert!(
+        text.contains("calls_per_minute") && text.contains("Wait 30 s"),
+        "{text}"
+    );
     assert_eq!(gate.limit_hits("calls_per_minute"), 1.0);
     // Other tools have room of their own.
-    gate.agent().post("up", &[], named("other")).await.expect(200).await;
+    gate.agent()
+        .post("up", &[], named("other"))
+        .await
+        .expect(200)
+        .await;
     assert_eq!(server.rest().await.len(), 3);
 }
 
 #[tokio::test]
 async fn a_session_has_so_many_calls_and_no_more() {
     let server = Server::start(|_| async { json_reply(OK) }).await;
-    let gate = Setup::new().http("up", server.url()).with(|config| config.limits.calls.per_session = Some(1)).start().await;
-    gate.agent().post("up", &[], call("1", "x")).await.expect(200).await;
-    let text = told(&gate.agent().post("up", &[], call("2", "x")).await.expect(200).await.text().await);
-    assert!(text.contains("calls_per_session") && text.contains("Tell your user"), "{text}");
+    let gate = Setup::new()
+        .http("up", server.url())
+        .with(|config| config.limits.calls.per_session = Some(1))
+        .start()
+        .await;
+    gate.agent()
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
+    let text = told(
+        &gate
+            .agent()
+            .post("up", &[], call("2", "x"))
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await,
+    );
+    assert!(
+        text.contains("calls_per_session") && text.contains("Tell your user"),
+        "{text}"
+    );
     assert_eq!(gate.limit_hits("calls_per_session"), 1.0);
     assert_eq!(server.rest().await.len(), 1);
 }
@@ -61,27 +114,74 @@ async fn reading_on_in_an_answer_counts_as_well() {
         json_reply(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#))
     })
     .await;
-    let gate = Setup::new().http("up", server.url()).with(|config| config.limits.calls.per_session = Some(2)).start().await;
-    let first = gate.agent().post("up", &[], call("1", "x")).await.expect(200).await.text().await;
-    let uri = first.split("more: ").nth(1).unwrap().split(' ').next().unwrap();
-    let read = format!(r#"{{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#);
-    assert!(gate.agent().post("up", &[], read.clone()).await.text().await.contains("word word"));
+    let gate = Setup::new()
+        .http("up", server.url())
+        .with(|config| config.limits.calls.per_session = Some(2))
+        .start()
+        .await;
+    let first = gate
+        .agent()
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
+    let uri = first
+        .split("more: ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
+    let read = format!(
+        r#"{{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#
+    );
+    assert!(
+        gate.agent()
+            .post("up", &[], read.clone())
+            .await
+            .text()
+            .await
+            .contains("word word")
+    );
     let spent = gate.agent().post("up", &[], read).await.text().await;
-    assert!(spent.contains("calls_per_session") && !spent.contains("word word"), "{spent}");
+    assert!(
+        spent.contains("calls_per_session") && !spent.contains("word word"),
+        "{spent}"
+    );
     assert_eq!(gate.limit_hits("calls_per_session"), 1.0);
 }
 
 #[tokio::test]
 async fn arguments_are_as_long_as_allowed() {
     let server = Server::start(|_| async { json_reply(OK) }).await;
-    let gate = Setup::new().http("up", server.url()).with(|config| config.limits.calls.argument_bytes = Some(20)).start().await;
+    let gate = Setup::new()
+        .http("up", server.url())
+        .with(|config| config.limits.calls.argument_bytes = Some(20))
+        .start()
+        .await;
     let of = |length: usize| {
         let text = "x".repeat(length);
-        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"a":"{text}"}}}}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"a":"{text}"}}}}}}"#
+        )
     };
     gate.agent().post("up", &[], of(12)).await.expect(200).await;
-    let text = told(&gate.agent().post("up", &[], of(13)).await.expect(200).await.text().await);
-    assert!(text.contains("argument_bytes") && text.contains("20 bytes"), "{text}");
+    let text = told(
+        &gate
+            .agent()
+            .post("up", &[], of(13))
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await,
+    );
+    assert!(
+        text.contains("argument_bytes") && text.contains("20 bytes"),
+        "{text}"
+    );
     assert_eq!(gate.limit_hits("argument_bytes"), 1.0);
     assert_eq!(server.rest().await.len(), 1);
 }
@@ -89,10 +189,26 @@ async fn arguments_are_as_long_as_allowed() {
 #[tokio::test]
 async fn a_batch_has_so_many_messages_and_no_more() {
     let server = Server::start(|_| async { json_reply(OK) }).await;
-    let gate = Setup::new().http("up", server.url()).with(|config| config.limits.read.batch_items = 2).start().await;
+    let gate = Setup::new()
+        .http("up", server.url())
+        .with(|config| config.limits.read.batch_items = 2)
+        .start()
+        .await;
     let batch = format!("[{0},{0},{0}]", call("1", "x"));
-    let answer = gate.agent().post("up", &[], batch).await.expect(400).await.text().await;
-    assert!(string(&json(&answer), &["error", "message"]).unwrap().contains("batch_items"), "{answer}");
+    let answer = gate
+        .agent()
+        .post("up", &[], batch)
+        .await
+        .expect(400)
+        .await
+        .text()
+        .await;
+    assert!(
+        string(&json(&answer), &["error", "message"])
+            .unwrap()
+            .contains("batch_items"),
+        "{answer}"
+    );
     assert_eq!(gate.limit_hits("batch_items"), 1.0);
     assert!(server.rest().await.is_empty());
 }
@@ -106,18 +222,50 @@ async fn a_tool_has_so_many_calls_at_once_and_no_more() {
         async move { first.unwrap_or_else(|| json_reply(OK)) }
     })
     .await;
-    let limits = ToolLimits { concurrent: Some(1), ..ToolLimits::default() };
-    let gate = Setup::new().http("up", server.url()).with(of_tool(limits)).start().await;
-    let open = gate.agent().post("up", &[], named("slow")).await.expect(200).await;
-    let text = told(&gate.agent().post("up", &[], named("slow")).await.expect(200).await.text().await);
+    let limits = ToolLimits {
+        concurrent: Some(1),
+        ..ToolLimits::default()
+    };
+    let gate = Setup::new()
+        .http("up", server.url())
+        .with(of_tool(limits))
+        .start()
+        .await;
+    let open = gate
+        .agent()
+        .post("up", &[], named("slow"))
+        .await
+        .expect(200)
+        .await;
+    let text = told(
+        &gate
+            .agent()
+            .post("up", &[], named("slow"))
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await,
+    );
     assert!(text.contains("concurrent_calls"), "{text}");
     assert_eq!(gate.limit_hits("concurrent_calls"), 1.0);
     // Other tools have places of their own, and the place is free again when the answer is whole.
-    gate.agent().post("up", &[], named("other")).await.expect(200).await;
+    gate.agent()
+        .post("up", &[], named("other"))
+        .await
+        .expect(200)
+        .await;
     tap.say(format!("data: {OK}\n\n")).await;
     drop(tap);
     open.text().await;
-    let again = gate.agent().post("up", &[], named("slow")).await.expect(200).await.text().await;
+    let again = gate
+        .agent()
+        .post("up", &[], named("slow"))
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     assert!(!again.contains("isError"), "{again}");
     assert_eq!(server.rest().await.len(), 3);
 }
@@ -132,7 +280,13 @@ fn wrapped_servers_have_the_same_budgets() {
         pass(wrapped, body);
         let answer = wrapped.hear_json();
         assert_eq!(answer["result"]["isError"], true, "{answer}");
-        assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains(limit), "{answer}");
+        assert!(
+            answer["result"]["content"][0]["text"]
+                .as_str()
+                .unwrap()
+                .contains(limit),
+            "{answer}"
+        );
     };
     refused(&mut wrapped, &long, "argument_bytes");
     pass(&mut wrapped, &named("slow"));
@@ -142,5 +296,10 @@ fn wrapped_servers_have_the_same_budgets() {
     pass(&mut wrapped, &named("other"));
     refused(&mut wrapped, &named("other"), "calls_per_session");
     assert!(wrapped.end().success());
-    assert_eq!(wrapped.read("got"), ["slow", "other", "other"].map(|tool| named(tool) + "\n").concat());
+    assert_eq!(
+        wrapped.read("got"),
+        ["slow", "other", "other"]
+            .map(|tool| named(tool) + "\n")
+            .concat()
+    );
 }

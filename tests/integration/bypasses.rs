@@ -1,6 +1,9 @@
 //! What `rules/bypasses.md` says is caught is caught, and what it says passes does pass.
 
-#![allow(clippy::disallowed_types, reason = "what `inspect` prints is for programs that read JSON")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "what `inspect` prints is for programs that read JSON"
+)]
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -22,13 +25,20 @@ struct Row {
 fn row(line: &str, tool: &str, argument: &str) -> Option<Row> {
     let line = line.strip_prefix("| ")?.replace("\\|", "\u{1}");
     let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-    let [_, example, verdict, ..] = cells.as_slice() else { return None };
+    let [_, example, verdict, ..] = cells.as_slice() else {
+        return None;
+    };
     let caught = match *verdict {
         "caught" => true,
         "passes" => false,
         _ => return None,
     };
-    let text = example.trim_matches('`').trim().replace('\u{1}', "|").replace('⏎', "\n").replace("\\u000d", "\r");
+    let text = example
+        .trim_matches('`')
+        .trim()
+        .replace('\u{1}', "|")
+        .replace('⏎', "\n")
+        .replace("\\u000d", "\r");
     let record = if tool.is_empty() {
         json!({ "id": "", "format": "text", "text": text })
     } else {
@@ -45,7 +55,11 @@ fn rows(inbound: bool) -> Vec<Row> {
     for line in PAGE.lines() {
         if let Some(heading) = line.strip_prefix("## ") {
             from_server = heading.starts_with(INBOUND);
-            place = heading.rsplit('`').nth(1).and_then(|name| name.split_once('.')).unwrap_or_default();
+            place = heading
+                .rsplit('`')
+                .nth(1)
+                .and_then(|name| name.split_once('.'))
+                .unwrap_or_default();
         }
         if from_server == inbound {
             rows.extend(row(line, place.0, place.1));
@@ -60,14 +74,22 @@ fn rows(inbound: bool) -> Vec<Row> {
 #[test]
 fn every_row_of_the_page_holds() {
     let rows = rows(false);
-    assert!(rows.len() > 55 && rows.iter().any(|row| !row.caught), "{} rows", rows.len());
+    assert!(
+        rows.len() > 55 && rows.iter().any(|row| !row.caught),
+        "{} rows",
+        rows.len()
+    );
     check("outbound", &rows);
 }
 
 #[test]
 fn every_row_about_text_from_servers_holds() {
     let rows = rows(true);
-    assert!(rows.len() > 20 && rows.iter().any(|row| !row.caught), "{} rows", rows.len());
+    assert!(
+        rows.len() > 20 && rows.iter().any(|row| !row.caught),
+        "{} rows",
+        rows.len()
+    );
     check("inbound", &rows);
 }
 
@@ -79,9 +101,17 @@ fn check(direction: &str, rows: &[Row]) {
         .spawn()
         .unwrap();
     let lines: Vec<String> = rows.iter().map(|row| row.record.to_string()).collect();
-    inspect.stdin.take().unwrap().write_all(lines.join("\n").as_bytes()).unwrap();
+    inspect
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(lines.join("\n").as_bytes())
+        .unwrap();
     let told = inspect.wait_with_output().unwrap().stdout;
-    let told: Vec<Value> = told.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let told: Vec<Value> = told
+        .split(|b| *b == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect();
     assert_eq!(told.len(), rows.len());
     let wrong: Vec<String> = rows
         .iter()

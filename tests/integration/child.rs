@@ -43,13 +43,21 @@ impl StdioServer {
                 drop(tell.send(Child::of(stream).await));
             }
         });
-        Self { address, children: Arc::new(Mutex::new(children)), task }
+        Self {
+            address,
+            children: Arc::new(Mutex::new(children)),
+            task,
+        }
     }
 
     /// The command that starts a child: this very binary, with its standard output kept clear of the test runner's words.
     pub(crate) fn command(&self) -> StdioTransport {
         let run = r#"exec 2>&1 >/dev/null; exec "$0" --exact stdio_child --nocapture"#;
-        let exe = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+        let exe = std::env::current_exe()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
         StdioTransport {
             command: vec!["/bin/sh".into(), "-c".into(), run.into(), exe],
             env: vec![],
@@ -60,7 +68,9 @@ impl StdioServer {
 
     /// The next child that was started.
     pub(crate) async fn next(&self) -> Child {
-        soon("a child", async { self.children.lock().await.recv().await }).await.unwrap()
+        soon("a child", async { self.children.lock().await.recv().await })
+            .await
+            .unwrap()
     }
 
     /// Initializes a session of an agent; gives its id and the child that serves it.
@@ -89,16 +99,29 @@ impl Child {
     async fn of(stream: TcpStream) -> Self {
         stream.set_nodelay(true).unwrap();
         let (from, to) = stream.into_split();
-        let mut child = Self { pid: String::new(), from: BufReader::new(from), to };
+        let mut child = Self {
+            pid: String::new(),
+            from: BufReader::new(from),
+            to,
+        };
         let hello = child.line().await.unwrap();
-        child.pid = json(std::str::from_utf8(&hello).unwrap()).root().get("pid").unwrap().raw().to_owned();
+        child.pid = json(std::str::from_utf8(&hello).unwrap())
+            .root()
+            .get("pid")
+            .unwrap()
+            .raw()
+            .to_owned();
         child
     }
 
     /// The next line of its standard input, without the line feed; `None` once that is closed.
     pub(crate) async fn line(&mut self) -> Option<Bytes> {
         let mut line = Vec::new();
-        let read = soon("a line at the child", self.from.read_until(b'\n', &mut line)).await;
+        let read = soon(
+            "a line at the child",
+            self.from.read_until(b'\n', &mut line),
+        )
+        .await;
         match read {
             Ok(0) | Err(_) => None,
             Ok(_) => {
@@ -138,19 +161,28 @@ impl Child {
 pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let start = std::process::id().wrapping_mul(97);
-    let ports = std::iter::repeat_with(|| 18_000 + (start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % 14_000) as u16);
-    ports.take(14_000).find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+    let ports = std::iter::repeat_with(|| {
+        18_000 + (start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % 14_000) as u16
+    });
+    ports
+        .take(14_000)
+        .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .unwrap()
 }
 
 /// Whether a process is there and no zombie. Not by its command line, which is empty for a moment of every `exec`.
 pub(crate) fn runs(pid: &str) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X'])))
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        stat.rsplit_once(") ")
+            .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    })
 }
 
 /// The other side of [`StdioServer`], if this process was started as a child. Never returns then.
 pub(crate) fn be_a_child() {
-    let Ok(address) = std::env::var(CHILD) else { return };
+    let Ok(address) = std::env::var(CHILD) else {
+        return;
+    };
     let mut control = std::net::TcpStream::connect(address).unwrap();
     control.set_nodelay(true).unwrap();
     writeln!(control, r#"{{"pid":{}}}"#, std::process::id()).unwrap();

@@ -16,8 +16,16 @@ const ELSEWHERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 2));
 
 async fn gate(change: impl FnOnce(&mut lychgate::config::Limits)) -> (TestGate, Server) {
     let server = Server::start(|_| async { json_reply(OK) }).await;
-    let setup = Setup::new().http("up", server.url()).agents(&["ann", "bob"]);
-    (setup.with(|config| change(&mut config.limits)).start().await, server)
+    let setup = Setup::new()
+        .http("up", server.url())
+        .agents(&["ann", "bob"]);
+    (
+        setup
+            .with(|config| change(&mut config.limits))
+            .start()
+            .await,
+        server,
+    )
 }
 
 /// A minimal HTTP/2 client.
@@ -31,8 +39,15 @@ impl Raw {
     /// `window` is what the gate may send of each body.
     async fn connect(to: SocketAddr, window: u32, answers_pings: bool) -> Self {
         let mut stream = TcpStream::connect(to).await.unwrap();
-        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
-        let mut raw = Self { stream, answers_pings, data: Vec::new() };
+        stream
+            .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            .await
+            .unwrap();
+        let mut raw = Self {
+            stream,
+            answers_pings,
+            data: Vec::new(),
+        };
         let mut settings = vec![0, 4];
         settings.extend(window.to_be_bytes());
         raw.frame(4, 0, 0, &settings).await;
@@ -66,7 +81,10 @@ impl Raw {
     /// Reads until the gate closes the connection, or for `time`; gives how long that took, if it did.
     async fn closed_within(&mut self, time: Duration) -> Option<Duration> {
         let began = Instant::now();
-        tokio::time::timeout(time, async { while self.next().await.is_some() {} }).await.ok().map(|()| began.elapsed())
+        tokio::time::timeout(time, async { while self.next().await.is_some() {} })
+            .await
+            .ok()
+            .map(|()| began.elapsed())
     }
 
     async fn next(&mut self) -> Option<()> {
@@ -86,30 +104,48 @@ impl Raw {
 #[tokio::test]
 async fn an_http2_connection_without_open_streams_ends() {
     let (gate, _server) = gate(|limits| limits.request_read = READ).await;
-    for (window, answers_pings, counted) in [(65_535, true, 0.0), (65_535, false, 1.0), (0, true, 1.0)] {
+    for (window, answers_pings, counted) in
+        [(65_535, true, 0.0), (65_535, false, 1.0), (0, true, 1.0)]
+    {
         let before = gate.limit_hits("request_read_seconds");
         let mut raw = Raw::connect(gate.running.address, window, answers_pings).await;
         raw.get("/mcp/up", None).await;
-        let took = raw.closed_within(Duration::from_secs(5)).await.expect("the connection ends");
+        let took = raw
+            .closed_within(Duration::from_secs(5))
+            .await
+            .expect("the connection ends");
         assert!(took >= READ, "{took:?}");
         assert_eq!(raw.data.is_empty(), window == 0);
-        until("the count", || gate.limit_hits("request_read_seconds") == before + counted).await;
+        until("the count", || {
+            gate.limit_hits("request_read_seconds") == before + counted
+        })
+        .await;
     }
     // With a token, and once it has done nothing for that long.
     let mut raw = Raw::connect(gate.running.address, 65_535, false).await;
     raw.get("/mcp/nowhere", Some(&token("ann"))).await;
-    assert!(raw.closed_within(Duration::from_secs(5)).await.expect("the connection ends") >= READ);
+    assert!(
+        raw.closed_within(Duration::from_secs(5))
+            .await
+            .expect("the connection ends")
+            >= READ
+    );
 }
 
 #[tokio::test]
 async fn an_http1_connection_without_requests_ends() {
     let (gate, _server) = gate(|limits| limits.request_read = READ).await;
-    for bearer in [String::new(), format!("authorization: Bearer {}\r\n", token("ann"))] {
+    for bearer in [
+        String::new(),
+        format!("authorization: Bearer {}\r\n", token("ann")),
+    ] {
         let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
         let request = format!("GET /mcp/nowhere HTTP/1.1\r\nhost: localhost\r\n{bearer}\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let (began, mut said) = (Instant::now(), Vec::new());
-        soon("the end of the connection", stream.read_to_end(&mut said)).await.ok();
+        soon("the end of the connection", stream.read_to_end(&mut said))
+            .await
+            .ok();
         assert!(began.elapsed() >= READ && said.starts_with(b"HTTP/1.1 40"));
     }
 }
@@ -121,10 +157,18 @@ async fn a_connection_with_an_open_stream_stays() {
     raw.get("/sse/up", Some(&token("ann"))).await;
     assert_eq!(raw.closed_within(4 * READ).await, None);
     assert!(String::from_utf8_lossy(&raw.data).contains("event: endpoint"));
-    let answer = gate.agent_named("ann").ask(Method::GET, "/sse/up", &[], "").await;
+    let answer = gate
+        .agent_named("ann")
+        .ask(Method::GET, "/sse/up", &[], "")
+        .await;
     let mut answer = answer.expect(200).await;
     answer.event().await.unwrap();
-    assert!(tokio::time::timeout(4 * READ, answer.event()).await.is_err(), "nothing more is said, and it does not end");
+    assert!(
+        tokio::time::timeout(4 * READ, answer.event())
+            .await
+            .is_err(),
+        "nothing more is said, and it does not end"
+    );
 }
 
 #[tokio::test]
@@ -135,30 +179,59 @@ async fn unauthenticated_connections_do_not_keep_agents_out() {
     })
     .await;
     let known = gate.agent_named("ann");
-    known.post("up", &[], call("1", "x")).await.expect(200).await.bytes().await;
+    known
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await
+        .bytes()
+        .await;
     let mut held = Vec::new();
     for _ in 0..12 {
         let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
-        stream.write_all(b"GET /mcp/up HTTP/1.1\r\nhost: localhost\r\n\r\n").await.ok();
+        stream
+            .write_all(b"GET /mcp/up HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            .await
+            .ok();
         held.push(stream);
     }
-    gate.agent_named("bob").post("up", &[], call("1", "x")).await.expect(200).await;
-    known.post("up", &[], call("1", "x")).await.expect(200).await;
+    gate.agent_named("bob")
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
+    known
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     assert!(gate.limit_hits("unauthenticated_connections") >= 8.0);
     assert_eq!(gate.limit_hits("connections"), 0.0);
     let mut said = Vec::new();
-    soon("the end of the oldest", held[0].read_to_end(&mut said)).await.ok();
+    soon("the end of the oldest", held[0].read_to_end(&mut said))
+        .await
+        .ok();
 }
 
 #[tokio::test]
 async fn connections_per_address() {
     let (gate, _server) = gate(|limits| limits.connections_per_address = Some(2)).await;
-    let held = [TcpStream::connect(gate.running.address).await.unwrap(), TcpStream::connect(gate.running.address).await.unwrap()];
+    let held = [
+        TcpStream::connect(gate.running.address).await.unwrap(),
+        TcpStream::connect(gate.running.address).await.unwrap(),
+    ];
     let mut third = TcpStream::connect(gate.running.address).await.unwrap();
     let mut said = Vec::new();
-    soon("an answer", third.read_to_end(&mut said)).await.unwrap();
+    soon("an answer", third.read_to_end(&mut said))
+        .await
+        .unwrap();
     assert!(said.starts_with(b"HTTP/1.1 503 "));
-    gate.agent_named("ann").at(ELSEWHERE).post("up", &[], call("1", "x")).await.expect(200).await;
+    gate.agent_named("ann")
+        .at(ELSEWHERE)
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     assert_eq!(gate.limit_hits("connections_per_address"), 1.0);
     drop(held);
 }
@@ -180,30 +253,76 @@ async fn silent_connections_do_not_hold_up_probes() {
 #[tokio::test]
 async fn a_silent_connection_to_the_admin_port_ends() {
     let (gate, _server) = gate(|limits| limits.request_read = READ).await;
-    for start in ["", "GET /healthz HTTP/1.1\r\nhost: local", "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"] {
-        let mut stream = TcpStream::connect(gate.running.admin.unwrap()).await.unwrap();
+    for start in [
+        "",
+        "GET /healthz HTTP/1.1\r\nhost: local",
+        "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    ] {
+        let mut stream = TcpStream::connect(gate.running.admin.unwrap())
+            .await
+            .unwrap();
         stream.write_all(start.as_bytes()).await.unwrap();
         let mut said = Vec::new();
-        soon("the end of the connection", stream.read_to_end(&mut said)).await.ok();
-        assert_eq!(said.starts_with(b"HTTP/1.1 200"), start.ends_with("\r\n\r\n"));
+        soon("the end of the connection", stream.read_to_end(&mut said))
+            .await
+            .ok();
+        assert_eq!(
+            said.starts_with(b"HTTP/1.1 200"),
+            start.ends_with("\r\n\r\n")
+        );
     }
 }
 
 #[tokio::test]
 async fn guessing_tokens_locks_the_guesser() {
     let (gate, _server) = gate(|limits| limits.wrong_tokens_per_minute = 3).await;
-    gate.agent_named("bob").post("up", &[], call("1", "x")).await.expect(200).await;
+    gate.agent_named("bob")
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     let shows = |shown: &str| Agent::new(gate.running.address, Some(shown.to_owned()));
     for _ in 0..5 {
-        shows("an-outdated-token").post("up", &[], call("1", "x")).await.expect(401).await;
+        shows("an-outdated-token")
+            .post("up", &[], call("1", "x"))
+            .await
+            .expect(401)
+            .await;
     }
     for guess in ["guess-1", "guess-2"] {
-        shows(guess).post("up", &[], call("1", "x")).await.expect(401).await;
+        shows(guess)
+            .post("up", &[], call("1", "x"))
+            .await
+            .expect(401)
+            .await;
     }
-    let locked = shows("guess-3").post("up", &[], call("1", "x")).await.expect(429).await;
-    assert_eq!((locked.header("retry-after"), locked.header("www-authenticate")), ("60", ""));
-    gate.agent_named("ann").post("up", &[], call("1", "x")).await.expect(429).await;
+    let locked = shows("guess-3")
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(429)
+        .await;
+    assert_eq!(
+        (
+            locked.header("retry-after"),
+            locked.header("www-authenticate")
+        ),
+        ("60", "")
+    );
+    gate.agent_named("ann")
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(429)
+        .await;
     assert_eq!(gate.limit_hits("wrong_tokens_per_minute"), 2.0);
-    gate.agent_named("bob").post("up", &[], call("1", "x")).await.expect(200).await;
-    gate.agent_named("ann").at(ELSEWHERE).post("up", &[], call("1", "x")).await.expect(200).await;
+    gate.agent_named("bob")
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
+    gate.agent_named("ann")
+        .at(ELSEWHERE)
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
 }

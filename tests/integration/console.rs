@@ -23,10 +23,20 @@ impl Page {
         body: &str,
     ) -> (u16, String) {
         let agent = Agent::new(gate.running.admin.unwrap(), None);
-        let mut headers = vec![("cookie", self.cookie.as_str()), ("x-lychgate-console", self.proof.as_str())];
+        let mut headers = vec![
+            ("cookie", self.cookie.as_str()),
+            ("x-lychgate-console", self.proof.as_str()),
+        ];
         headers.retain(|(_, value)| !value.is_empty());
         headers.extend(more);
-        let answer = agent.ask(method, &format!("/console/api/{path}"), &headers, body.to_owned()).await;
+        let answer = agent
+            .ask(
+                method,
+                &format!("/console/api/{path}"),
+                &headers,
+                body.to_owned(),
+            )
+            .await;
         (answer.status, answer.text().await)
     }
 
@@ -37,12 +47,22 @@ impl Page {
     /// Logs in; gives the whole `Set-Cookie`.
     pub(crate) async fn log_in(gate: &TestGate, body: String) -> (u16, Self, String) {
         let agent = Agent::new(gate.running.admin.unwrap(), None);
-        let answer = agent.ask(Method::POST, "/console/api/login", &[], body).await;
-        let set = answer.headers.get("set-cookie").map(|set| set.to_str().unwrap().to_owned()).unwrap_or_default();
+        let answer = agent
+            .ask(Method::POST, "/console/api/login", &[], body)
+            .await;
+        let set = answer
+            .headers
+            .get("set-cookie")
+            .map(|set| set.to_str().unwrap().to_owned())
+            .unwrap_or_default();
         let cookie = set.split(';').next().unwrap_or_default().to_owned();
         let status = answer.status;
         let said = json(&answer.text().await);
-        let proof = said.root().get("proof").map(|proof| proof.str().unwrap().into_owned()).unwrap_or_default();
+        let proof = said
+            .root()
+            .get("proof")
+            .map(|proof| proof.str().unwrap().into_owned())
+            .unwrap_or_default();
         (status, Self { cookie, proof }, set)
     }
 }
@@ -58,22 +78,55 @@ async fn gate() -> (Peer, TestGate) {
 async fn nothing_is_told_without_a_session_and_a_session_is_two_secrets() {
     let (_peer, gate) = gate().await;
     let stranger = Page::default();
-    for path in ["session", "stream", "overview", "upstreams", "rules", "present", "approvals", "quarantine", "none"] {
+    for path in [
+        "session",
+        "stream",
+        "overview",
+        "upstreams",
+        "rules",
+        "present",
+        "approvals",
+        "quarantine",
+        "none",
+    ] {
         assert_eq!(stranger.get(&gate, path).await.0, 401, "{path}");
     }
-    let (status, page, set) = Page::log_in(&gate, format!(r#"{{"token":"{}"}}"#, token(&gate))).await;
+    let (status, page, set) =
+        Page::log_in(&gate, format!(r#"{{"token":"{}"}}"#, token(&gate))).await;
     assert_eq!(status, 200);
-    assert!(set.contains("; HttpOnly; SameSite=Strict; Path=/console/api") && !set.contains("Secure"), "{set}");
+    assert!(
+        set.contains("; HttpOnly; SameSite=Strict; Path=/console/api") && !set.contains("Secure"),
+        "{set}"
+    );
     assert_eq!(page.get(&gate, "session").await.0, 200);
     let (_, other, _) = Page::log_in(&gate, format!(r#"{{"token":"{}"}}"#, token(&gate))).await;
-    let mixed = Page { cookie: page.cookie.clone(), proof: other.proof.clone() };
-    assert_eq!(mixed.get(&gate, "session").await.0, 401, "the cookie alone, as another port would get it");
-    for (name, value) in
-        [("origin", "http://evil.example"), ("origin", "null"), ("sec-fetch-site", "cross-site"), ("host", "evil.example")]
-    {
-        assert_eq!(page.ask(&gate, Method::GET, "session", &[(name, value)], "").await.0, 403, "{name}");
+    let mixed = Page {
+        cookie: page.cookie.clone(),
+        proof: other.proof.clone(),
+    };
+    assert_eq!(
+        mixed.get(&gate, "session").await.0,
+        401,
+        "the cookie alone, as another port would get it"
+    );
+    for (name, value) in [
+        ("origin", "http://evil.example"),
+        ("origin", "null"),
+        ("sec-fetch-site", "cross-site"),
+        ("host", "evil.example"),
+    ] {
+        assert_eq!(
+            page.ask(&gate, Method::GET, "session", &[(name, value)], "")
+                .await
+                .0,
+            403,
+            "{name}"
+        );
     }
-    assert_eq!(page.ask(&gate, Method::POST, "logout", &[], "").await.0, 200);
+    assert_eq!(
+        page.ask(&gate, Method::POST, "logout", &[], "").await.0,
+        200
+    );
     assert_eq!(page.get(&gate, "session").await.0, 401);
 }
 
@@ -81,8 +134,16 @@ async fn nothing_is_told_without_a_session_and_a_session_is_two_secrets() {
 async fn guesses_are_limited_and_a_link_counts_once() {
     let (_peer, gate) = gate().await;
     let bearer = Agent::new(gate.running.admin.unwrap(), Some(token(&gate)));
-    let answer = bearer.ask(Method::POST, "/console/api/code", &[], String::new()).await;
-    let code = json(&answer.text().await).root().get("code").unwrap().str().unwrap().into_owned();
+    let answer = bearer
+        .ask(Method::POST, "/console/api/code", &[], String::new())
+        .await;
+    let code = json(&answer.text().await)
+        .root()
+        .get("code")
+        .unwrap()
+        .str()
+        .unwrap()
+        .into_owned();
     let body = format!(r#"{{"code":"{code}"}}"#);
     assert_eq!(Page::log_in(&gate, body.clone()).await.0, 200);
     assert_eq!(Page::log_in(&gate, body).await.0, 401);
@@ -91,14 +152,31 @@ async fn guesses_are_limited_and_a_link_counts_once() {
         assert_eq!(guess(number).await.0, 401);
     }
     assert_eq!(guess(3).await.0, 429);
-    assert_eq!(Page::log_in(&gate, format!(r#"{{"token":"{}"}}"#, token(&gate))).await.0, 200, "nobody is locked out");
+    assert_eq!(
+        Page::log_in(&gate, format!(r#"{{"token":"{}"}}"#, token(&gate)))
+            .await
+            .0,
+        200,
+        "nobody is locked out"
+    );
     let elsewhere = Agent::new(gate.running.admin.unwrap(), Some("guess 5".into()));
     let elsewhere = elsewhere.at(std::net::IpAddr::from([127, 0, 0, 2]));
-    elsewhere.ask(Method::GET, "/approvals", &[], "").await.expect(401).await;
+    elsewhere
+        .ask(Method::GET, "/approvals", &[], "")
+        .await
+        .expect(401)
+        .await;
     let here = Agent::new(gate.running.admin.unwrap(), Some("guess 5".into()));
-    here.ask(Method::GET, "/approvals", &[], "").await.expect(429).await;
+    here.ask(Method::GET, "/approvals", &[], "")
+        .await
+        .expect(429)
+        .await;
     let right = Agent::new(gate.running.admin.unwrap(), Some(token(&gate)));
-    right.ask(Method::GET, "/approvals", &[], "").await.expect(200).await;
+    right
+        .ask(Method::GET, "/approvals", &[], "")
+        .await
+        .expect(200)
+        .await;
     assert_eq!(gate.limit_hits("wrong_tokens_per_minute"), 2.0);
 }
 
@@ -106,25 +184,54 @@ async fn guesses_are_limited_and_a_link_counts_once() {
 async fn it_tells_what_is_judged_by_what_and_how_often() {
     let (_peer, gate) = gate().await;
     let agent = gate.agent();
-    agent.post("up", &[], call("1", "detonate it")).await.text().await;
+    agent
+        .post("up", &[], call("1", "detonate it"))
+        .await
+        .text()
+        .await;
     agent.post("up", &[], call("2", "hello")).await.text().await;
     let (_, page, _) = Page::log_in(&gate, format!(r#"{{"token":"{}"}}"#, token(&gate))).await;
     let rule = page.get(&gate, "rules/no-bombs").await.1;
     let read = json(&rule);
     assert_eq!(read.root().get("count").unwrap().raw(), "1", "{rule}");
-    assert!(rule.contains("An order to set off a bomb") && rule.contains("detonate it") && rule.contains("detonator"), "{rule}");
+    assert!(
+        rule.contains("An order to set off a bomb")
+            && rule.contains("detonate it")
+            && rule.contains("detonator"),
+        "{rule}"
+    );
     let overview = page.get(&gate, "overview").await.1;
-    assert!(overview.contains(r#""blocked":1"#) && overview.contains(r#""rule":"no-bombs""#), "{overview}");
+    assert!(
+        overview.contains(r#""blocked":1"#) && overview.contains(r#""rule":"no-bombs""#),
+        "{overview}"
+    );
     let upstreams = page.get(&gate, "upstreams").await.1;
-    assert!(upstreams.contains(r#""name":"up","state":"up""#) && upstreams.contains(r#""blocked":1"#), "{upstreams}");
+    assert!(
+        upstreams.contains(r#""name":"up","state":"up""#) && upstreams.contains(r#""blocked":1"#),
+        "{upstreams}"
+    );
     let present = page.get(&gate, "present").await.1;
-    assert!(present.contains(r#""upstream":"up""#) && present.contains(r#""calls":2"#), "{present}");
-    let tried = r#"{"upstream":"up","place":"argument","tool":"t","argument":"a","text":"now detonate"}"#;
+    assert!(
+        present.contains(r#""upstream":"up""#) && present.contains(r#""calls":2"#),
+        "{present}"
+    );
+    let tried =
+        r#"{"upstream":"up","place":"argument","tool":"t","argument":"a","text":"now detonate"}"#;
     let told = page.ask(&gate, Method::POST, "try", &[], tried).await.1;
-    assert!(told.contains(r#""verdict":"block""#) && told.contains("no-bombs"), "{told}");
-    assert!(told.contains(r#"{"text":"now ","matched":false},{"text":"detonate","matched":true}"#), "{told}");
+    assert!(
+        told.contains(r#""verdict":"block""#) && told.contains("no-bombs"),
+        "{told}"
+    );
+    assert!(
+        told.contains(r#"{"text":"now ","matched":false},{"text":"detonate","matched":true}"#),
+        "{told}"
+    );
     assert_eq!(
-        json(&page.get(&gate, "rules/no-bombs").await.1).root().get("count").unwrap().raw(),
+        json(&page.get(&gate, "rules/no-bombs").await.1)
+            .root()
+            .get("count")
+            .unwrap()
+            .raw(),
         "1",
         "a trial is not counted"
     );
@@ -133,7 +240,17 @@ async fn it_tells_what_is_judged_by_what_and_how_often() {
 /// The sum of one count over all buckets of the overview.
 fn sum(overview: &str, name: &str) -> u32 {
     let key = format!(r#""{name}":"#);
-    overview.split(&key).skip(1).map(|rest| rest.split([',', '}']).next().unwrap().parse::<u32>().unwrap()).sum()
+    overview
+        .split(&key)
+        .skip(1)
+        .map(|rest| {
+            rest.split([',', '}'])
+                .next()
+                .unwrap()
+                .parse::<u32>()
+                .unwrap()
+        })
+        .sum()
 }
 
 #[tokio::test]
@@ -145,54 +262,141 @@ async fn every_refusal_counts_and_injections_are_messages() {
         async move { json_reply(answer) }
     })
     .await;
-    let setup = Setup::new().http("up", server.url()).with(|config| config.limits.repeated_refusals = 2);
+    let setup = Setup::new()
+        .http("up", server.url())
+        .with(|config| config.limits.repeated_refusals = 2);
     let gate = setup.start().await;
     let agent = gate.agent();
     let (_, page, _) = Page::log_in(&gate, format!(r#"{{"token":"{}"}}"#, token(&gate))).await;
-    agent.post("up", &[], call("1", "hello")).await.expect(200).await.text().await;
+    agent
+        .post("up", &[], call("1", "hello"))
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     for _ in 0..7 {
-        agent.post("up", &[], call("1", "detonate")).await.text().await;
+        agent
+            .post("up", &[], call("1", "detonate"))
+            .await
+            .text()
+            .await;
     }
     let overview = page.get(&gate, "overview").await.1;
-    assert_eq!((sum(&overview, "blocked"), sum(&overview, "outbound")), (7, 8), "{overview}");
-    assert_eq!((sum(&overview, "injections"), sum(&overview, "injection_matches")), (1, 2), "{overview}");
-    assert_eq!(gate.metric("lychgate_injection_messages_total", &[("upstream", "up"), ("tool", "echo")]), Some(1.0));
-    assert_eq!(gate.metric("lychgate_injection_detected_total", &[("upstream", "up"), ("tool", "echo")]), Some(2.0));
+    assert_eq!(
+        (sum(&overview, "blocked"), sum(&overview, "outbound")),
+        (7, 8),
+        "{overview}"
+    );
+    assert_eq!(
+        (
+            sum(&overview, "injections"),
+            sum(&overview, "injection_matches")
+        ),
+        (1, 2),
+        "{overview}"
+    );
+    assert_eq!(
+        gate.metric(
+            "lychgate_injection_messages_total",
+            &[("upstream", "up"), ("tool", "echo")]
+        ),
+        Some(1.0)
+    );
+    assert_eq!(
+        gate.metric(
+            "lychgate_injection_detected_total",
+            &[("upstream", "up"), ("tool", "echo")]
+        ),
+        Some(2.0)
+    );
     let upstreams = page.get(&gate, "upstreams").await.1;
-    assert!(upstreams.contains(r#""calls":8,"blocked":7"#), "{upstreams}");
+    assert!(
+        upstreams.contains(r#""calls":8,"blocked":7"#),
+        "{upstreams}"
+    );
 }
 
 #[tokio::test]
 async fn what_happened_before_a_restart_is_counted_on() {
     let (peer, before) = gate().await;
-    before.agent().post("up", &[], call("1", "detonate it")).await.text().await;
-    before.agent().post("up", &[], call("1", "hello")).await.text().await;
+    before
+        .agent()
+        .post("up", &[], call("1", "detonate it"))
+        .await
+        .text()
+        .await;
+    before
+        .agent()
+        .post("up", &[], call("1", "hello"))
+        .await
+        .text()
+        .await;
     let written = before.audit_text();
     let of = |verdict: &str| {
         let wanted = [r#""direction":"outbound""#, verdict];
-        written.lines().find(|line| wanted.iter().all(|word| line.contains(word))).unwrap().to_owned()
+        written
+            .lines()
+            .find(|line| wanted.iter().all(|word| line.contains(word)))
+            .unwrap()
+            .to_owned()
     };
     let (refused, passed) = (of(r#""verdict":"block""#), of(r#""verdict":"pass""#));
     let of_prove = refused.replacen(",\"seq\":", ",\"prove\":true,\"seq\":", 1);
-    let (day, _) = refused.split_once("\"time_dt\":\"").unwrap().1.split_once('T').unwrap();
+    let (day, _) = refused
+        .split_once("\"time_dt\":\"")
+        .unwrap()
+        .1
+        .split_once('T')
+        .unwrap();
     let long_ago = refused.replacen(day, "2020-01-01", 1);
     let setup = peer.behind(Setup::new(), "up");
     let earlier = [long_ago, refused, of_prove, passed];
-    std::fs::write(setup.folder.path().join("audit.jsonl"), earlier.join("\n") + "\n").unwrap();
+    std::fs::write(
+        setup.folder.path().join("audit.jsonl"),
+        earlier.join("\n") + "\n",
+    )
+    .unwrap();
     let gate = setup.start().await;
-    gate.agent().post("up", &[], call("1", "detonate it")).await.text().await;
+    gate.agent()
+        .post("up", &[], call("1", "detonate it"))
+        .await
+        .text()
+        .await;
     let (_, page, _) = Page::log_in(&gate, format!(r#"{{"token":"{}"}}"#, token(&gate))).await;
     let overview = page.get(&gate, "overview").await.1;
-    assert_eq!((sum(&overview, "outbound"), sum(&overview, "blocked")), (3, 2), "{overview}");
+    assert_eq!(
+        (sum(&overview, "outbound"), sum(&overview, "blocked")),
+        (3, 2),
+        "{overview}"
+    );
     let agent = Agent::new(gate.running.admin.unwrap(), None);
-    let headers = [("cookie", page.cookie.as_str()), ("x-lychgate-console", page.proof.as_str())];
-    let back = agent.ask(Method::GET, "/console/api/stream?back=100", &headers, String::new()).await.expect(200).await;
+    let headers = [
+        ("cookie", page.cookie.as_str()),
+        ("x-lychgate-console", page.proof.as_str()),
+    ];
+    let back = agent
+        .ask(
+            Method::GET,
+            "/console/api/stream?back=100",
+            &headers,
+            String::new(),
+        )
+        .await
+        .expect(200)
+        .await;
     let lines = back.read_to(r#""n":3,"#).await;
     let [long_ago, refused, of_prove, passed] = &earlier;
     for (n, line) in [long_ago, refused, passed].into_iter().enumerate() {
-        assert!(lines.contains(&format!(r#"{{"n":{n},"line":{line}}}"#)), "line {n} is missing: {lines}");
+        assert!(
+            lines.contains(&format!(r#"{{"n":{n},"line":{line}}}"#)),
+            "line {n} is missing: {lines}"
+        );
     }
-    assert!(!lines.contains(of_prove), "what `prove` sent is no history: {lines}");
+    assert!(
+        !lines.contains(of_prove),
+        "what `prove` sent is no history: {lines}"
+    );
 }
 
 #[tokio::test]
@@ -203,12 +407,28 @@ async fn clients_are_listed_by_the_name_and_version_that_they_give() {
     let info = |era: u8| format!(r#"{{"name":"inspector-{era}","version":"0.17.{era}"}}"#);
     let shown = |era: u8| format!(r#""client":"inspector-{era}","client_version":"0.17.{era}""#);
     let legacy = super::harness::INITIALIZE.replace(r#"{"name":"t","version":"1"}"#, &info(1));
-    agent.post("up", &[], legacy).await.expect(200).await.text().await;
+    agent
+        .post("up", &[], legacy)
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     let present = page.get(&gate, "present").await.1;
     assert!(present.contains(&shown(1)), "{present}");
     // Since 2026-07-28 each request names its client.
-    let named = format!(r#"{},"io.modelcontextprotocol/clientInfo":{}}}"#, META.strip_suffix('}').unwrap(), info(2));
-    agent.post_modern("up", &modern_call("2", "hello").replace(META, &named)).await.expect(200).await.text().await;
+    let named = format!(
+        r#"{},"io.modelcontextprotocol/clientInfo":{}}}"#,
+        META.strip_suffix('}').unwrap(),
+        info(2)
+    );
+    agent
+        .post_modern("up", &modern_call("2", "hello").replace(META, &named))
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     let present = page.get(&gate, "present").await.1;
     assert!(present.contains(&shown(2)), "{present}");
 }

@@ -5,10 +5,25 @@ use std::process::{Command, Stdio};
 
 #[test]
 fn the_tour_goes_as_promised() {
-    let output = Command::new(env!("CARGO_BIN_EXE_lychgate")).args(["demo", "--once"]).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_lychgate"))
+        .args(["demo", "--once"])
+        .output()
+        .unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
-    for part in ["passed", "refused", "cleaned", "audit log", "counters", "lychgate_commands_blocked_total", "all as expected"] {
+    assert!(
+        output.status.success(),
+        "{told}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    for part in [
+        "passed",
+        "refused",
+        "cleaned",
+        "audit log",
+        "counters",
+        "lychgate_commands_blocked_total",
+        "all as expected",
+    ] {
         assert!(told.contains(part), "`{part}` is missing from: {told}");
     }
     assert!(!told.contains('\x1b'), "no colour where nobody sees it");
@@ -16,8 +31,12 @@ fn the_tour_goes_as_promised() {
 
 #[test]
 fn it_stays_up_and_says_where_until_it_is_told_to_stop() {
-    let mut process =
-        Command::new(env!("CARGO_BIN_EXE_lychgate")).arg("demo").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut process = Command::new(env!("CARGO_BIN_EXE_lychgate"))
+        .arg("demo")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let lines: Vec<String> = BufReader::new(process.stdout.as_mut().unwrap())
         .lines()
         .map(Result::unwrap)
@@ -28,6 +47,9 @@ fn it_stays_up_and_says_where_until_it_is_told_to_stop() {
         assert!(told.contains(client), "`{client}` is missing from: {told}");
     }
     assert!(process.try_wait().unwrap().is_none(), "it stays up");
-    let status = Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap();
+    let status = Command::new("kill")
+        .args(["-TERM", &process.id().to_string()])
+        .status()
+        .unwrap();
     assert!(status.success() && process.wait().unwrap().success());
 }

@@ -1,6 +1,9 @@
 //! `lychgate doctor` as a whole program: a config with everything wrong around it, and one with nothing.
 
-#![allow(clippy::disallowed_types, reason = "what the verb prints is read as JSON")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "what the verb prints is read as JSON"
+)]
 
 use std::fs;
 use std::net::TcpListener;
@@ -42,13 +45,19 @@ fn mode(path: &std::path::Path, mode: u32) {
 async fn everything_that_is_wrong_is_found_with_what_mends_it() {
     let folder = tempfile::tempdir().unwrap();
     let held = TcpListener::bind("127.0.0.1:0").unwrap();
-    let wants = Server::start(|_| async { reply(401, &[("date", "Sun, 06 Nov 1994 08:49:37 GMT")], "") }).await;
+    let wants =
+        Server::start(|_| async { reply(401, &[("date", "Sun, 06 Nov 1994 08:49:37 GMT")], "") })
+            .await;
     let hangs = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     params.not_after = rcgen::date_time_ymd(2024, 1, 1);
     params.not_before = rcgen::date_time_ymd(2023, 1, 1);
     let key = rcgen::KeyPair::generate().unwrap();
-    fs::write(folder.path().join("cert.pem"), params.self_signed(&key).unwrap().pem()).unwrap();
+    fs::write(
+        folder.path().join("cert.pem"),
+        params.self_signed(&key).unwrap().pem(),
+    )
+    .unwrap();
     fs::write(folder.path().join("key.pem"), key.serialize_pem()).unwrap();
     mode(&folder.path().join("key.pem"), 0o644);
     fs::write(folder.path().join("token"), "hunter2-hunter2-hunter2").unwrap();
@@ -75,7 +84,10 @@ async fn everything_that_is_wrong_is_found_with_what_mends_it() {
     let began = Instant::now();
     let (code, told, err, folder) = doctor(folder, &[]).await;
     assert_eq!(code, 1, "{told}{err}");
-    assert!(began.elapsed() < Duration::from_secs(20), "dead servers do not hold it up");
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "dead servers do not hold it up"
+    );
     for part in [
         "is in use by `",
         "kill ",
@@ -100,14 +112,28 @@ async fn everything_that_is_wrong_is_found_with_what_mends_it() {
         "/lychgate/quarantine` has mode 755",
         "the key of the quarantine `",
     ] {
-        let part = if part == "are in observe mode" { "is in observe mode" } else { part };
+        let part = if part == "are in observe mode" {
+            "is in observe mode"
+        } else {
+            part
+        };
         assert!(told.contains(part), "`{part}` is missing from: {told}");
     }
-    assert!(!told.contains("hunter2") && !err.contains("hunter2"), "no secret is shown: {told}{err}");
+    assert!(
+        !told.contains("hunter2") && !err.contains("hunter2"),
+        "no secret is shown: {told}{err}"
+    );
     let (code, told, err, folder) = doctor(folder, &["--json"]).await;
     let json: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}{err}"));
     assert_eq!((code, &json["ok"]), (1, &Value::Bool(false)));
-    assert!(json["findings"].as_array().unwrap().iter().all(|found| !found["fix"].as_str().unwrap().is_empty()), "{json:#}");
+    assert!(
+        json["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|found| !found["fix"].as_str().unwrap().is_empty()),
+        "{json:#}"
+    );
     drop(folder);
 }
 
@@ -137,26 +163,48 @@ async fn a_gate_in_order_has_nothing_but_notes() {
     mode(&folder.path().join("lychgate.toml"), 0o600);
     let (code, told, err, folder) = doctor(folder, &[]).await;
     assert_eq!(code, 0, "{told}{err}");
-    for part in ["`well` answers", "clock of `well` matches", "rule tests pass", "0 errors, 0 warnings"] {
+    for part in [
+        "`well` answers",
+        "clock of `well` matches",
+        "rule tests pass",
+        "0 errors, 0 warnings",
+    ] {
         assert!(told.contains(part), "`{part}` is missing from: {told}");
     }
     // A gate that runs without an admin port is not to be killed.
-    let config = format!("[listen]\naddress = \"127.0.0.1:{}\"\n[upstream.u]\nstdio = {{ command = [\"true\"] }}\n", free_port());
+    let config = format!(
+        "[listen]\naddress = \"127.0.0.1:{}\"\n[upstream.u]\nstdio = {{ command = [\"true\"] }}\n",
+        free_port()
+    );
     fs::write(folder.path().join("lychgate.toml"), config).unwrap();
     let mut gate = Command::new(env!("CARGO_BIN_EXE_lychgate"));
-    gate.args(["run", "--config", "lychgate.toml"]).current_dir(folder.path()).env("XDG_STATE_HOME", folder.path());
+    gate.args(["run", "--config", "lychgate.toml"])
+        .current_dir(folder.path())
+        .env("XDG_STATE_HOME", folder.path());
     let mut gate = gate.stderr(std::process::Stdio::piped()).spawn().unwrap();
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(gate.stderr.take().unwrap()));
-    assert!(lines.any(|line| line.unwrap().contains("serving")), "it starts");
+    assert!(
+        lines.any(|line| line.unwrap().contains("serving")),
+        "it starts"
+    );
     std::thread::spawn(move || lines.for_each(drop));
     let (_, told, err, folder) = doctor(folder, &[]).await;
-    assert!(told.contains("a gateway is running there (process ") && !told.contains("kill "), "{told}{err}");
+    assert!(
+        told.contains("a gateway is running there (process ") && !told.contains("kill "),
+        "{told}{err}"
+    );
     gate.kill().and_then(|()| gate.wait()).unwrap();
-    fs::write(folder.path().join("lychgate.toml"), "colour = 1\n[upstream.a]\nhttp = { url = \"https://example.org\" }\n")
-        .unwrap();
+    fs::write(
+        folder.path().join("lychgate.toml"),
+        "colour = 1\n[upstream.a]\nhttp = { url = \"https://example.org\" }\n",
+    )
+    .unwrap();
     let (code, told, _, folder) = doctor(folder, &[]).await;
     assert_eq!(code, 1);
-    assert!(told.contains("lychgate.toml:1:1: unknown key `colour`"), "{told}");
+    assert!(
+        told.contains("lychgate.toml:1:1: unknown key `colour`"),
+        "{told}"
+    );
     let (code, _, err, _folder) = doctor(folder, &["--config", "no-such.toml"]).await;
     assert_eq!(code, 2);
     assert!(err.contains("cannot be read"), "{err}");
@@ -164,6 +212,10 @@ async fn a_gate_in_order_has_nothing_but_notes() {
 
 /// Now, as heads of answers have it.
 fn httpdate() -> String {
-    let output = Command::new("date").args(["-u", "+%a, %d %b %Y %H:%M:%S GMT"]).env("LC_ALL", "C").output().unwrap();
+    let output = Command::new("date")
+        .args(["-u", "+%a, %d %b %Y %H:%M:%S GMT"])
+        .env("LC_ALL", "C")
+        .output()
+        .unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }

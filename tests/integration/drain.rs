@@ -19,15 +19,33 @@ async fn open_calls_finish_and_new_ones_do_not_begin() {
     let gate = Setup::new().http("up", server.url()).start().await;
     let (address, admin) = (gate.running.address, gate.running.admin.unwrap());
     tap.say(": open\n\n").await;
-    let mut open = gate.agent().post("up", &[], call("1", "x")).await.expect(200).await;
+    let mut open = gate
+        .agent()
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     open.event().await.unwrap();
     let watcher = Agent::new(admin, None);
-    assert_eq!(watcher.ask(Method::GET, "/readyz", &[], "").await.status, 200);
+    assert_eq!(
+        watcher.ask(Method::GET, "/readyz", &[], "").await.status,
+        200
+    );
     let draining = tokio::spawn(gate.running.drain());
-    soon("`/readyz` to say so", async { while watcher.ask(Method::GET, "/readyz", &[], "").await.status != 503 {} }).await;
-    soon("the listener to close", async { while TcpStream::connect(address).await.is_ok() {} }).await;
+    soon("`/readyz` to say so", async {
+        while watcher.ask(Method::GET, "/readyz", &[], "").await.status != 503 {}
+    })
+    .await;
+    soon("the listener to close", async {
+        while TcpStream::connect(address).await.is_ok() {}
+    })
+    .await;
     assert!(!draining.is_finished(), "a call is open");
-    assert_eq!(watcher.ask(Method::GET, "/healthz", &[], "").await.status, 200, "alive all the same");
+    assert_eq!(
+        watcher.ask(Method::GET, "/healthz", &[], "").await.status,
+        200,
+        "alive all the same"
+    );
     tap.say(DONE).await;
     drop(tap);
     assert_eq!(open.event().await.unwrap(), DONE.as_bytes());
@@ -42,9 +60,25 @@ async fn streams_that_only_listen_end_and_children_are_gone() {
     let gate = Setup::new().stdio("up", &server).start().await;
     let agent = gate.agent();
     let (session, mut child) = server.session(&agent, "up").await;
-    let headers = [("mcp-session-id", session.as_str()), ("accept", "text/event-stream")];
-    let mut stream = agent.ask(Method::GET, "/mcp/up", &headers, "").await.expect(200).await;
-    let mut old = agent.ask(Method::GET, "/sse/up", &[("accept", "text/event-stream")], "").await.expect(200).await;
+    let headers = [
+        ("mcp-session-id", session.as_str()),
+        ("accept", "text/event-stream"),
+    ];
+    let mut stream = agent
+        .ask(Method::GET, "/mcp/up", &headers, "")
+        .await
+        .expect(200)
+        .await;
+    let mut old = agent
+        .ask(
+            Method::GET,
+            "/sse/up",
+            &[("accept", "text/event-stream")],
+            "",
+        )
+        .await
+        .expect(200)
+        .await;
     old.data().await.unwrap();
     let draining = tokio::spawn(gate.running.drain());
     assert_eq!(stream.event().await, None);
@@ -60,7 +94,10 @@ async fn streams_that_only_listen_end_and_children_are_gone() {
 async fn calls_that_do_not_end_are_cut_off_at_the_deadline() {
     let server = Server::start(|_| async { std::future::pending().await }).await;
     let setup = Setup::new().http("up", server.url());
-    let gate = setup.with(|config| config.limits.drain = std::time::Duration::from_millis(200)).start().await;
+    let gate = setup
+        .with(|config| config.limits.drain = std::time::Duration::from_millis(200))
+        .start()
+        .await;
     let agent = gate.agent();
     let open = tokio::spawn(async move { agent.post("up", &[], call("1", "x")).await.status });
     server.next().await;

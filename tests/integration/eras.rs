@@ -21,10 +21,20 @@ async fn refused(agent: &Agent, headers: &[(&str, &str)], body: &str) -> (u16, i
     if body.contains(r#""id":1"#) {
         assert_eq!(raw(&error, &["id"]).as_deref(), Some("1"), "{text}");
     }
-    (status, raw(&error, &["error", "code"]).unwrap_or_else(|| panic!("{text}")).parse().unwrap())
+    (
+        status,
+        raw(&error, &["error", "code"])
+            .unwrap_or_else(|| panic!("{text}"))
+            .parse()
+            .unwrap(),
+    )
 }
 
-const MODERN: [(&str, &str); 3] = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "echo")];
+const MODERN: [(&str, &str); 3] = [
+    ("mcp-protocol-version", "2026-07-28"),
+    ("mcp-method", "tools/call"),
+    ("mcp-name", "echo"),
+];
 
 #[tokio::test]
 async fn headers_must_say_what_the_body_says() {
@@ -33,19 +43,34 @@ async fn headers_must_say_what_the_body_says() {
     for index in 0..MODERN.len() {
         let mut headers = MODERN.to_vec();
         let (name, _) = headers.remove(index);
-        assert_eq!(refused(&agent, &headers, &body).await, (400, -32020), "without `{name}`");
+        assert_eq!(
+            refused(&agent, &headers, &body).await,
+            (400, -32020),
+            "without `{name}`"
+        );
         for wrong in ["2025-11-25", "tools/list", "ECHO", "=?base64?!!?="] {
             let mut headers = MODERN.to_vec();
             headers[index].1 = wrong;
-            assert_eq!(refused(&agent, &headers, &body).await, (400, -32020), "`{name}: {wrong}`");
+            assert_eq!(
+                refused(&agent, &headers, &body).await,
+                (400, -32020),
+                "`{name}: {wrong}`"
+            );
         }
         let mut headers = MODERN.to_vec();
         headers.push(MODERN[index]);
         let (status, _) = refused(&agent, &headers, &modern_call("9", "x")).await;
         assert_eq!(status, 400, "`{name}` twice");
     }
-    assert!(server.rest().await.is_empty(), "nothing of it reached the server");
-    agent.post("up", &MODERN, body.clone()).await.expect(200).await;
+    assert!(
+        server.rest().await.is_empty(),
+        "nothing of it reached the server"
+    );
+    agent
+        .post("up", &MODERN, body.clone())
+        .await
+        .expect(200)
+        .await;
     let seen = server.next().await;
     assert_eq!(seen.body, body.as_bytes());
     for (name, value) in MODERN {
@@ -57,8 +82,15 @@ async fn headers_must_say_what_the_body_says() {
 async fn wrapped_names_are_unwrapped_before_they_are_compared() {
     let (gate, server) = gate().await;
     let body = modern_call("1", "x").replace(r#""echo""#, r#""größe""#);
-    gate.agent().post_modern("up", &body).await.expect(200).await;
-    assert_eq!(server.next().await.headers["mcp-name"], "=?base64?Z3LDtsOfZQ==?=");
+    gate.agent()
+        .post_modern("up", &body)
+        .await
+        .expect(200)
+        .await;
+    assert_eq!(
+        server.next().await.headers["mcp-name"],
+        "=?base64?Z3LDtsOfZQ==?="
+    );
     let other = [MODERN[0], MODERN[1], ("mcp-name", "=?base64?Z3Jvc3Nl?=")];
     assert_eq!(refused(&gate.agent(), &other, &body).await, (400, -32020));
 }
@@ -66,13 +98,21 @@ async fn wrapped_names_are_unwrapped_before_they_are_compared() {
 #[tokio::test]
 async fn mirrored_arguments_must_agree() {
     let tools = r#"{"jsonrpc":"2.0","id":0,"result":{"resultType":"complete","tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"deep":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}}}]}}"#;
-    let server =
-        Server::start(move |seen| async move { json_reply(if seen.headers["mcp-method"] == "tools/list" { tools } else { OK }) })
-            .await;
+    let server = Server::start(move |seen| async move {
+        json_reply(if seen.headers["mcp-method"] == "tools/list" {
+            tools
+        } else {
+            OK
+        })
+    })
+    .await;
     let gate = Setup::new().http("up", server.url()).start().await;
     let agent = gate.agent();
     agent
-        .post_modern("up", &format!(r#"{{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{{{META}}}}}"#))
+        .post_modern(
+            "up",
+            &format!(r#"{{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{{{META}}}}}"#),
+        )
         .await
         .expect(200)
         .await;
@@ -80,12 +120,22 @@ async fn mirrored_arguments_must_agree() {
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"region":"Zürich","deep":{{"n":42}}}},{META}}}}}"#
     );
     let with = |more: &[(&'static str, &'static str)]| [&MODERN, more].concat();
-    let good = with(&[("mcp-param-region", "=?base64?WsO8cmljaA==?="), ("mcp-param-n", "42.0")]);
-    agent.post("up", &good, body.clone()).await.expect(200).await;
+    let good = with(&[
+        ("mcp-param-region", "=?base64?WsO8cmljaA==?="),
+        ("mcp-param-n", "42.0"),
+    ]);
+    agent
+        .post("up", &good, body.clone())
+        .await
+        .expect(200)
+        .await;
     for bad in [
         with(&[]),
         with(&[("mcp-param-region", "=?base64?WsO8cmljaA==?=")]),
-        with(&[("mcp-param-region", "=?base64?WsO8cmljaA==?="), ("mcp-param-n", "43")]),
+        with(&[
+            ("mcp-param-region", "=?base64?WsO8cmljaA==?="),
+            ("mcp-param-n", "43"),
+        ]),
         with(&[("mcp-param-region", "Bern"), ("mcp-param-n", "42")]),
     ] {
         assert_eq!(refused(&agent, &bad, &body).await, (400, -32020), "{bad:?}");
@@ -96,8 +146,16 @@ async fn mirrored_arguments_must_agree() {
 async fn a_modern_request_says_so_in_its_body() {
     let (gate, server) = gate().await;
     let agent = gate.agent();
-    assert_eq!(refused(&agent, &MODERN, &call("1", "x")).await, (400, -32602), "no `_meta`, and no way back to an older era");
-    assert_eq!(refused(&agent, &[], &modern_call("1", "x")).await, (400, -32020), "no header");
+    assert_eq!(
+        refused(&agent, &MODERN, &call("1", "x")).await,
+        (400, -32602),
+        "no `_meta`, and no way back to an older era"
+    );
+    assert_eq!(
+        refused(&agent, &[], &modern_call("1", "x")).await,
+        (400, -32020),
+        "no header"
+    );
     assert!(server.rest().await.is_empty());
 }
 
@@ -107,14 +165,26 @@ async fn batches_are_of_one_revision_only() {
     let agent = gate.agent();
     let batch = format!("[{}]", call("1", "x"));
     for version in ["2025-06-18", "2025-11-25", "2026-07-28"] {
-        let answer = agent.post("up", &[("mcp-protocol-version", version)], batch.clone()).await.expect(400).await;
+        let answer = agent
+            .post("up", &[("mcp-protocol-version", version)], batch.clone())
+            .await
+            .expect(400)
+            .await;
         assert!(answer.text().await.contains("-32600"), "{version}");
     }
     let modern = format!("[{}]", modern_call("1", "x"));
-    agent.post("up", &MODERN[..1], modern).await.expect(400).await;
+    agent
+        .post("up", &MODERN[..1], modern)
+        .await
+        .expect(400)
+        .await;
     assert!(server.rest().await.is_empty());
     for headers in [&[][..], &[("mcp-protocol-version", "2025-03-26")]] {
-        agent.post("up", headers, batch.clone()).await.expect(200).await;
+        agent
+            .post("up", headers, batch.clone())
+            .await
+            .expect(200)
+            .await;
         assert_eq!(server.next().await.body, batch.as_bytes());
     }
 }
@@ -123,7 +193,12 @@ async fn batches_are_of_one_revision_only() {
 async fn there_is_no_get_or_delete_in_the_modern_era() {
     let (gate, server) = gate().await;
     for method in [Method::GET, Method::DELETE, Method::PUT] {
-        let answer = gate.agent().ask(method, "/mcp/up", &MODERN[..1], "").await.expect(405).await;
+        let answer = gate
+            .agent()
+            .ask(method, "/mcp/up", &MODERN[..1], "")
+            .await
+            .expect(405)
+            .await;
         assert!(answer.header("allow").contains("POST"));
     }
     assert!(server.rest().await.is_empty());
@@ -138,7 +213,10 @@ async fn what_cannot_be_read_is_refused_with_the_right_code() {
         (b"", -32700),
         (b"\xff{}", -32700),
         (br#"{"jsonrpc":"2.0","method":"a","method":"b"}"#, -32700),
-        (br#"{"jsonrpc":"2.0","method":"a","m\u0065thod":"b"}"#, -32700),
+        (
+            br#"{"jsonrpc":"2.0","method":"a","m\u0065thod":"b"}"#,
+            -32700,
+        ),
         (br#"{"jsonrpc":"2.0","method":"\ud800"}"#, -32700),
         (br#"{"jsonrpc":"2.0","method":"a"} {}"#, -32700),
         (b"[]", -32600),
@@ -149,13 +227,30 @@ async fn what_cannot_be_read_is_refused_with_the_right_code() {
         let answer = agent.post("up", &[], body).await.expect(400).await;
         let error = json(&answer.text().await);
         let shown = String::from_utf8_lossy(body);
-        assert_eq!(raw(&error, &["error", "code"]), Some(code.to_string()), "{shown}");
+        assert_eq!(
+            raw(&error, &["error", "code"]),
+            Some(code.to_string()),
+            "{shown}"
+        );
         assert!(!string(&error, &["error", "message"]).unwrap().is_empty());
     }
     for kind in ["text/plain", "application/x-www-form-urlencoded", ""] {
-        agent.ask(Method::POST, "/mcp/up", &[("content-type", kind)], call("1", "x")).await.expect(415).await;
+        agent
+            .ask(
+                Method::POST,
+                "/mcp/up",
+                &[("content-type", kind)],
+                call("1", "x"),
+            )
+            .await
+            .expect(415)
+            .await;
     }
-    agent.post("up", &[("content-encoding", "gzip")], call("1", "x")).await.expect(415).await;
+    agent
+        .post("up", &[("content-encoding", "gzip")], call("1", "x"))
+        .await
+        .expect(415)
+        .await;
     assert!(server.rest().await.is_empty());
 }
 
@@ -163,6 +258,14 @@ async fn what_cannot_be_read_is_refused_with_the_right_code() {
 async fn a_server_of_the_first_revision_is_offered_nothing_modern() {
     let peer = Peer::start(Wire::Sse, script(|_| panic!("it reached the server"))).await;
     let gate = peer.behind(Setup::new(), "up").start().await;
-    let answer = gate.agent().post_modern("up", &modern_call("1", "x")).await.expect(405).await;
-    assert_eq!(raw(&json(&answer.text().await), &["id"]).as_deref(), Some("1"));
+    let answer = gate
+        .agent()
+        .post_modern("up", &modern_call("1", "x"))
+        .await
+        .expect(405)
+        .await;
+    assert_eq!(
+        raw(&json(&answer.text().await), &["id"]).as_deref(),
+        Some("1")
+    );
 }

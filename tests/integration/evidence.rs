@@ -33,7 +33,10 @@ struct Noting {
 impl Noting {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let noting = Self { address: listener.local_addr().unwrap(), reached: Arc::default() };
+        let noting = Self {
+            address: listener.local_addr().unwrap(),
+            reached: Arc::default(),
+        };
         let reached = noting.reached.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -53,7 +56,10 @@ fn serve(stream: TcpStream, reached: &Mutex<HashSet<String>>) -> Option<()> {
         let id = id_of(&body)?;
         reached.lock().unwrap().insert(id.clone());
         let answer = format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"content":[]}}}}"#);
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", answer.len());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            answer.len()
+        );
         stream.write_all((head + &answer).as_bytes()).ok()?;
     }
 }
@@ -67,7 +73,10 @@ fn message(reader: &mut impl BufRead) -> io::Result<(String, String)> {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let line = line.trim_end();
-        if let Some((_, value)) = line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length")) {
+        if let Some((_, value)) = line
+            .split_once(':')
+            .filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+        {
             length = value.trim().parse().unwrap();
         }
         match (line, first.is_empty()) {
@@ -82,7 +91,13 @@ fn message(reader: &mut impl BufRead) -> io::Result<(String, String)> {
 }
 
 fn id_of(body: &str) -> Option<String> {
-    Some(body.split_once(r#""id":""#)?.1.split('"').next()?.to_owned())
+    Some(
+        body.split_once(r#""id":""#)?
+            .1
+            .split('"')
+            .next()?
+            .to_owned(),
+    )
 }
 
 /// A gate in a process of its own.
@@ -93,11 +108,23 @@ struct Gate {
 impl Gate {
     fn start(config: &Path, address: SocketAddr, before: &[&str]) -> Self {
         let binary = program();
-        let words: Vec<&str> = before.iter().copied().chain([&*binary, "run", "--config", config.to_str().unwrap()]).collect();
-        let child = Command::new(words[0]).args(&words[1..]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let words: Vec<&str> = before
+            .iter()
+            .copied()
+            .chain([&*binary, "run", "--config", config.to_str().unwrap()])
+            .collect();
+        let child = Command::new(words[0])
+            .args(&words[1..])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let (mut gate, deadline) = (Self { child }, Instant::now() + WAIT);
         while TcpStream::connect(address).is_err() {
-            assert!(gate.child.try_wait().unwrap().is_none(), "the gate does not start");
+            assert!(
+                gate.child.try_wait().unwrap().is_none(),
+                "the gate does not start"
+            );
             assert!(Instant::now() < deadline, "the gate does not listen");
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -126,7 +153,9 @@ impl Calls {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(WAIT))?;
         stream.set_nodelay(true)?;
-        Ok(Self { reader: BufReader::new(stream) })
+        Ok(Self {
+            reader: BufReader::new(stream),
+        })
     }
 
     /// Calls, and gives the status and body of the answer.
@@ -141,14 +170,21 @@ impl Calls {
         );
         self.reader.get_mut().write_all((head + &body).as_bytes())?;
         let (first, body) = message(&mut self.reader)?;
-        let status = first.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = first
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
         Ok((status.ok_or(io::ErrorKind::InvalidData)?, body))
     }
 }
 
 fn config(folder: &Path, address: SocketAddr, server: SocketAddr, audit: &str) -> PathBuf {
     let path = folder.join("gate.toml");
-    let policy = if std::env::var_os("KILLS").is_some() { "" } else { QUICK };
+    let policy = if std::env::var_os("KILLS").is_some() {
+        ""
+    } else {
+        QUICK
+    };
     let text = format!(
         "[listen]\naddress = \"{address}\"\n[policy.default]\n{policy}\n[audit]\n{audit}\n\
          [upstream.up]\nhttp = {{ url = \"http://{server}/mcp\" }}\n"
@@ -163,19 +199,38 @@ fn program() -> String {
 
 /// What `lychgate audit verify` says of a log.
 fn verified(log: &Path) -> Json {
-    let told = Command::new(program()).args(["audit", "verify", "--json"]).arg(log).output().unwrap();
+    let told = Command::new(program())
+        .args(["audit", "verify", "--json"])
+        .arg(log)
+        .output()
+        .unwrap();
     let text = String::from_utf8(told.stdout).unwrap();
-    assert!(told.status.success(), "{text}{}", String::from_utf8_lossy(&told.stderr));
+    assert!(
+        told.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&told.stderr)
+    );
     json(&text)
 }
 
 /// Ids of calls that the log has a line of, that went this way.
 fn told_of(log: &Path, direction: &str) -> HashSet<String> {
     let mut told = HashSet::new();
-    let folder = std::fs::read_dir(log.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+    let folder = std::fs::read_dir(log.parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let name = log.file_name().unwrap().to_str().unwrap();
-    for path in folder.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(name)) {
-        for line in BufReader::new(std::fs::File::open(path).unwrap()).lines().map_while(Result::ok) {
+    for path in folder.filter(|path| {
+        path.file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .starts_with(name)
+    }) {
+        for line in BufReader::new(std::fs::File::open(path).unwrap())
+            .lines()
+            .map_while(Result::ok)
+        {
             if line.contains(&format!(r#""direction":"{direction}""#)) && line.ends_with("\"}") {
                 told.extend(string(&json(&line), &["jsonrpc.request.id"]));
             }
@@ -188,8 +243,11 @@ fn told_of(log: &Path, direction: &str) -> HashSet<String> {
 fn a_gate_that_is_killed_under_load_has_a_line_for_every_call() {
     let kills = std::env::var("KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let (server, address, log) =
-        (Noting::start(), SocketAddr::from(([127, 0, 0, 1], free_port())), folder.path().join("audit.jsonl"));
+    let (server, address, log) = (
+        Noting::start(),
+        SocketAddr::from(([127, 0, 0, 1], free_port())),
+        folder.path().join("audit.jsonl"),
+    );
     let audit = format!(
         "file = \"{}\"\nrequired = true\nrotate_bytes = 262144\ncompress = false\ncheckpoint_lines = 50\ncheckpoint_seconds = 1",
         log.display()
@@ -203,11 +261,15 @@ fn a_gate_that_is_killed_under_load_has_a_line_for_every_call() {
             for agent in 0..AGENTS {
                 let (answered, stop) = (&answered, &stop);
                 scope.spawn(move || {
-                    let Ok(mut calls) = Calls::open(address) else { return };
+                    let Ok(mut calls) = Calls::open(address) else {
+                        return;
+                    };
                     for number in 0.. {
                         let id = format!("k-{round}-{agent}-{number}");
                         match calls.call(&id) {
-                            Ok((200, body)) if body.contains(&id) => drop(answered.lock().unwrap().insert(id)),
+                            Ok((200, body)) if body.contains(&id) => {
+                                drop(answered.lock().unwrap().insert(id))
+                            }
                             Ok(other) => panic!("{other:?}"),
                             Err(_) => return,
                         }
@@ -224,14 +286,27 @@ fn a_gate_that_is_killed_under_load_has_a_line_for_every_call() {
         });
         if (round + 1) % 100 == 0 {
             // What a long run does is worth seeing.
-            println!("{} kills, {} calls answered, {:?}", round + 1, answered.lock().unwrap().len(), started.elapsed());
+            println!(
+                "{} kills, {} calls answered, {:?}",
+                round + 1,
+                answered.lock().unwrap().len(),
+                started.elapsed()
+            );
         }
     }
     Gate::start(&config, address, &[]).end();
     let (sent, back) = (told_of(&log, "outbound"), told_of(&log, "inbound"));
     let (reached, answered) = (server.reached.lock().unwrap(), answered.lock().unwrap());
-    assert!(reached.len() > kills && !answered.is_empty(), "{} calls are no load", reached.len());
-    let missing: Vec<&String> = reached.difference(&sent).chain(answered.difference(&back)).take(5).collect();
+    assert!(
+        reached.len() > kills && !answered.is_empty(),
+        "{} calls are no load",
+        reached.len()
+    );
+    let missing: Vec<&String> = reached
+        .difference(&sent)
+        .chain(answered.difference(&back))
+        .take(5)
+        .collect();
     assert!(missing.is_empty(), "{missing:?} have no line");
     let report = verified(&log);
     println!(
@@ -245,14 +320,28 @@ fn a_gate_that_is_killed_under_load_has_a_line_for_every_call() {
 
 /// Commands that give a file system of 1 MB to a gate: as root, in a namespace of its own, or not at all.
 fn small_disk(folder: &Path) -> Option<Vec<String>> {
-    let mount = format!("mount -t tmpfs -o size=1m none '{}' && exec \"$@\"", folder.display());
+    let mount = format!(
+        "mount -t tmpfs -o size=1m none '{}' && exec \"$@\"",
+        folder.display()
+    );
     let words = |unshare: &[&str]| -> Vec<String> {
-        unshare.iter().chain(&["sh", "-c", &mount, "sh"]).map(|word| (*word).to_owned()).collect()
+        unshare
+            .iter()
+            .chain(&["sh", "-c", &mount, "sh"])
+            .map(|word| (*word).to_owned())
+            .collect()
     };
-    [&["unshare", "-Urm"][..], &["unshare", "-m"]].into_iter().map(words).find(|words| {
-        let tried = Command::new(&words[0]).args(&words[1..]).arg("true").stderr(Stdio::null()).status();
-        tried.is_ok_and(|status| status.success())
-    })
+    [&["unshare", "-Urm"][..], &["unshare", "-m"]]
+        .into_iter()
+        .map(words)
+        .find(|words| {
+            let tried = Command::new(&words[0])
+                .args(&words[1..])
+                .arg("true")
+                .stderr(Stdio::null())
+                .status();
+            tried.is_ok_and(|status| status.success())
+        })
 }
 
 #[test]
@@ -261,12 +350,21 @@ fn a_full_disk_lets_no_call_through_and_when_there_is_room_again_they_go_on() {
     let disk = folder.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
     let Some(words) = small_disk(&disk) else {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "neither root nor user namespaces: a full disk cannot be tried");
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "neither root nor user namespaces: a full disk cannot be tried"
+        );
         println!("skipped: neither root nor user namespaces here, so no small disk can be mounted");
         return;
     };
-    let (server, address) = (Noting::start(), SocketAddr::from(([127, 0, 0, 1], free_port())));
-    let audit = format!("file = \"{}\"\nrequired = true", disk.join("audit.jsonl").display());
+    let (server, address) = (
+        Noting::start(),
+        SocketAddr::from(([127, 0, 0, 1], free_port())),
+    );
+    let audit = format!(
+        "file = \"{}\"\nrequired = true",
+        disk.join("audit.jsonl").display()
+    );
     let config = config(folder.path(), address, server.address, &audit);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let gate = Gate::start(&config, address, &words);
@@ -294,8 +392,15 @@ fn a_full_disk_lets_no_call_through_and_when_there_is_room_again_they_go_on() {
     let (status, body) = calls.call("d-after").unwrap();
     assert_eq!(status, 200, "without a restart: {body}");
     let log = inside.join("audit.jsonl");
-    let (sent, reached) = (told_of(&log, "outbound"), server.reached.lock().unwrap().clone());
-    assert!(reached.is_subset(&sent), "{:?} have no line", reached.difference(&sent).collect::<Vec<_>>());
+    let (sent, reached) = (
+        told_of(&log, "outbound"),
+        server.reached.lock().unwrap().clone(),
+    );
+    assert!(
+        reached.is_subset(&sent),
+        "{:?} have no line",
+        reached.difference(&sent).collect::<Vec<_>>()
+    );
     assert!(passed.is_subset(&reached) && reached.contains("d-after"));
     // The report is of a copy: another process may not see this disk by its name.
     let copy = folder.path().join("copy");
@@ -314,14 +419,30 @@ fn a_folder_that_cannot_be_written_keeps_the_gate_from_starting_and_calls_from_p
     let disk = folder.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
     let Some(words) = small_disk(&disk) else {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "neither root nor user namespaces: it cannot be tried");
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "neither root nor user namespaces: it cannot be tried"
+        );
         println!("skipped: neither root nor user namespaces here");
         return;
     };
-    let words: Vec<String> =
-        words.iter().map(|word| word.replace("exec", &format!("mount -o remount,ro '{}' && exec", disk.display()))).collect();
-    let (server, address) = (Noting::start(), SocketAddr::from(([127, 0, 0, 1], free_port())));
-    let audit = format!("file = \"{}\"\nrequired = true", disk.join("audit.jsonl").display());
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| {
+            word.replace(
+                "exec",
+                &format!("mount -o remount,ro '{}' && exec", disk.display()),
+            )
+        })
+        .collect();
+    let (server, address) = (
+        Noting::start(),
+        SocketAddr::from(([127, 0, 0, 1], free_port())),
+    );
+    let audit = format!(
+        "file = \"{}\"\nrequired = true",
+        disk.join("audit.jsonl").display()
+    );
     let config = config(folder.path(), address, server.address, &audit);
     let ran = Command::new(&words[0])
         .args(&words[1..])
@@ -330,6 +451,9 @@ fn a_folder_that_cannot_be_written_keeps_the_gate_from_starting_and_calls_from_p
         .unwrap();
     let told = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert_eq!(ran.status.code(), Some(2), "{told}");
-    assert!(told.contains("audit.jsonl") && told.contains("Read-only"), "{told}");
+    assert!(
+        told.contains("audit.jsonl") && told.contains("Read-only"),
+        "{told}"
+    );
     assert!(server.reached.lock().unwrap().is_empty());
 }

@@ -13,27 +13,54 @@ fn run(command: &str) -> String {
 }
 
 fn of(tool: &str, arguments: &[(&str, &str)]) -> String {
-    let arguments: Vec<String> = arguments.iter().map(|(name, value)| format!(r#""{name}":"{value}""#)).collect();
+    let arguments: Vec<String> = arguments
+        .iter()
+        .map(|(name, value)| format!(r#""{name}":"{value}""#))
+        .collect();
     let arguments = arguments.join(",");
-    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{{arguments}}}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{{arguments}}}}}}}"#
+    )
 }
 
 #[tokio::test]
 async fn what_a_session_wrote_is_judged_when_it_runs_it() {
-    let server = Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#) }).await;
-    let gate = Setup::new().shipped().http("up", server.url()).start().await;
+    let server = Server::start(|_| async {
+        json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)
+    })
+    .await;
+    let gate = Setup::new()
+        .shipped()
+        .http("up", server.url())
+        .start()
+        .await;
     let agent = gate.agent();
     let refused = async |body: String| {
-        let answer = agent.post("up", &[], body).await.expect(200).await.text().await;
+        let answer = agent
+            .post("up", &[], body)
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await;
         raw(&json(&answer), &["result", "isError"]).as_deref() == Some("true")
     };
-    assert!(!refused(run("bash tidy.sh")).await, "nobody knows what is in it");
+    assert!(
+        !refused(run("bash tidy.sh")).await,
+        "nobody knows what is in it"
+    );
     assert!(!refused(write("/srv/app/tidy.sh", "rm -rf ./build")).await);
     assert!(!refused(run("bash tidy.sh")).await);
-    assert!(!refused(write("/srv/app/tidy.sh", "rm -rf /")).await, "writing it does nothing yet");
+    assert!(
+        !refused(write("/srv/app/tidy.sh", "rm -rf /")).await,
+        "writing it does nothing yet"
+    );
     assert!(refused(run("cd /srv/app && bash ./tidy.sh")).await);
     assert!(!refused(write("/srv/app/tidy.sh", "rm -rf ./build")).await);
-    assert!(!refused(run("cd /srv/app && bash ./tidy.sh")).await, "the newest counts");
+    assert!(
+        !refused(run("cd /srv/app && bash ./tidy.sh")).await,
+        "the newest counts"
+    );
     assert_eq!(server.rest().await.len(), 6);
 }
 

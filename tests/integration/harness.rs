@@ -10,7 +10,8 @@ use std::time::Duration;
 use http::Method;
 use lychgate::app::{self, Running};
 use lychgate::config::{
-    Agent as AgentConfig, AuditConfig, AuditTo, Config, HttpTransport, PolicyConfig, StdioTransport, Transport, UpstreamConfig,
+    Agent as AgentConfig, AuditConfig, AuditTo, Config, HttpTransport, PolicyConfig,
+    StdioTransport, Transport, UpstreamConfig,
 };
 use lychgate::message::Json;
 use sha2::{Digest, Sha256};
@@ -57,14 +58,21 @@ fn keep_log() {
         }
     }
     ONCE.call_once(|| {
-        let log = tracing_subscriber::fmt().with_max_level(tracing::Level::INFO).with_ansi(false).with_writer(|| Keep);
+        let log = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::INFO)
+            .with_ansi(false)
+            .with_writer(|| Keep);
         log.init();
     });
 }
 
 /// Runs a program; gives its exit code, standard output and standard error.
 pub(crate) fn run(command: &mut Command) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = command.output().unwrap();
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (status.code().unwrap(), text(stdout), text(stderr))
 }
@@ -126,27 +134,38 @@ impl Setup {
         let mut config = Config::default();
         config.listen.address = SocketAddr::from(([127, 0, 0, 1], 0));
         config.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-        config.audit =
-            AuditConfig { to: Some(AuditTo::File(folder.path().join("audit.jsonl"))), required: false, ..AuditConfig::default() };
+        config.audit = AuditConfig {
+            to: Some(AuditTo::File(folder.path().join("audit.jsonl"))),
+            required: false,
+            ..AuditConfig::default()
+        };
         config.approval.token_file = Some(folder.path().join("approve.token"));
         let rules = folder.path().join("rules");
         for (name, text) in [("outbound", OUTBOUND), ("inbound", INBOUND)] {
             std::fs::create_dir_all(rules.join(name)).unwrap();
             std::fs::write(rules.join(name).join("test.toml"), text).unwrap();
         }
-        let policy = PolicyConfig { builtin: false, rules: vec![rules], ..PolicyConfig::default() };
+        let policy = PolicyConfig {
+            builtin: false,
+            rules: vec![rules],
+            ..PolicyConfig::default()
+        };
         config.policies.insert("default".into(), policy);
         Self { config, folder }
     }
 
     /// With the rules that ship.
     pub(crate) fn shipped(mut self) -> Self {
-        self.config.policies.insert("default".into(), PolicyConfig::default());
+        self.config
+            .policies
+            .insert("default".into(), PolicyConfig::default());
         self
     }
 
     fn upstream(mut self, name: &str, transport: Transport) -> Self {
-        self.config.upstreams.insert(name.into(), UpstreamConfig::new(transport));
+        self.config
+            .upstreams
+            .insert(name.into(), UpstreamConfig::new(transport));
         self
     }
 
@@ -194,13 +213,18 @@ impl Setup {
 
     /// Starts it.
     pub(crate) async fn start(self) -> TestGate {
-        let running = app::start(self.config, None).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+        let running = app::start(self.config, None)
+            .await
+            .unwrap_or_else(|faults| panic!("{faults:?}"));
         TestGate::new(running, self.folder)
     }
 }
 
 pub(crate) fn http(url: String) -> HttpTransport {
-    HttpTransport { login: None, ..HttpTransport::new(url) }
+    HttpTransport {
+        login: None,
+        ..HttpTransport::new(url)
+    }
 }
 
 /// The bearer token of an agent.
@@ -210,7 +234,10 @@ pub(crate) fn token(agent: &str) -> String {
 
 /// Its hash, as a config file has it.
 pub(crate) fn token_sha256(agent: &str) -> String {
-    Sha256::digest(token(agent).as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(token(agent).as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// A gate that runs.
@@ -223,7 +250,11 @@ pub(crate) struct TestGate {
 
 impl TestGate {
     pub(crate) fn new(running: Running, folder: TempDir) -> Self {
-        Self { running, _lines: Checked(folder.path().join("audit.jsonl")), folder }
+        Self {
+            running,
+            _lines: Checked(folder.path().join("audit.jsonl")),
+            folder,
+        }
     }
 
     /// The agent of a gate that asks for no token.
@@ -243,14 +274,17 @@ impl TestGate {
 
     /// How often a limit was hit, by the metrics.
     pub(crate) fn limit_hits(&self, limit: &str) -> f64 {
-        self.metric("lychgate_limits_hit_total", &[("limit", limit)]).unwrap_or_else(|| panic!("no counter for `{limit}`"))
+        self.metric("lychgate_limits_hit_total", &[("limit", limit)])
+            .unwrap_or_else(|| panic!("no counter for `{limit}`"))
     }
 
     /// The audit log so far.
     pub(crate) fn audit_text(&self) -> String {
         self.running.gate().recorder().flush();
         let text = std::fs::read_to_string(self.audit_file()).unwrap_or_default();
-        text.split_inclusive('\n').filter(|line| !line.contains(r#""event":"log_opened""#)).collect()
+        text.split_inclusive('\n')
+            .filter(|line| !line.contains(r#""event":"log_opened""#))
+            .collect()
     }
 
     /// The lines of the audit log so far.
@@ -265,7 +299,9 @@ impl TestGate {
     /// A page of the admin port: its status and text.
     pub(crate) async fn admin(&self, path: &str) -> (u16, String) {
         let admin = self.running.admin.unwrap();
-        let answer = Agent::new(admin, None).ask(Method::GET, path, &[], "").await;
+        let answer = Agent::new(admin, None)
+            .ask(Method::GET, path, &[], "")
+            .await;
         (answer.status, answer.text().await)
     }
 
@@ -284,12 +320,18 @@ pub(crate) fn write_whole(path: &Path, text: &str) {
 
 /// The sum of the series of a metric that have these labels.
 pub(crate) fn metric(text: &str, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
-    let wanted: Vec<String> = labels.iter().map(|(label, value)| format!("{label}=\"{value}\"")).collect();
+    let wanted: Vec<String> = labels
+        .iter()
+        .map(|(label, value)| format!("{label}=\"{value}\""))
+        .collect();
     let series = text.lines().filter_map(|line| {
         let (series, value) = line.rsplit_once(' ')?;
         let (found, has) = series.split_once('{').unwrap_or((series, "}"));
         let has: Vec<&str> = has.trim_end_matches('}').split(',').collect();
-        (found == name && wanted.iter().all(|label| has.contains(&label.as_str()))).then(|| value.parse::<f64>().unwrap())
+        (found == name && wanted.iter().all(|label| has.contains(&label.as_str())))
+            .then(|| value.parse::<f64>().unwrap())
     });
-    series.fold(None, |sum: Option<f64>, value| Some(sum.unwrap_or(0.0) + value))
+    series.fold(None, |sum: Option<f64>, value| {
+        Some(sum.unwrap_or(0.0) + value)
+    })
 }

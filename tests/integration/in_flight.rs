@@ -20,10 +20,13 @@ fn small(limits: &mut Limits) {
 
 async fn gate(change: impl FnOnce(&mut Limits)) -> (TestGate, Server) {
     let server = Server::start(|_| async { json_reply(OK) }).await;
-    let setup = Setup::new().http("up", server.url()).agents(&AGENTS).with(|config| {
-        small(&mut config.limits);
-        change(&mut config.limits);
-    });
+    let setup = Setup::new()
+        .http("up", server.url())
+        .agents(&AGENTS)
+        .with(|config| {
+            small(&mut config.limits);
+            change(&mut config.limits);
+        });
     (setup.start().await, server)
 }
 
@@ -46,7 +49,9 @@ fn in_flight(gate: &TestGate) -> usize {
 async fn head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     let mut byte = [0];
-    while !head.ends_with(b"\r\n\r\n") && soon("an answer", stream.read(&mut byte)).await.unwrap_or(0) == 1 {
+    while !head.ends_with(b"\r\n\r\n")
+        && soon("an answer", stream.read(&mut byte)).await.unwrap_or(0) == 1
+    {
         head.push(byte[0]);
     }
     String::from_utf8(head).unwrap().to_lowercase()
@@ -58,17 +63,51 @@ async fn announced_bodies_are_reserved_before_they_come() {
     let mut slow = begun(&gate, "ann", "content-length: 900000").await;
     until("the reservation", || in_flight(&gate) == 900_000).await;
     let own = head(&mut begun(&gate, "ann", "content-length: 900000").await).await;
-    assert!(own.starts_with("http/1.1 429") && own.contains("retry-after: 1"), "{own}");
+    assert!(
+        own.starts_with("http/1.1 429") && own.contains("retry-after: 1"),
+        "{own}"
+    );
     let other = head(&mut begun(&gate, "bob", "content-length: 900000").await).await;
-    assert!(other.starts_with("http/1.1 503") && other.contains("retry-after: 1"), "{other}");
-    let answer = gate.agent_named("bob").post("up", &[], call("1", &"x".repeat(900_000))).await.expect(503).await.text().await;
-    assert!(answer.contains("bytes_in_flight") && answer.contains("Wait for earlier calls to end"), "{answer}");
-    assert_eq!((gate.limit_hits("bytes_in_flight"), gate.limit_hits("bytes_in_flight_per_agent")), (2.0, 1.0));
+    assert!(
+        other.starts_with("http/1.1 503") && other.contains("retry-after: 1"),
+        "{other}"
+    );
+    let answer = gate
+        .agent_named("bob")
+        .post("up", &[], call("1", &"x".repeat(900_000)))
+        .await
+        .expect(503)
+        .await
+        .text()
+        .await;
+    assert!(
+        answer.contains("bytes_in_flight") && answer.contains("Wait for earlier calls to end"),
+        "{answer}"
+    );
+    assert_eq!(
+        (
+            gate.limit_hits("bytes_in_flight"),
+            gate.limit_hits("bytes_in_flight_per_agent")
+        ),
+        (2.0, 1.0)
+    );
     // What is short finds room all the same, and the slow upload ends when its time is over.
-    gate.agent_named("ann").post("up", &[], call("1", "x")).await.expect(200).await.text().await;
+    gate.agent_named("ann")
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     assert!(head(&mut slow).await.starts_with("http/1.1 408"));
     until("the release", || in_flight(&gate) == 0).await;
-    gate.agent_named("bob").post("up", &[], call("1", &"x".repeat(900_000))).await.expect(200).await.text().await;
+    gate.agent_named("bob")
+        .post("up", &[], call("1", &"x".repeat(900_000)))
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     until("the release", || in_flight(&gate) == 0).await;
     assert_eq!(server.rest().await.len(), 2);
 }
@@ -79,11 +118,17 @@ async fn other_bodies_are_reserved_as_they_arrive() {
     let mut streams = Vec::new();
     for _ in 0..2 {
         let mut stream = begun(&gate, "ann", "transfer-encoding: chunked").await;
-        stream.write_all(format!("{:x}\r\n{}\r\n", 400_000, " ".repeat(400_000)).as_bytes()).await.unwrap();
+        stream
+            .write_all(format!("{:x}\r\n{}\r\n", 400_000, " ".repeat(400_000)).as_bytes())
+            .await
+            .unwrap();
         streams.push(stream);
     }
     until("both reservations", || in_flight(&gate) >= 800_000).await;
-    streams[0].write_all(format!("{:x}\r\n{}\r\n", 300_000, " ".repeat(300_000)).as_bytes()).await.unwrap();
+    streams[0]
+        .write_all(format!("{:x}\r\n{}\r\n", 300_000, " ".repeat(300_000)).as_bytes())
+        .await
+        .unwrap();
     assert!(head(&mut streams[0]).await.starts_with("http/1.1 429"));
     assert_eq!(gate.limit_hits("bytes_in_flight_per_agent"), 1.0);
     drop(streams);
@@ -98,14 +143,50 @@ async fn answers_count_too() {
         json_reply(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#))
     })
     .await;
-    let gate = Setup::new().http("up", server.url()).agents(&AGENTS).with(|config| small(&mut config.limits)).start().await;
-    gate.agent_named("ann").post("up", &[], call("1", "long")).await.expect(200).await.text().await;
+    let gate = Setup::new()
+        .http("up", server.url())
+        .agents(&AGENTS)
+        .with(|config| small(&mut config.limits))
+        .start()
+        .await;
+    gate.agent_named("ann")
+        .post("up", &[], call("1", "long"))
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     until("the release", || in_flight(&gate) == 0).await;
     let _slow = begun(&gate, "ann", "content-length: 900000").await;
     until("the reservation", || in_flight(&gate) == 900_000).await;
-    let own = gate.agent_named("ann").post("up", &[], call("1", "long")).await.expect(429).await.text().await;
+    let own = gate
+        .agent_named("ann")
+        .post("up", &[], call("1", "long"))
+        .await
+        .expect(429)
+        .await
+        .text()
+        .await;
     assert!(own.contains("bytes_in_flight_per_agent"), "{own}");
-    gate.agent_named("bob").post("up", &[], call("1", "long")).await.expect(503).await.text().await;
-    gate.agent_named("bob").post("up", &[], call("1", "short")).await.expect(200).await.text().await;
-    assert_eq!((gate.limit_hits("bytes_in_flight"), gate.limit_hits("bytes_in_flight_per_agent")), (1.0, 1.0));
+    gate.agent_named("bob")
+        .post("up", &[], call("1", "long"))
+        .await
+        .expect(503)
+        .await
+        .text()
+        .await;
+    gate.agent_named("bob")
+        .post("up", &[], call("1", "short"))
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
+    assert_eq!(
+        (
+            gate.limit_hits("bytes_in_flight"),
+            gate.limit_hits("bytes_in_flight_per_agent")
+        ),
+        (1.0, 1.0)
+    );
 }

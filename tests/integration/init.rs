@@ -7,7 +7,12 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-const DOCS: [&str; 4] = ["init", "--upstream", "docs=https://docs.invalid/mcp", "--yes"];
+const DOCS: [&str; 4] = [
+    "init",
+    "--upstream",
+    "docs=https://docs.invalid/mcp",
+    "--yes",
+];
 
 struct Home(TempDir);
 
@@ -23,46 +28,91 @@ impl Home {
     /// Runs the program without a terminal.
     fn lychgate(&self, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
-        command.args(args).env_clear().env("HOME", self.0.path()).current_dir(self.0.path()).stdin(Stdio::null());
-        command.env("XDG_CONFIG_HOME", self.at("config")).env("XDG_STATE_HOME", self.at("state")).output().unwrap()
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.0.path())
+            .current_dir(self.0.path())
+            .stdin(Stdio::null());
+        command
+            .env("XDG_CONFIG_HOME", self.at("config"))
+            .env("XDG_STATE_HOME", self.at("state"))
+            .output()
+            .unwrap()
     }
 }
 
 fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 #[test]
 fn a_first_config_is_valid_private_and_not_replaced_unless_forced() {
     let home = Home::new();
     let missing = home.lychgate(&["check"]);
-    assert!(text(&missing).contains("`lychgate init`"), "{}", text(&missing));
+    assert!(
+        text(&missing).contains("`lychgate init`"),
+        "{}",
+        text(&missing)
+    );
     let stdio = ["--stdio", "files", "--", "bin/server", "--root", "my notes"];
     let written = home.lychgate(&[&DOCS[..], &stdio].concat());
     assert_eq!(written.status.code(), Some(0), "{}", text(&written));
     let next = "lychgate check\n  lychgate run\n  claude mcp add --transport http docs http://127.0.0.1:8800/mcp/docs\n";
     assert!(text(&written).contains(next), "{}", text(&written));
     let file = home.at("config/lychgate/lychgate.toml");
-    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     let config = fs::read_to_string(&file).unwrap();
     assert!(text(&written).contains(&config), "what is written is shown");
-    let command = format!("command = [\"{}\", \"--root\", \"my notes\"]", home.at("bin/server").display());
-    for part in [&command, &format!("file = \"{}\"", home.at("state/lychgate/audit.jsonl").display())] {
+    let command = format!(
+        "command = [\"{}\", \"--root\", \"my notes\"]",
+        home.at("bin/server").display()
+    );
+    for part in [
+        &command,
+        &format!(
+            "file = \"{}\"",
+            home.at("state/lychgate/audit.jsonl").display()
+        ),
+    ] {
         assert!(config.contains(part.as_str()), "{part} is not in: {config}");
     }
     let checked = home.lychgate(&["check"]);
     assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
-    assert!(text(&checked).contains(": 2 upstreams"), "{}", text(&checked));
+    assert!(
+        text(&checked).contains(": 2 upstreams"),
+        "{}",
+        text(&checked)
+    );
 
-    let other = ["init", "--upstream", "wiki=https://wiki.invalid/mcp", "--yes"];
+    let other = [
+        "init",
+        "--upstream",
+        "wiki=https://wiki.invalid/mcp",
+        "--yes",
+    ];
     let refused = home.lychgate(&other);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
-    assert!(text(&refused).contains("already exists") && text(&refused).contains("--force"), "{}", text(&refused));
+    assert!(
+        text(&refused).contains("already exists") && text(&refused).contains("--force"),
+        "{}",
+        text(&refused)
+    );
     assert_eq!(fs::read_to_string(&file).unwrap(), config);
     let forced = home.lychgate(&[&other[..], &["--force"]].concat());
     assert_eq!(forced.status.code(), Some(0), "{}", text(&forced));
     let config = fs::read_to_string(&file).unwrap();
-    assert!(config.contains("[upstream.wiki]") && !config.contains("docs"), "{config}");
+    assert!(
+        config.contains("[upstream.wiki]") && !config.contains("docs"),
+        "{config}"
+    );
 }
 
 #[test]
@@ -72,8 +122,23 @@ fn nothing_is_written_without_an_upstream_an_answer_or_a_valid_config() {
         (&["init"][..], "--upstream NAME=URL"),
         (&["init", "--yes"], "--stdio NAME -- COMMAND"),
         (&DOCS[..3], "pass --yes"),
-        (&["init", "--upstream", "docs=docs.invalid", "--yes"], "not a valid URL"),
-        (&["init", "--upstream", "a=http://b/", "--stdio", "a", "--yes", "--", "c"], "two upstreams are named `a`"),
+        (
+            &["init", "--upstream", "docs=docs.invalid", "--yes"],
+            "not a valid URL",
+        ),
+        (
+            &[
+                "init",
+                "--upstream",
+                "a=http://b/",
+                "--stdio",
+                "a",
+                "--yes",
+                "--",
+                "c",
+            ],
+            "two upstreams are named `a`",
+        ),
         (&["init", "--stdio", "a", "--yes"], "COMMAND"),
     ] {
         let output = home.lychgate(args);
@@ -84,6 +149,10 @@ fn nothing_is_written_without_an_upstream_an_answer_or_a_valid_config() {
     // A file outside the usual places is named in what to run next.
     let written = home.lychgate(&[&DOCS[..], &["--config", "own.toml"]].concat());
     let file = home.at("own.toml");
-    assert!(text(&written).contains(&format!("lychgate run --config {}\n", file.display())), "{}", text(&written));
+    assert!(
+        text(&written).contains(&format!("lychgate run --config {}\n", file.display())),
+        "{}",
+        text(&written)
+    );
     assert!(file.exists() && !home.at("config").exists());
 }

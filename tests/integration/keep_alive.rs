@@ -27,22 +27,40 @@ async fn a_call_that_is_silent_for_long_gets_a_stream_with_comments() {
     let (gate, agent, session, mut child) = opened(&server).await;
     let headers = [("mcp-session-id", session.as_str())];
     let body = call("5", "x");
-    let mut answer = agent.post("up", &headers, body.clone()).await.expect(200).await;
-    assert_eq!(answer.header("content-type"), "text/event-stream; charset=utf-8");
+    let mut answer = agent
+        .post("up", &headers, body.clone())
+        .await
+        .expect(200)
+        .await;
+    assert_eq!(
+        answer.header("content-type"),
+        "text/event-stream; charset=utf-8"
+    );
     for _ in 0..3 {
         assert_eq!(answer.event().await.unwrap(), COMMENT);
     }
     assert_eq!(child.text().await, body);
     child.say(says(&body, "late")[0].as_bytes()).await;
-    assert!(String::from_utf8(answer.data().await.unwrap().to_vec()).unwrap().contains("late"));
+    assert!(
+        String::from_utf8(answer.data().await.unwrap().to_vec())
+            .unwrap()
+            .contains("late")
+    );
     assert_eq!(answer.event().await, None, "the answer is the end");
 
     // What fails then is told on the stream, with the id of the call.
-    let mut answer = agent.post("up", &headers, call("6", "x")).await.expect(200).await;
+    let mut answer = agent
+        .post("up", &headers, call("6", "x"))
+        .await
+        .expect(200)
+        .await;
     assert_eq!(answer.event().await.unwrap(), COMMENT);
     drop(child);
     let error = String::from_utf8(answer.data().await.unwrap().to_vec()).unwrap();
-    assert!(error.contains(r#""id":6,"#) && error.contains("The server's process ended"), "{error}");
+    assert!(
+        error.contains(r#""id":6,"#) && error.contains("The server's process ended"),
+        "{error}"
+    );
     gate.running.drain().await;
 }
 
@@ -51,13 +69,20 @@ async fn no_stream_is_opened_where_it_would_change_more() {
     let server = StdioServer::start().await;
     let (gate, agent, session, mut child) = opened(&server).await;
     // A client that does not accept one.
-    let headers = [("content-type", "application/json"), ("accept", "application/json"), ("mcp-session-id", session.as_str())];
+    let headers = [
+        ("content-type", "application/json"),
+        ("accept", "application/json"),
+        ("mcp-session-id", session.as_str()),
+    ];
     let body = call("5", "x");
-    let (answer, ()) = tokio::join!(agent.ask(Method::POST, "/mcp/up", &headers, body.clone()), async {
-        assert_eq!(child.text().await, body);
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        child.say(says(&body, "late")[0].as_bytes()).await;
-    });
+    let (answer, ()) = tokio::join!(
+        agent.ask(Method::POST, "/mcp/up", &headers, body.clone()),
+        async {
+            assert_eq!(child.text().await, body);
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            child.say(says(&body, "late")[0].as_bytes()).await;
+        }
+    );
     assert_eq!(answer.header("content-type"), "application/json");
     // The modern era, where an error has its own status.
     let modern = modern_call("7", "x");
@@ -65,7 +90,9 @@ async fn no_stream_is_opened_where_it_would_change_more() {
         let mut child = server.next().await;
         child.line().await.unwrap();
         tokio::time::sleep(Duration::from_millis(300)).await;
-        child.say(br#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}"#).await;
+        child
+            .say(br#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}"#)
+            .await;
         child
     });
     assert_eq!(answer.status, 404);
@@ -84,13 +111,40 @@ async fn streams_of_servers_and_of_the_gate_get_comments() {
     .await;
     let gate = quick(Setup::new().http("up", server.url())).start().await;
     let agent = gate.agent();
-    let mut answer = agent.post("up", &[], call("1", "go")).await.expect(200).await;
-    assert_eq!(answer.event().await.unwrap(), COMMENT, "of a server that says nothing");
+    let mut answer = agent
+        .post("up", &[], call("1", "go"))
+        .await
+        .expect(200)
+        .await;
+    assert_eq!(
+        answer.event().await.unwrap(),
+        COMMENT,
+        "of a server that says nothing"
+    );
     drop((tap, answer));
-    let mut stream = agent.ask(Method::GET, "/sse/up", &[("accept", "text/event-stream")], "").await.expect(200).await;
-    assert!(stream.event().await.unwrap().starts_with(b"event: endpoint\n"));
+    let mut stream = agent
+        .ask(
+            Method::GET,
+            "/sse/up",
+            &[("accept", "text/event-stream")],
+            "",
+        )
+        .await
+        .expect(200)
+        .await;
+    assert!(
+        stream
+            .event()
+            .await
+            .unwrap()
+            .starts_with(b"event: endpoint\n")
+    );
     for _ in 0..2 {
-        assert_eq!(soon("a comment", stream.event()).await.unwrap(), COMMENT, "on a stream of the gate's own");
+        assert_eq!(
+            soon("a comment", stream.event()).await.unwrap(),
+            COMMENT,
+            "on a stream of the gate's own"
+        );
     }
     drop(stream);
     gate.running.drain().await;

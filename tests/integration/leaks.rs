@@ -28,8 +28,20 @@ impl Visible {
     }
 
     fn upstream(&mut self, seen: &Seen) {
-        let Seen { method, path, headers, body, .. } = seen;
-        self.0.push(("upstream request".into(), format!("{method} {path}\n{headers:?}\n{}", String::from_utf8_lossy(body))));
+        let Seen {
+            method,
+            path,
+            headers,
+            body,
+            ..
+        } = seen;
+        self.0.push((
+            "upstream request".into(),
+            format!(
+                "{method} {path}\n{headers:?}\n{}",
+                String::from_utf8_lossy(body)
+            ),
+        ));
     }
 
     async fn gate(&mut self, gate: &TestGate) {
@@ -42,7 +54,10 @@ impl Visible {
     }
 
     fn holds(&self, secret: &str, but: &str) -> Vec<&str> {
-        let there = self.0.iter().filter(|(place, text)| place != but && text.contains(secret));
+        let there = self
+            .0
+            .iter()
+            .filter(|(place, text)| place != but && text.contains(secret));
         there.map(|(place, _)| place.as_str()).collect()
     }
 }
@@ -52,49 +67,94 @@ async fn planted_secrets_are_seen_nowhere_but_where_they_belong() {
     let issuer = Issuer::start().await;
     let server = Server::start(|seen| async move {
         let modern = seen.headers.contains_key("mcp-method");
-        let asks = |word: &str| seen.body.windows(word.len()).any(|part| part == word.as_bytes());
+        let asks = |word: &str| {
+            seen.body
+                .windows(word.len())
+                .any(|part| part == word.as_bytes())
+        };
         if asks("unauthorized") {
-            let challenge = format!(r#"Bearer realm="{CHALLENGE}", resource_metadata="https://{CHALLENGE}.example/x""#);
-            return reply(401, &[("www-authenticate", &challenge), ("set-cookie", CHALLENGE)], "");
+            let challenge = format!(
+                r#"Bearer realm="{CHALLENGE}", resource_metadata="https://{CHALLENGE}.example/x""#
+            );
+            return reply(
+                401,
+                &[("www-authenticate", &challenge), ("set-cookie", CHALLENGE)],
+                "",
+            );
         }
         if asks("broken") {
-            return reply(500, &[("content-type", "text/html"), ("x-trace", "t")], "<h1>failed</h1>");
+            return reply(
+                500,
+                &[("content-type", "text/html"), ("x-trace", "t")],
+                "<h1>failed</h1>",
+            );
         }
         let id = if modern { "2" } else { "1" };
-        json_reply(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#))
+        json_reply(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#
+        ))
     })
     .await;
     let gone = Server::start(|_| async { reply(404, &[], "") }).await;
     let gone_url = gone.url();
     drop(gone);
-    let setup = Setup::new().http("up", server.url()).http("gone", gone_url).agents(&["ann", "bob"]).with(|config| {
-        let mut own = http(server.url());
-        own.bearer = Some(UPSTREAM.into());
-        own.headers = vec![("x-api-key".into(), KEY.into())];
-        config.upstreams.get_mut("up").unwrap().transport = Transport::Http(own);
-        config.issuers = vec![issuer.config()];
-        config.oauth.allow_loopback_http = true;
-        let deny = Lists { tools: vec!["up/denied".into()], ..Lists::default() };
-        config.access =
-            vec![Arc::new(AccessConfig { name: "all".into(), agents: vec!["*".into()], deny, ..AccessConfig::default() })];
-    });
+    let setup = Setup::new()
+        .http("up", server.url())
+        .http("gone", gone_url)
+        .agents(&["ann", "bob"])
+        .with(|config| {
+            let mut own = http(server.url());
+            own.bearer = Some(UPSTREAM.into());
+            own.headers = vec![("x-api-key".into(), KEY.into())];
+            config.upstreams.get_mut("up").unwrap().transport = Transport::Http(own);
+            config.issuers = vec![issuer.config()];
+            config.oauth.allow_loopback_http = true;
+            let deny = Lists {
+                tools: vec!["up/denied".into()],
+                ..Lists::default()
+            };
+            config.access = vec![Arc::new(AccessConfig {
+                name: "all".into(),
+                agents: vec!["*".into()],
+                deny,
+                ..AccessConfig::default()
+            })];
+        });
     let gate = setup.start().await;
     let own = format!("http://{}/mcp/up", gate.running.address);
     let claims = issuer.claims("ann", &own);
     let jwt = issuer.sign(&claims);
     let (old, foreign, poor) = (
-        issuer.sign(&super::vouched::Claims { exp: claims.iat - 600, ..claims.clone() }),
+        issuer.sign(&super::vouched::Claims {
+            exp: claims.iat - 600,
+            ..claims.clone()
+        }),
         issuer.sign(&issuer.claims("ann", &server.url())),
-        issuer.sign(&super::vouched::Claims { scope: "other".into(), ..claims.clone() }),
+        issuer.sign(&super::vouched::Claims {
+            scope: "other".into(),
+            ..claims.clone()
+        }),
     );
     let mut visible = Visible::default();
-    let shown = [token("ann"), token("bob"), jwt.clone(), old.clone(), foreign.clone(), poor.clone(), STRAY.to_owned()];
+    let shown = [
+        token("ann"),
+        token("bob"),
+        jwt.clone(),
+        old.clone(),
+        foreign.clone(),
+        poor.clone(),
+        STRAY.to_owned(),
+    ];
     let mut statuses = Vec::new();
     for token in &shown {
         let agent = Agent::new(gate.running.address, Some(token.clone()));
-        for (upstream, text) in
-            [("up", "hello"), ("up", "unauthorized"), ("up", "broken"), ("up", "detonate it"), ("gone", "hello")]
-        {
+        for (upstream, text) in [
+            ("up", "hello"),
+            ("up", "unauthorized"),
+            ("up", "broken"),
+            ("up", "detonate it"),
+            ("gone", "hello"),
+        ] {
             let answer = agent.post(upstream, &[], call("1", text)).await;
             statuses.push(visible.answer("answer", answer).await);
         }
@@ -104,33 +164,76 @@ async fn planted_secrets_are_seen_nowhere_but_where_they_belong() {
         let answer = agent.post("up", &[], denied).await;
         visible.answer("answer", answer).await;
         for method in [Method::GET, Method::DELETE] {
-            let answer = agent.ask(method, "/mcp/up", &[("mcp-session-id", "made-up")], "").await;
+            let answer = agent
+                .ask(method, "/mcp/up", &[("mcp-session-id", "made-up")], "")
+                .await;
             visible.answer("answer", answer).await;
         }
-        let answer = agent.ask(Method::GET, "/.well-known/oauth-protected-resource/mcp/up", &[], "").await;
+        let answer = agent
+            .ask(
+                Method::GET,
+                "/.well-known/oauth-protected-resource/mcp/up",
+                &[],
+                "",
+            )
+            .await;
         visible.answer("metadata", answer).await;
     }
-    assert!([200, 401, 403].iter().all(|status| statuses.contains(status)), "{statuses:?}");
+    assert!(
+        [200, 401, 403]
+            .iter()
+            .all(|status| statuses.contains(status)),
+        "{statuses:?}"
+    );
     // In places where they do not belong.
     let stranger = gate.agent();
     for (headers, path) in [
-        (vec![("authorization", format!("Basic {STRAY}"))], "/mcp/up".to_owned()),
-        (vec![("authorization", format!("Bearer {STRAY} {STRAY}"))], "/mcp/up".to_owned()),
         (
-            vec![("authorization", format!("Bearer {}", token("ann"))), ("x-forwarded-access-token", STRAY.to_owned())],
+            vec![("authorization", format!("Basic {STRAY}"))],
             "/mcp/up".to_owned(),
         ),
-        (vec![("authorization", format!("Bearer {}", token("ann"))), ("cookie", format!("token={STRAY}"))], "/mcp/up".to_owned()),
         (
-            vec![("authorization", format!("Bearer {}", token("ann"))), ("proxy-authorization", STRAY.to_owned())],
+            vec![("authorization", format!("Bearer {STRAY} {STRAY}"))],
             "/mcp/up".to_owned(),
         ),
-        (vec![("authorization", format!("Bearer {}", token("ann")))], format!("/mcp/up?access_token={STRAY}")),
+        (
+            vec![
+                ("authorization", format!("Bearer {}", token("ann"))),
+                ("x-forwarded-access-token", STRAY.to_owned()),
+            ],
+            "/mcp/up".to_owned(),
+        ),
+        (
+            vec![
+                ("authorization", format!("Bearer {}", token("ann"))),
+                ("cookie", format!("token={STRAY}")),
+            ],
+            "/mcp/up".to_owned(),
+        ),
+        (
+            vec![
+                ("authorization", format!("Bearer {}", token("ann"))),
+                ("proxy-authorization", STRAY.to_owned()),
+            ],
+            "/mcp/up".to_owned(),
+        ),
+        (
+            vec![("authorization", format!("Bearer {}", token("ann")))],
+            format!("/mcp/up?access_token={STRAY}"),
+        ),
         (vec![], format!("/mcp/up?access_token={}", token("ann"))),
     ] {
-        let mut all: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        all.extend([("content-type", "application/json"), ("accept", "application/json, text/event-stream")]);
-        let answer = stranger.ask(Method::POST, &path, &all, call("1", "hello")).await;
+        let mut all: Vec<(&str, &str)> = headers
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        all.extend([
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ]);
+        let answer = stranger
+            .ask(Method::POST, &path, &all, call("1", "hello"))
+            .await;
         visible.answer("answer", answer).await;
     }
     soon("the audit log", async {
@@ -140,7 +243,11 @@ async fn planted_secrets_are_seen_nowhere_but_where_they_belong() {
     })
     .await;
     let requests = server.rest().await;
-    assert!(requests.iter().all(|seen| seen.headers["authorization"] == format!("Bearer {UPSTREAM}").as_str()));
+    assert!(
+        requests
+            .iter()
+            .all(|seen| seen.headers["authorization"] == format!("Bearer {UPSTREAM}").as_str())
+    );
     assert!(requests.iter().all(|seen| seen.headers["x-api-key"] == KEY) && requests.len() > 10);
     requests.iter().for_each(|seen| visible.upstream(seen));
     visible.gate(&gate).await;
@@ -150,7 +257,16 @@ async fn planted_secrets_are_seen_nowhere_but_where_they_belong() {
         assert_eq!(visible.holds(end, ""), [""; 0], "{end}");
     }
     for secret in [UPSTREAM, KEY, CHALLENGE] {
-        assert_eq!(visible.holds(secret, "upstream request"), [""; 0], "{secret}");
+        assert_eq!(
+            visible.holds(secret, "upstream request"),
+            [""; 0],
+            "{secret}"
+        );
     }
-    assert!(visible.holds("hello", "answer").contains(&"upstream request"), "the test looks where things are");
+    assert!(
+        visible
+            .holds("hello", "answer")
+            .contains(&"upstream request"),
+        "the test looks where things are"
+    );
 }

@@ -13,7 +13,14 @@ const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
 async fn gate(change: impl FnOnce(&mut lychgate::config::Limits)) -> (TestGate, Server) {
     let server = Server::start(|_| async { json_reply(OK) }).await;
-    (Setup::new().http("up", server.url()).with(|config| change(&mut config.limits)).start().await, server)
+    (
+        Setup::new()
+            .http("up", server.url())
+            .with(|config| change(&mut config.limits))
+            .start()
+            .await,
+        server,
+    )
 }
 
 /// A server that never answers.
@@ -24,28 +31,62 @@ async fn silent() -> Server {
 #[tokio::test]
 async fn message_bytes() {
     let (gate, server) = gate(|limits| limits.read.message_bytes = 1000).await;
-    let fits = format!("{}{}", call("1", "x"), " ".repeat(1000 - call("1", "x").len()));
-    gate.agent().post("up", &[], fits.clone()).await.expect(200).await;
-    let answer = gate.agent().post("up", &[], fits + " ").await.expect(413).await;
+    let fits = format!(
+        "{}{}",
+        call("1", "x"),
+        " ".repeat(1000 - call("1", "x").len())
+    );
+    gate.agent()
+        .post("up", &[], fits.clone())
+        .await
+        .expect(200)
+        .await;
+    let answer = gate
+        .agent()
+        .post("up", &[], fits + " ")
+        .await
+        .expect(413)
+        .await;
     assert!(answer.text().await.contains("message_bytes"));
     assert_eq!(server.rest().await.len(), 1);
     // Without a length told in advance, the limit holds all the same.
     let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
     let head = "POST /mcp/up HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
-    stream.write_all(format!("258\r\n{0}\r\n258\r\n{0}\r\n0\r\n\r\n", " ".repeat(600)).as_bytes()).await.unwrap();
+    stream
+        .write_all(format!("258\r\n{0}\r\n258\r\n{0}\r\n0\r\n\r\n", " ".repeat(600)).as_bytes())
+        .await
+        .unwrap();
     assert!(first_line(&mut stream).await.contains("413"));
     assert_eq!(gate.limit_hits("message_bytes"), 2.0);
 }
 
 #[tokio::test]
 async fn a_servers_answer_is_bounded_too() {
-    let server =
-        Server::start(|_| async { json_reply(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"a":"{}"}}}}"#, "x".repeat(2000))) })
-            .await;
-    let gate = Setup::new().http("up", server.url()).with(|config| config.limits.read.message_bytes = 1000).start().await;
-    let answer = gate.agent().post("up", &[], call("1", "x")).await.expect(502).await.text().await;
-    assert!(answer.contains("message_bytes") && !answer.contains("xxxx"), "{answer}");
+    let server = Server::start(|_| async {
+        json_reply(format!(
+            r#"{{"jsonrpc":"2.0","id":1,"result":{{"a":"{}"}}}}"#,
+            "x".repeat(2000)
+        ))
+    })
+    .await;
+    let gate = Setup::new()
+        .http("up", server.url())
+        .with(|config| config.limits.read.message_bytes = 1000)
+        .start()
+        .await;
+    let answer = gate
+        .agent()
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(502)
+        .await
+        .text()
+        .await;
+    assert!(
+        answer.contains("message_bytes") && !answer.contains("xxxx"),
+        "{answer}"
+    );
     assert_eq!(gate.limit_hits("message_bytes"), 1.0);
 }
 
@@ -57,12 +98,40 @@ async fn depth_strings_and_values() {
         limits.read.values_per_message = 200;
     })
     .await;
-    let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"a":{}{}}}}}"#, "[".repeat(7), "]".repeat(7));
-    let wide = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"a":[{}""]}}}}"#, "\"\",".repeat(60));
-    let many = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"a":[{}0]}}}}"#, "0,".repeat(200));
-    for (body, limit) in [(deep, "depth"), (wide, "strings_per_message"), (many, "values_per_message")] {
-        let answer = json(&gate.agent().post("up", &[], body).await.expect(400).await.text().await);
-        assert!(string(&answer, &["error", "message"]).unwrap().contains(limit), "{limit}");
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"a":{}{}}}}}"#,
+        "[".repeat(7),
+        "]".repeat(7)
+    );
+    let wide = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"a":[{}""]}}}}"#,
+        "\"\",".repeat(60)
+    );
+    let many = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"a":[{}0]}}}}"#,
+        "0,".repeat(200)
+    );
+    for (body, limit) in [
+        (deep, "depth"),
+        (wide, "strings_per_message"),
+        (many, "values_per_message"),
+    ] {
+        let answer = json(
+            &gate
+                .agent()
+                .post("up", &[], body)
+                .await
+                .expect(400)
+                .await
+                .text()
+                .await,
+        );
+        assert!(
+            string(&answer, &["error", "message"])
+                .unwrap()
+                .contains(limit),
+            "{limit}"
+        );
         assert_eq!(gate.limit_hits(limit), 1.0);
     }
     assert!(server.rest().await.is_empty());
@@ -82,7 +151,10 @@ async fn header_bytes() {
     let (gate, _server) = gate(|limits| limits.header_bytes = 10_000).await;
     let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
     // No more than it reads: what is left unread when it hangs up would take the answer with it.
-    let head = format!("{:y<10000}", "GET /mcp/up HTTP/1.1\r\nhost: localhost\r\nx-long: ");
+    let head = format!(
+        "{:y<10000}",
+        "GET /mcp/up HTTP/1.1\r\nhost: localhost\r\nx-long: "
+    );
     stream.write_all(head.as_bytes()).await.unwrap();
     assert!(first_line(&mut stream).await.contains("431"));
     super::harness::until("the count", || gate.limit_hits("header_bytes") == 1.0).await;
@@ -94,7 +166,10 @@ async fn connections() {
     let mut held = Vec::new();
     for _ in 0..2 {
         let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
-        stream.write_all(b"GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        stream
+            .write_all(b"GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            .await
+            .unwrap();
         assert!(first_line(&mut stream).await.contains("404"));
         held.push(stream);
     }
@@ -106,7 +181,10 @@ async fn connections() {
     soon("a free place", async {
         loop {
             let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
-            stream.write_all(b"GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n").await.ok();
+            stream
+                .write_all(b"GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                .await
+                .ok();
             if first_line(&mut stream).await.contains("404") {
                 return;
             }
@@ -118,16 +196,28 @@ async fn connections() {
 #[tokio::test]
 async fn calls_per_agent() {
     let server = silent().await;
-    let setup = Setup::new().http("up", server.url()).agents(&["ann", "bob"]).with(|config| config.limits.calls_per_agent = 1);
+    let setup = Setup::new()
+        .http("up", server.url())
+        .agents(&["ann", "bob"])
+        .with(|config| config.limits.calls_per_agent = 1);
     let gate = setup.start().await;
     let ann = gate.agent_named("ann");
     let first = tokio::spawn(async move { ann.post("up", &[], call("1", "x")).await });
     server.next().await;
-    let answer = gate.agent_named("ann").post("up", &[], call("2", "x")).await.expect(429).await;
+    let answer = gate
+        .agent_named("ann")
+        .post("up", &[], call("2", "x"))
+        .await
+        .expect(429)
+        .await;
     assert_eq!(answer.header("retry-after"), "1");
     let told = json(&answer.text().await);
     assert_eq!(raw(&told, &["id"]).as_deref(), Some("2"));
-    assert!(string(&told, &["error", "message"]).unwrap().contains("calls_per_agent"));
+    assert!(
+        string(&told, &["error", "message"])
+            .unwrap()
+            .contains("calls_per_agent")
+    );
     assert_eq!(gate.limit_hits("calls_per_agent"), 1.0);
     let bob = gate.agent_named("bob");
     let other = tokio::spawn(async move { bob.post("up", &[], call("1", "x")).await });
@@ -138,15 +228,32 @@ async fn calls_per_agent() {
 
 #[tokio::test]
 async fn calls_per_upstream() {
-    let (server, other) = (silent().await, Server::start(|_| async { json_reply(OK) }).await);
-    let setup = Setup::new().http("up", server.url()).http("other", other.url());
-    let gate = setup.with(|config| config.limits.calls_per_upstream = 1).start().await;
+    let (server, other) = (
+        silent().await,
+        Server::start(|_| async { json_reply(OK) }).await,
+    );
+    let setup = Setup::new()
+        .http("up", server.url())
+        .http("other", other.url());
+    let gate = setup
+        .with(|config| config.limits.calls_per_upstream = 1)
+        .start()
+        .await;
     let agent = gate.agent();
     let first = tokio::spawn(async move { agent.post("up", &[], call("1", "x")).await });
     server.next().await;
-    let answer = gate.agent().post("up", &[], call("2", "x")).await.expect(429).await;
+    let answer = gate
+        .agent()
+        .post("up", &[], call("2", "x"))
+        .await
+        .expect(429)
+        .await;
     assert!(answer.text().await.contains("calls_per_upstream"));
-    gate.agent().post("other", &[], call("1", "x")).await.expect(200).await;
+    gate.agent()
+        .post("other", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     assert_eq!(gate.limit_hits("calls_per_upstream"), 1.0);
     first.abort();
 }
@@ -167,7 +274,10 @@ async fn request_read_seconds() {
         stream.write_all(start.as_bytes()).await.unwrap();
         let mut said = Vec::new();
         drop(soon("the end of the connection", stream.read_to_end(&mut said)).await);
-        super::harness::until("the count", || gate.limit_hits("request_read_seconds") == before + 1.0).await;
+        super::harness::until("the count", || {
+            gate.limit_hits("request_read_seconds") == before + 1.0
+        })
+        .await;
     }
     assert!(server.rest().await.is_empty());
 }
@@ -181,13 +291,25 @@ async fn stream_idle_seconds() {
         async move { reply }
     })
     .await;
-    let gate =
-        Setup::new().http("up", server.url()).with(|config| config.limits.stream_idle = Duration::from_millis(300)).start().await;
+    let gate = Setup::new()
+        .http("up", server.url())
+        .with(|config| config.limits.stream_idle = Duration::from_millis(300))
+        .start()
+        .await;
     tap.say(": here\n\n").await;
-    let mut answer = gate.agent().post("up", &[], call("1", "x")).await.expect(200).await;
+    let mut answer = gate
+        .agent()
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     let told = answer.data().await.unwrap();
     let told = json(std::str::from_utf8(&told).unwrap());
-    assert!(string(&told, &["error", "message"]).unwrap().contains("stream_idle_seconds"));
+    assert!(
+        string(&told, &["error", "message"])
+            .unwrap()
+            .contains("stream_idle_seconds")
+    );
     assert_eq!(answer.event().await, None);
     tap.closed().await;
     assert_eq!(gate.limit_hits("stream_idle_seconds"), 1.0);
@@ -196,7 +318,10 @@ async fn stream_idle_seconds() {
 #[tokio::test]
 async fn children_per_upstream_and_sessions() {
     let server = StdioServer::start().await;
-    let setup = Setup::new().stdio("up", &server).agents(&["ann", "bob"]).with(|config| config.limits.children_per_upstream = 1);
+    let setup = Setup::new()
+        .stdio("up", &server)
+        .agents(&["ann", "bob"])
+        .with(|config| config.limits.children_per_upstream = 1);
     let gate = setup.start().await;
     let ann = gate.agent_named("ann");
     let (session, child) = tokio::join!(ann.initialize("up"), async {
@@ -205,7 +330,12 @@ async fn children_per_upstream_and_sessions() {
         child
     });
     assert!(session.is_some());
-    let answer = gate.agent_named("bob").post_modern("up", &modern_call("1", "x")).await.expect(429).await;
+    let answer = gate
+        .agent_named("bob")
+        .post_modern("up", &modern_call("1", "x"))
+        .await
+        .expect(429)
+        .await;
     assert!(answer.text().await.contains("children_per_upstream"));
     assert_eq!(gate.limit_hits("children_per_upstream"), 1.0);
     assert!(!server.started_another().await);
@@ -217,17 +347,26 @@ async fn children_per_upstream_and_sessions() {
 async fn sessions_make_place_for_each_other() {
     let count = std::sync::atomic::AtomicUsize::new(0);
     let server = Server::start(move |_| {
-        let id = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string();
+        let id = count
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+            .to_string();
         async move {
             reply(
                 200,
-                &[("content-type", "application/json"), ("mcp-session-id", &id)],
+                &[
+                    ("content-type", "application/json"),
+                    ("mcp-session-id", &id),
+                ],
                 r#"{"jsonrpc":"2.0","id":"init","result":{}}"#,
             )
         }
     })
     .await;
-    let gate = Setup::new().http("up", server.url()).with(|config| config.limits.sessions = 2).start().await;
+    let gate = Setup::new()
+        .http("up", server.url())
+        .with(|config| config.limits.sessions = 2)
+        .start()
+        .await;
     let agent = gate.agent();
     let mut opened = Vec::new();
     for _ in 0..3 {
@@ -235,7 +374,24 @@ async fn sessions_make_place_for_each_other() {
     }
     let status = |session: String| {
         let agent = agent.clone();
-        async move { agent.ask(Method::DELETE, "/mcp/up", &[("mcp-session-id", &session)], "").await.status }
+        async move {
+            agent
+                .ask(
+                    Method::DELETE,
+                    "/mcp/up",
+                    &[("mcp-session-id", &session)],
+                    "",
+                )
+                .await
+                .status
+        }
     };
-    assert_eq!((status(opened[0].clone()).await, status(opened[2].clone()).await), (404, 200), "the one unused for longest went");
+    assert_eq!(
+        (
+            status(opened[0].clone()).await,
+            status(opened[2].clone()).await
+        ),
+        (404, 200),
+        "the one unused for longest went"
+    );
 }

@@ -13,7 +13,10 @@ const HOW: &str = "define it in `src/record/entry`, then UPDATE=1 cargo test --l
 pub(crate) static SCHEMA: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("../../deploy/audit.schema.json")).unwrap());
 static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
-    assert!(jsonschema::draft202012::meta::is_valid(&SCHEMA), "the schema is no schema");
+    assert!(
+        jsonschema::draft202012::meta::is_valid(&SCHEMA),
+        "the schema is no schema"
+    );
     jsonschema::draft202012::options().build(&SCHEMA).unwrap()
 });
 
@@ -29,14 +32,27 @@ pub(crate) fn fault(line: &str) -> Option<String> {
     let event = read["event"].as_str().unwrap_or("?").to_owned();
     let known = &SCHEMA["properties"]["event"]["enum"];
     if !known.as_array().unwrap().contains(&read["event"]) {
-        return Some(format!("the event `{event}` is not in `deploy/audit.schema.json`: {HOW}"));
+        return Some(format!(
+            "the event `{event}` is not in `deploy/audit.schema.json`: {HOW}"
+        ));
     }
-    let allowed = SCHEMA["$defs"][&event]["propertyNames"]["enum"].as_array().unwrap();
-    if let Some(member) = read.as_object().unwrap().keys().find(|key| !allowed.iter().any(|name| name == *key)) {
-        return Some(format!("the event `{event}` has no member `{member}`: {HOW}"));
+    let allowed = SCHEMA["$defs"][&event]["propertyNames"]["enum"]
+        .as_array()
+        .unwrap();
+    if let Some(member) = read
+        .as_object()
+        .unwrap()
+        .keys()
+        .find(|key| !allowed.iter().any(|name| name == *key))
+    {
+        return Some(format!(
+            "the event `{event}` has no member `{member}`: {HOW}"
+        ));
     }
-    let errors: Vec<String> =
-        VALIDATOR.iter_errors(&read).map(|error| format!("{} at `{}`", error, error.instance_path())).collect();
+    let errors: Vec<String> = VALIDATOR
+        .iter_errors(&read)
+        .map(|error| format!("{} at `{}`", error, error.instance_path()))
+        .collect();
     Some(format!("event `{event}`: {}", errors.join("; ")))
 }
 
@@ -54,7 +70,10 @@ impl Drop for Checked {
 /// Checks the whole lines of a file, if there is one. What is not JSON is for other tests to mind: some spoil logs.
 pub(crate) fn check(file: &Path) {
     let text = std::fs::read_to_string(file).unwrap_or_default();
-    for line in text.split_inclusive('\n').filter(|line| line.ends_with("}\n")) {
+    for line in text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with("}\n"))
+    {
         let fault = fault(line).filter(|fault| !fault.starts_with("not JSON"));
         assert!(fault.is_none(), "{}\n{line}", fault.unwrap_or_default());
     }

@@ -16,42 +16,90 @@ async fn server() -> Server {
 #[tokio::test]
 async fn foreign_hosts_and_origins_are_turned_away() {
     let server = server().await;
-    let setup = Setup::new().http("up", server.url()).with(|config| config.listen.origins = vec!["https://app.example".into()]);
+    let setup = Setup::new()
+        .http("up", server.url())
+        .with(|config| config.listen.origins = vec!["https://app.example".into()]);
     let gate = setup.start().await;
     let port = gate.running.address.port();
     let agent = gate.agent();
-    for host in
-        ["evil.example".to_owned(), format!("localhost.evil.example:{port}"), "10.0.0.1".to_owned(), format!("[fe80::1]:{port}")]
-    {
-        agent.post("up", &[("host", &host)], call("1", "x")).await.expect(403).await;
+    for host in [
+        "evil.example".to_owned(),
+        format!("localhost.evil.example:{port}"),
+        "10.0.0.1".to_owned(),
+        format!("[fe80::1]:{port}"),
+    ] {
+        agent
+            .post("up", &[("host", &host)], call("1", "x"))
+            .await
+            .expect(403)
+            .await;
     }
-    for origin in
-        ["http://evil.example", "null", "http://localhost:1", "https://app.example.evil.example", "https://app.example:444"]
-    {
+    for origin in [
+        "http://evil.example",
+        "null",
+        "http://localhost:1",
+        "https://app.example.evil.example",
+        "https://app.example:444",
+    ] {
         let host = format!("localhost:{port}");
-        let answer = agent.post("up", &[("host", &host), ("origin", origin)], call("1", "x")).await.expect(403).await;
+        let answer = agent
+            .post("up", &[("host", &host), ("origin", origin)], call("1", "x"))
+            .await
+            .expect(403)
+            .await;
         assert_eq!(answer.header("access-control-allow-origin"), "");
     }
     assert!(server.rest().await.is_empty());
-    assert_eq!(gate.metric("lychgate_turned_away_total", &[("reason", "host")]), Some(4.0));
-    assert_eq!(gate.metric("lychgate_turned_away_total", &[("reason", "origin")]), Some(5.0));
+    assert_eq!(
+        gate.metric("lychgate_turned_away_total", &[("reason", "host")]),
+        Some(4.0)
+    );
+    assert_eq!(
+        gate.metric("lychgate_turned_away_total", &[("reason", "origin")]),
+        Some(5.0)
+    );
     for host in ["localhost", "127.0.0.1", "[::1]"] {
         let host = format!("{host}:{port}");
-        agent.post("up", &[("host", &host)], call("1", "x")).await.expect(200).await;
-        agent.post("up", &[("host", &host), ("origin", &format!("http://{host}"))], call("1", "x")).await.expect(200).await;
+        agent
+            .post("up", &[("host", &host)], call("1", "x"))
+            .await
+            .expect(200)
+            .await;
+        agent
+            .post(
+                "up",
+                &[("host", &host), ("origin", &format!("http://{host}"))],
+                call("1", "x"),
+            )
+            .await
+            .expect(200)
+            .await;
     }
-    let answer = agent.post("up", &[("origin", "https://app.example")], call("1", "x")).await.expect(200).await;
-    assert_eq!(answer.header("access-control-allow-origin"), "https://app.example");
+    let answer = agent
+        .post("up", &[("origin", "https://app.example")], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
+    assert_eq!(
+        answer.header("access-control-allow-origin"),
+        "https://app.example"
+    );
 }
 
 #[tokio::test]
 async fn agents_show_their_token() {
     let server = server().await;
-    let mut setup = Setup::new().http("up", server.url()).http("other", server.url()).agents(&["ann", "bob"]);
+    let mut setup = Setup::new()
+        .http("up", server.url())
+        .http("other", server.url())
+        .agents(&["ann", "bob"]);
     setup.config.agents[1].upstreams = Some(vec!["other".into()]);
     let gate = setup.start().await;
     let stranger = gate.agent();
-    let (almost, short) = (format!("Bearer {}x", token("ann")), format!("Bearer {}", &token("ann")[1..]));
+    let (almost, short) = (
+        format!("Bearer {}x", token("ann")),
+        format!("Bearer {}", &token("ann")[1..]),
+    );
     let bare = token("ann");
     for (value, status) in [
         (None, 401),
@@ -61,19 +109,47 @@ async fn agents_show_their_token() {
         (Some("Bearer "), 400),
         (Some(bare.as_str()), 400),
     ] {
-        let headers: Vec<_> = value.map(|value| ("authorization", value)).into_iter().collect();
+        let headers: Vec<_> = value
+            .map(|value| ("authorization", value))
+            .into_iter()
+            .collect();
         for method in [Method::POST, Method::GET, Method::DELETE] {
-            let answer = stranger.ask(method, "/mcp/up", &headers, call("1", "x")).await.expect(status).await;
+            let answer = stranger
+                .ask(method, "/mcp/up", &headers, call("1", "x"))
+                .await
+                .expect(status)
+                .await;
             assert!(answer.header("www-authenticate").starts_with("Bearer"));
         }
     }
     assert!(server.rest().await.is_empty());
-    gate.agent_named("ann").post("up", &[], call("1", "x")).await.expect(200).await;
+    gate.agent_named("ann")
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     // An upstream that is not for this agent is as good as none.
     let bob = gate.agent_named("bob");
-    let hidden = bob.post("up", &[], call("1", "x")).await.expect(404).await.text().await;
-    assert_eq!(hidden, bob.post("nowhere", &[], call("1", "x")).await.expect(404).await.text().await);
-    bob.post("other", &[], call("1", "x")).await.expect(200).await;
+    let hidden = bob
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(404)
+        .await
+        .text()
+        .await;
+    assert_eq!(
+        hidden,
+        bob.post("nowhere", &[], call("1", "x"))
+            .await
+            .expect(404)
+            .await
+            .text()
+            .await
+    );
+    bob.post("other", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     let lines = gate.audit_text();
     assert!(
         lines.contains(r#""gen_ai.agent.name":"ann""#)
@@ -86,13 +162,19 @@ async fn agents_show_their_token() {
 #[tokio::test]
 async fn credentials_cookies_and_forwarding_end_at_the_gate() {
     let server = Server::start(|_| async {
-        let own =
-            [("content-type", "application/json"), ("set-cookie", "a=b"), ("www-authenticate", "Basic"), ("x-server", "kept")];
+        let own = [
+            ("content-type", "application/json"),
+            ("set-cookie", "a=b"),
+            ("www-authenticate", "Basic"),
+            ("x-server", "kept"),
+        ];
         reply(200, &own, OK)
     })
     .await;
     let mut setup = Setup::new().http("up", server.url()).agents(&["ann"]);
-    if let lychgate::config::Transport::Http(http) = &mut setup.config.upstreams.get_mut("up").unwrap().transport {
+    if let lychgate::config::Transport::Http(http) =
+        &mut setup.config.upstreams.get_mut("up").unwrap().transport
+    {
         http.bearer = Some("the-gates-own".into());
     }
     let gate = setup.start().await;
@@ -107,10 +189,25 @@ async fn credentials_cookies_and_forwarding_end_at_the_gate() {
         ("x-api-key", "k"),
         ("te", "trailers"),
         ("accept-encoding", "gzip"),
-        ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+        (
+            "traceparent",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        ),
     ];
-    let answer = gate.agent_named("ann").post("up", &sent, call("1", "x")).await.expect(200).await;
-    assert_eq!((answer.header("set-cookie"), answer.header("www-authenticate"), answer.header("x-server")), ("", "", "kept"));
+    let answer = gate
+        .agent_named("ann")
+        .post("up", &sent, call("1", "x"))
+        .await
+        .expect(200)
+        .await;
+    assert_eq!(
+        (
+            answer.header("set-cookie"),
+            answer.header("www-authenticate"),
+            answer.header("x-server")
+        ),
+        ("", "", "kept")
+    );
     let seen = server.next().await;
     assert_eq!(seen.headers["authorization"], "Bearer the-gates-own");
     assert_eq!(seen.headers["accept-encoding"], "identity");
@@ -127,7 +224,10 @@ async fn credentials_cookies_and_forwarding_end_at_the_gate() {
         "x-api-key",
         "te",
     ] {
-        assert!(!seen.headers.contains_key(name), "`{name}` reached the server");
+        assert!(
+            !seen.headers.contains_key(name),
+            "`{name}` reached the server"
+        );
     }
 }
 
@@ -136,10 +236,16 @@ async fn bytes_that_are_no_request_are_no_call() {
     let server = server().await;
     let gate = Setup::new().http("up", server.url()).start().await;
     let body = call("1", "x");
-    let head =
-        |more: &str| format!("POST /mcp/up HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{more}\r\n{body}");
+    let head = |more: &str| {
+        format!(
+            "POST /mcp/up HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{more}\r\n{body}"
+        )
+    };
     for request in [
-        format!("POST /mcp/up HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len()),
+        format!(
+            "POST /mcp/up HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        ),
         head("host: evil.example\r\ncontent-length: 2\r\n"),
         head("content-length: 2\r\ncontent-length: 3\r\n"),
         head("content-length: 2\r\ntransfer-encoding: chunked\r\n"),
@@ -170,8 +276,14 @@ async fn off_loopback_it_does_not_start_without_agents() {
     let told = faults.iter().map(ToString::to_string).collect::<String>();
     assert!(told.contains("0.0.0.0") && told.contains("agent"), "{told}");
     let hash = "ab".repeat(32);
-    load(format!("{open}[[agent]]\nname = \"ann\"\ntoken_sha256 = \"{hash}\"\n{upstream}")).unwrap();
-    load(format!("{open}allow_unauthenticated_agents_off_loopback = true\n{upstream}")).unwrap();
+    load(format!(
+        "{open}[[agent]]\nname = \"ann\"\ntoken_sha256 = \"{hash}\"\n{upstream}"
+    ))
+    .unwrap();
+    load(format!(
+        "{open}allow_unauthenticated_agents_off_loopback = true\n{upstream}"
+    ))
+    .unwrap();
     load(format!("[listen]\naddress = \"127.0.0.1:0\"\n{upstream}")).unwrap();
 }
 
@@ -192,7 +304,16 @@ async fn other_paths_are_nothing() {
         "/mcp/..%2fup",
         "/sse/up/made-up",
     ] {
-        agent.ask(Method::POST, path, &[("content-type", "application/json")], call("1", "x")).await.expect(404).await;
+        agent
+            .ask(
+                Method::POST,
+                path,
+                &[("content-type", "application/json")],
+                call("1", "x"),
+            )
+            .await
+            .expect(404)
+            .await;
     }
     assert!(server.rest().await.is_empty());
 }

@@ -1,6 +1,9 @@
 //! `lychgate login`, `logout` and `auth` as whole programs, at a server that one has to log in at.
 
-#![allow(clippy::disallowed_types, reason = "what the verb prints is read as JSON")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "what the verb prints is read as JSON"
+)]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,7 +24,10 @@ struct Desk {
 
 impl Desk {
     async fn new(oauth: &str) -> Self {
-        let desk = Self { authority: Authority::start(60).await, folder: tempfile::tempdir().unwrap() };
+        let desk = Self {
+            authority: Authority::start(60).await,
+            folder: tempfile::tempdir().unwrap(),
+        };
         desk.configure("vault_key = { file = \"key\" }", oauth);
         desk
     }
@@ -38,15 +44,25 @@ impl Desk {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
-        command.args(words).arg("--config").arg(self.folder.path().join("lychgate.toml")).current_dir(&self.folder);
-        command.env_remove("BROWSER").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(words)
+            .arg("--config")
+            .arg(self.folder.path().join("lychgate.toml"))
+            .current_dir(&self.folder);
+        command
+            .env_remove("BROWSER")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
     /// Runs a verb to its end, beside the server, which is in this process.
     async fn run(&self, words: &[&str]) -> Output {
         let mut command = self.command(words);
-        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+        tokio::task::spawn_blocking(move || command.output().unwrap())
+            .await
+            .unwrap()
     }
 
     async fn say(&self, words: &[&str]) -> (i32, String) {
@@ -85,7 +101,12 @@ impl Login {
             self.out.read_line(&mut line).unwrap();
             if line.is_empty() {
                 let mut told = String::new();
-                self.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+                self.child
+                    .stderr
+                    .take()
+                    .unwrap()
+                    .read_to_string(&mut told)
+                    .unwrap();
                 panic!("it printed nothing: {told}");
             }
             line.trim().to_owned()
@@ -93,24 +114,35 @@ impl Login {
     }
 
     fn paste(&mut self, line: &str) {
-        self.child.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+        self.child
+            .stdin
+            .as_mut()
+            .unwrap()
+            .write_all(format!("{line}\n").as_bytes())
+            .unwrap();
     }
 
     async fn end(self) -> (i32, String) {
-        let output = tokio::task::spawn_blocking(move || self.child.wait_with_output().unwrap()).await.unwrap();
+        let output = tokio::task::spawn_blocking(move || self.child.wait_with_output().unwrap())
+            .await
+            .unwrap();
         (output.status.code().unwrap(), text(&output))
     }
 }
 
 fn text(output: &Output) -> String {
-    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .concat()
 }
 
 /// What a browser does that is sent to this address on loopback.
 async fn come_back(location: &str, status: &str) {
     let rest = location.strip_prefix("http://").unwrap();
     let (address, path) = rest.split_at(rest.find('/').unwrap());
-    let answer = Agent::new(address.parse().unwrap(), None).ask(Method::GET, path, &[], "").await;
+    let answer = Agent::new(address.parse().unwrap(), None)
+        .ask(Method::GET, path, &[], "")
+        .await;
     let page = answer.expect(status.parse().unwrap()).await.text().await;
     assert!(page.contains("<p>") && !page.contains("code="), "{page}");
 }
@@ -118,33 +150,64 @@ async fn come_back(location: &str, status: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_is_made_shown_given_back_and_forgotten() {
     let desk = Desk::new("").await;
-    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no stored logins\n".into()));
+    assert_eq!(
+        desk.say(&["auth", "status"]).await,
+        (0, "no stored logins\n".into())
+    );
     let (login, link) = desk.begin(&["login", "sample", "--no-browser"]).await;
     let ended = desk.authority.log_in(&link).await;
     // An answer to another login is refused, and this one goes on.
-    let state = ended.split("state=").nth(1).unwrap().split('&').next().unwrap();
+    let state = ended
+        .split("state=")
+        .nth(1)
+        .unwrap()
+        .split('&')
+        .next()
+        .unwrap();
     come_back(&ended.replace(state, "guessed"), "400").await;
     come_back(&ended, "200").await;
     let (code, told) = login.end().await;
-    assert!(code == 0 && told.contains("gate is logged in to `sample`"), "{told}");
+    assert!(
+        code == 0 && told.contains("gate is logged in to `sample`"),
+        "{told}"
+    );
 
     let issuer = desk.authority.settings().issuer;
     let (code, told) = desk.say(&["auth", "status"]).await;
-    assert!(code == 0 && told.contains("sample  gate") && told.contains(&issuer) && told.contains("ends in"), "{told}");
+    assert!(
+        code == 0
+            && told.contains("sample  gate")
+            && told.contains(&issuer)
+            && told.contains("ends in"),
+        "{told}"
+    );
     let (code, json) = desk.say(&["auth", "status", "--json"]).await;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let of = &json["logins"][0];
-    assert_eq!((code, &of["issuer"], &of["logged_in"], &of["renews"]), (0, &issuer.into(), &true.into(), &true.into()), "{json}");
-    assert!((1..=60).contains(&of["expires_in_seconds"].as_i64().unwrap()), "{json}");
+    assert_eq!(
+        (code, &of["issuer"], &of["logged_in"], &of["renews"]),
+        (0, &issuer.into(), &true.into(), &true.into()),
+        "{json}"
+    );
+    assert!(
+        (1..=60).contains(&of["expires_in_seconds"].as_i64().unwrap()),
+        "{json}"
+    );
     for hidden in ["access_token", "refresh_token", "secret", "verifier"] {
         assert!(!json.to_string().contains(hidden), "{hidden} in {json}");
     }
 
     let (code, told) = desk.say(&["logout", "sample"]).await;
-    assert_eq!((code, told.as_str(), desk.authority.asked(Ask::Revoke)), (0, "sample: gate is logged out\n", 2));
+    assert_eq!(
+        (code, told.as_str(), desk.authority.asked(Ask::Revoke)),
+        (0, "sample: gate is logged out\n", 2)
+    );
     let (code, told) = desk.say(&["logout", "sample"]).await;
     assert!(code == 1 && told.contains("no stored login"), "{told}");
-    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no stored logins\n".into()));
+    assert_eq!(
+        desk.say(&["auth", "status"]).await,
+        (0, "no stored logins\n".into())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,19 +219,28 @@ async fn a_login_is_made_from_another_machine_by_pasting_the_address() {
     login.paste(&ended.replace("state=", "state=x"));
     login.paste(&format!("  {ended} "));
     let (code, told) = login.end().await;
-    assert!(code == 0 && told.matches("`state` is missing or different").count() == 2, "{told}");
+    assert!(
+        code == 0 && told.matches("`state` is missing or different").count() == 2,
+        "{told}"
+    );
     assert_eq!(desk.say(&["auth", "status"]).await.0, 0);
 
     let (mut login, _) = desk.begin(&["login", "sample", "--paste"]).await;
     drop(login.child.stdin.take());
     let (code, told) = login.end().await;
-    assert!(code == 1 && told.contains("no matching address was pasted"), "{told}");
+    assert!(
+        code == 1 && told.contains("no matching address was pasted"),
+        "{told}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_browser_is_opened_without_a_shell() {
     let desk = Desk::new("").await;
-    let (script, seen) = (desk.folder.path().join("browser"), desk.folder.path().join("seen"));
+    let (script, seen) = (
+        desk.folder.path().join("browser"),
+        desk.folder.path().join("seen"),
+    );
     let mut shell = Command::new("sh");
     shell.args([
         "-c",
@@ -176,12 +248,17 @@ async fn a_browser_is_opened_without_a_shell() {
     ]);
     assert!(shell.arg(&script).status().unwrap().success());
     let mut command = desk.command(&["login", "sample"]);
-    command.env("BROWSER", format!("{} {} %s", script.display(), seen.display()));
+    command.env(
+        "BROWSER",
+        format!("{} {} %s", script.display(), seen.display()),
+    );
     let child = command.spawn().unwrap();
     super::harness::until("the browser", || seen.exists()).await;
     let link = fs::read_to_string(&seen).unwrap();
     come_back(&desk.authority.log_in(&link).await, "200").await;
-    let output = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap()).await.unwrap();
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap())
+        .await
+        .unwrap();
     assert!(output.status.success(), "{}", text(&output));
 }
 
@@ -191,12 +268,19 @@ async fn a_login_is_made_on_another_device() {
     let (login, line) = desk.begin(&["login", "sample", "--device"]).await;
     let (address, code) = line.split_once(' ').unwrap();
     let issuer = desk.authority.settings().issuer;
-    let browser = Agent::new(issuer.strip_prefix("http://").unwrap().parse().unwrap(), None);
+    let browser = Agent::new(
+        issuer.strip_prefix("http://").unwrap().parse().unwrap(),
+        None,
+    );
     assert!(address.starts_with(&issuer), "{line}");
     let (name, password) = desk.authority.settings().person;
     let form = [("content-type", "application/x-www-form-urlencoded")];
     let body = format!("user_code={code}&name={name}&password={password}&answer=allow");
-    browser.ask(Method::POST, "/device/login", &form, body).await.expect(200).await;
+    browser
+        .ask(Method::POST, "/device/login", &form, body)
+        .await
+        .expect(200)
+        .await;
     let (code, told) = login.end().await;
     assert!(code == 0 && told.contains("is logged in"), "{told}");
 }
@@ -213,18 +297,30 @@ async fn a_login_that_is_not_made_keeps_nothing_and_says_why() {
     let (login, link) = desk.begin(&["login", "sample", "--no-browser"]).await;
     come_back(&desk.authority.log_in(&link).await, "200").await;
     let (code, told) = login.end().await;
-    assert!(code == 1 && told.contains("login failed") && !told.contains("doctype"), "{told}");
+    assert!(
+        code == 1 && told.contains("login failed") && !told.contains("doctype"),
+        "{told}"
+    );
     let (_, told) = desk.say(&["auth", "status"]).await;
     assert!(!told.contains("ends in"), "{told}");
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     for (words, wanted) in [
-        (vec!["login", "sample", "--agent", "x"], "all agents share one login"),
+        (
+            vec!["login", "sample", "--agent", "x"],
+            "all agents share one login",
+        ),
         (vec!["login", "files"], "no server `files` to log in to"),
         (vec!["login", "nowhere"], "no server `nowhere` to log in to"),
-        (vec!["login", "sample", "--paste", "--device"], "cannot be used with"),
-        (vec!["login", "sample", "--port", &port], "cannot listen on the callback port"),
+        (
+            vec!["login", "sample", "--paste", "--device"],
+            "cannot be used with",
+        ),
+        (
+            vec!["login", "sample", "--port", &port],
+            "cannot listen on the callback port",
+        ),
     ] {
         let (code, told) = desk.say(&words).await;
         assert!(code == 2 && told.contains(wanted), "{words:?}: {told}");
@@ -237,35 +333,62 @@ async fn each_agent_has_its_own_login_and_all_are_ended_at_once() {
     let (code, told) = desk.say(&["login", "sample"]).await;
     assert!(code == 2 && told.contains("pass `--agent NAME`"), "{told}");
     for agent in ["a", "b", "c"] {
-        desk.log_in(&["login", "sample", "--no-browser", "--agent", agent]).await;
+        desk.log_in(&["login", "sample", "--no-browser", "--agent", agent])
+            .await;
     }
     let (code, told) = desk.say(&["logout", "sample", "--agent", "a"]).await;
-    assert_eq!((code, told.as_str()), (0, "sample: agent a is logged out\n"));
+    assert_eq!(
+        (code, told.as_str()),
+        (0, "sample: agent a is logged out\n")
+    );
     // Tokens that cannot be given back are forgotten all the same, and that is said.
     desk.authority.fail(Ask::Revoke, Fault::ERROR_500);
     desk.authority.fail(Ask::Revoke, Fault::ERROR_500);
     let (code, told) = desk.say(&["logout", "sample", "--all"]).await;
     let (first, second) = told.split_once('\n').unwrap();
-    assert!(code == 1 && first.contains("agent b is logged out here; the token was not revoked at the server"), "{told}");
+    assert!(
+        code == 1
+            && first
+                .contains("agent b is logged out here; the token was not revoked at the server"),
+        "{told}"
+    );
     assert_eq!(second, "sample: agent c is logged out\n");
-    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no stored logins\n".into()));
+    assert_eq!(
+        desk.say(&["auth", "status"]).await,
+        (0, "no stored logins\n".into())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_logout_counts_at_once_in_a_running_gate() {
     let desk = Desk::new("").await;
     desk.log_in(&["login", "sample", "--no-browser"]).await;
-    let (vault, key) = (desk.folder.path().join("vault"), desk.folder.path().join("key"));
+    let (vault, key) = (
+        desk.folder.path().join("vault"),
+        desk.folder.path().join("key"),
+    );
     let url = desk.authority.url();
-    let setup = Setup::new().http("sample", url.clone()).with(move |config| {
-        config.oauth.vault = Some(vault);
-        config.oauth.vault_key = VaultKey::File(key);
-        config.oauth.allow_loopback_http = true;
-        config.upstreams.get_mut("sample").unwrap().transport = Transport::Http(HttpTransport::new(url));
-    });
+    let setup = Setup::new()
+        .http("sample", url.clone())
+        .with(move |config| {
+            config.oauth.vault = Some(vault);
+            config.oauth.vault_key = VaultKey::File(key);
+            config.oauth.allow_loopback_http = true;
+            config.upstreams.get_mut("sample").unwrap().transport =
+                Transport::Http(HttpTransport::new(url));
+        });
     let gate = setup.start().await;
     let agent = gate.agent();
-    let owes = async || agent.post("sample", &[], call("1", "x")).await.expect(200).await.text().await.contains("/oauth/login/");
+    let owes = async || {
+        agent
+            .post("sample", &[], call("1", "x"))
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await
+            .contains("/oauth/login/")
+    };
     assert!(!owes().await && !owes().await);
     // The server still takes the token: only the gate knows that it does not count any more.
     desk.authority.fail(Ask::Revoke, Fault::ERROR_500);
@@ -281,28 +404,50 @@ async fn a_changed_key_is_taken_up_and_a_lost_one_is_said() {
     desk.configure("vault_key = { file = \"second\" }", "");
     let (code, told) = desk.say(&["auth", "status"]).await;
     assert!(code == 1 && told.contains("earlier_vault_keys"), "{told}");
-    desk.configure("vault_key = { file = \"second\" }\nearlier_vault_keys = [{ file = \"key\" }]", "");
+    desk.configure(
+        "vault_key = { file = \"second\" }\nearlier_vault_keys = [{ file = \"key\" }]",
+        "",
+    );
     assert_eq!(desk.say(&["auth", "status"]).await.0, 0);
-    assert_eq!(desk.say(&["auth", "rekey"]).await, (0, "re-encrypted 1, 0 already current\n".into()));
-    assert_eq!(desk.say(&["auth", "rekey"]).await, (0, "re-encrypted 0, 1 already current\n".into()));
+    assert_eq!(
+        desk.say(&["auth", "rekey"]).await,
+        (0, "re-encrypted 1, 0 already current\n".into())
+    );
+    assert_eq!(
+        desk.say(&["auth", "rekey"]).await,
+        (0, "re-encrypted 0, 1 already current\n".into())
+    );
     fs::remove_file(desk.folder.path().join("key")).unwrap();
     desk.configure("vault_key = { file = \"second\" }", "");
     assert_eq!(desk.say(&["auth", "status"]).await.0, 0);
 
     fs::remove_file(desk.folder.path().join("second")).unwrap();
     let (code, told) = desk.say(&["logout", "sample"]).await;
-    assert!(code == 1 && told.contains("not revoked at the server"), "{told}");
-    assert_eq!(desk.say(&["auth", "status"]).await, (0, "no stored logins\n".into()));
+    assert!(
+        code == 1 && told.contains("not revoked at the server"),
+        "{told}"
+    );
+    assert_eq!(
+        desk.say(&["auth", "status"]).await,
+        (0, "no stored logins\n".into())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_callback_is_on_the_port_of_the_config() {
     let desk = Desk::new("").await;
     let port = super::servers::free_port();
-    for (keys, fixed) in [(format!("callback_port = {port}"), true), ("callback_port = 0".to_owned(), false)] {
+    for (keys, fixed) in [
+        (format!("callback_port = {port}"), true),
+        ("callback_port = 0".to_owned(), false),
+    ] {
         desk.configure(&format!("vault_key = {{ file = \"key\" }}\n{keys}"), "");
         let (login, link) = desk.begin(&["login", "sample", "--no-browser"]).await;
-        assert_eq!(link.contains(&format!("127.0.0.1%3A{port}%2F")), fixed, "{link}");
+        assert_eq!(
+            link.contains(&format!("127.0.0.1%3A{port}%2F")),
+            fixed,
+            "{link}"
+        );
         come_back(&desk.authority.log_in(&link).await, "200").await;
         assert_eq!(login.end().await.0, 0);
     }

@@ -8,7 +8,9 @@ use lychgate::config::{HttpTransport, LoginConfig, TokenOf, Transport, VaultKey}
 
 use super::agent::Answer;
 use super::authority::{Ask, Authority, Fault};
-use super::harness::{Agent, INITIALIZE, Setup, TestGate, call, json, modern_call, result_text, string};
+use super::harness::{
+    Agent, INITIALIZE, Setup, TestGate, call, json, modern_call, result_text, string,
+};
 
 /// Where a browser came to: the path and query at the gate, and what it shows there.
 struct Back {
@@ -31,20 +33,35 @@ pub(super) fn setup(authority: &Authority, folder: &Path) -> Setup {
 
 fn login(setup: Setup, change: impl FnOnce(&mut LoginConfig)) -> Setup {
     setup.with(|config| {
-        let Transport::Http(http) = &mut config.upstreams.get_mut("up").unwrap().transport else { panic!("it is over HTTP") };
+        let Transport::Http(http) = &mut config.upstreams.get_mut("up").unwrap().transport else {
+            panic!("it is over HTTP")
+        };
         change(http.login.as_mut().unwrap());
     })
 }
 
 pub(super) async fn says(agent: &Agent) -> String {
-    result_text(&json(&agent.post("up", &[], call("1", "x")).await.expect(200).await.text().await))
+    result_text(&json(
+        &agent
+            .post("up", &[], call("1", "x"))
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await,
+    ))
 }
 
 /// The link that a call is answered with, as a path at the gate.
 pub(super) async fn owed(agent: &Agent) -> String {
     let said = says(agent).await;
-    let link = said.split_whitespace().find(|word| word.contains("/oauth/login/")).unwrap_or_else(|| panic!("{said}"));
-    link.split_once("/oauth/").map(|(_, rest)| format!("/oauth/{rest}")).unwrap()
+    let link = said
+        .split_whitespace()
+        .find(|word| word.contains("/oauth/login/"))
+        .unwrap_or_else(|| panic!("{said}"));
+    link.split_once("/oauth/")
+        .map(|(_, rest)| format!("/oauth/{rest}"))
+        .unwrap()
 }
 
 pub(super) async fn works(agent: &Agent) -> bool {
@@ -53,26 +70,54 @@ pub(super) async fn works(agent: &Agent) -> bool {
 
 /// Goes on from the page at `path`, and to the authorization server: where a person is sent to.
 async fn goes_on(browser: &Agent, path: &str) -> (String, String) {
-    let page = browser.ask(Method::GET, path, &[], "").await.expect(200).await;
-    assert!(page.header("content-security-policy").contains("frame-ancestors 'none'"));
+    let page = browser
+        .ask(Method::GET, path, &[], "")
+        .await
+        .expect(200)
+        .await;
+    assert!(
+        page.header("content-security-policy")
+            .contains("frame-ancestors 'none'")
+    );
     let text = page.text().await;
-    assert!(text.contains("<code>up</code>") && !text.contains("<script"), "{text}");
+    assert!(
+        text.contains("<code>up</code>") && !text.contains("<script"),
+        "{text}"
+    );
     let form = [("content-type", "application/x-www-form-urlencoded")];
-    let answer = browser.ask(Method::POST, path, &form, "").await.expect(303).await;
+    let answer = browser
+        .ask(Method::POST, path, &form, "")
+        .await
+        .expect(303)
+        .await;
     let cookie = answer.header("set-cookie").to_owned();
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"), "{cookie}");
-    (answer.header("location").to_owned(), cookie.split(';').next().unwrap().to_owned())
+    assert!(
+        cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"),
+        "{cookie}"
+    );
+    (
+        answer.header("location").to_owned(),
+        cookie.split(';').next().unwrap().to_owned(),
+    )
 }
 
 /// A person logs in, up to where the browser comes back.
 async fn logs_in(gate: &TestGate, authority: &Authority, path: &str) -> Back {
     let (location, cookie) = goes_on(&gate.agent(), path).await;
     let back = authority.log_in(&location).await;
-    Back { path: back.split_once("/oauth/").map(|(_, rest)| format!("/oauth/{rest}")).unwrap(), cookie }
+    Back {
+        path: back
+            .split_once("/oauth/")
+            .map(|(_, rest)| format!("/oauth/{rest}"))
+            .unwrap(),
+        cookie,
+    }
 }
 
 async fn comes_back(gate: &TestGate, back: &Back) -> Answer {
-    gate.agent().ask(Method::GET, &back.path, &[("cookie", &back.cookie)], "").await
+    gate.agent()
+        .ask(Method::GET, &back.path, &[("cookie", &back.cookie)], "")
+        .await
 }
 
 /// A whole login, as the first call shows it to be owed.
@@ -83,7 +128,8 @@ pub(super) async fn logged_in(gate: &TestGate, authority: &Authority, agent: &Ag
 }
 
 pub(super) fn metric(gate: &TestGate, name: &str, outcome: &str) -> f64 {
-    gate.metric(name, &[("upstream", "up"), ("outcome", outcome)]).unwrap_or_default()
+    gate.metric(name, &[("upstream", "up"), ("outcome", outcome)])
+        .unwrap_or_default()
 }
 
 fn renewed(gate: &TestGate) -> f64 {
@@ -91,7 +137,8 @@ fn renewed(gate: &TestGate) -> f64 {
 }
 
 fn owed_now(gate: &TestGate) -> f64 {
-    gate.metric("lychgate_upstream_auth_required", &[("upstream", "up")]).unwrap()
+    gate.metric("lychgate_upstream_auth_required", &[("upstream", "up")])
+        .unwrap()
 }
 
 pub(super) fn folder() -> (tempfile::TempDir, PathBuf) {
@@ -107,22 +154,57 @@ async fn a_call_is_answered_with_a_link_and_goes_on_after_the_login() {
     let agent = gate.agent();
     assert_eq!(owed_now(&gate), 0.0);
     let link = owed(&agent).await;
-    assert_eq!(owed(&agent).await, link, "however many calls come, there is one page");
-    assert_eq!((authority.asked(Ask::Register), owed_now(&gate)), (0, 1.0), "nothing is registered for nobody");
-    assert!(gate.admin("/readyz").await.1.contains(r#""up":{"state":"auth_required"}"#));
+    assert_eq!(
+        owed(&agent).await,
+        link,
+        "however many calls come, there is one page"
+    );
+    assert_eq!(
+        (authority.asked(Ask::Register), owed_now(&gate)),
+        (0, 1.0),
+        "nothing is registered for nobody"
+    );
+    assert!(
+        gate.admin("/readyz")
+            .await
+            .1
+            .contains(r#""up":{"state":"auth_required"}"#)
+    );
     let back = logs_in(&gate, &authority, &link).await;
     comes_back(&gate, &back).await.expect(200).await;
     assert!(works(&agent).await);
-    assert_eq!((authority.asked(Ask::Register), authority.asked(Ask::Redeem), owed_now(&gate)), (1, 1, 0.0));
-    let left = gate.metric("lychgate_oauth_token_expires_seconds", &[("upstream", "up")]).unwrap();
+    assert_eq!(
+        (
+            authority.asked(Ask::Register),
+            authority.asked(Ask::Redeem),
+            owed_now(&gate)
+        ),
+        (1, 1, 0.0)
+    );
+    let left = gate
+        .metric(
+            "lychgate_oauth_token_expires_seconds",
+            &[("upstream", "up")],
+        )
+        .unwrap();
     assert!((50.0..=60.0).contains(&left), "{left}");
     comes_back(&gate, &back).await.expect(400).await;
-    gate.agent().ask(Method::GET, &link, &[], "").await.expect(404).await;
+    gate.agent()
+        .ask(Method::GET, &link, &[], "")
+        .await
+        .expect(404)
+        .await;
 
     let again = setup(&authority, &folder).start().await;
-    assert!(works(&again.agent()).await, "a gate that starts anew is logged in");
+    assert!(
+        works(&again.agent()).await,
+        "a gate that starts anew is logged in"
+    );
     let audit = gate.audit_text();
-    assert!(audit.contains(r#""event":"login""#) && audit.contains(r#""outcome":"logged_in""#), "{audit}");
+    assert!(
+        audit.contains(r#""event":"login""#) && audit.contains(r#""outcome":"logged_in""#),
+        "{audit}"
+    );
 }
 
 #[tokio::test]
@@ -132,15 +214,34 @@ async fn an_answer_counts_in_the_browser_that_began_or_in_its_page() {
     let agent = gate.agent();
     let link = owed(&agent).await;
     let back = logs_in(&gate, &authority, &link).await;
-    let foreign = Back { path: back.path.clone(), cookie: "lychgate-login-1=else".into() };
+    let foreign = Back {
+        path: back.path.clone(),
+        cookie: "lychgate-login-1=else".into(),
+    };
     comes_back(&gate, &foreign).await.expect(400).await;
-    let wrong = Back { path: back.path.replace("state=", "state=0"), cookie: back.cookie.clone() };
+    let wrong = Back {
+        path: back.path.replace("state=", "state=0"),
+        cookie: back.cookie.clone(),
+    };
     comes_back(&gate, &wrong).await.expect(400).await;
     assert_eq!(authority.asked(Ask::Redeem), 0);
     let form = [("content-type", "application/x-www-form-urlencoded")];
     let pasted = format!("http://127.0.0.1:1{}", back.path);
-    let body: String = format!("address={}", pasted.replace('%', "%25").replace('&', "%26").replace('+', "%2B"));
-    let page = gate.agent().ask(Method::POST, &link, &form, body).await.expect(200).await.text().await;
+    let body: String = format!(
+        "address={}",
+        pasted
+            .replace('%', "%25")
+            .replace('&', "%26")
+            .replace('+', "%2B")
+    );
+    let page = gate
+        .agent()
+        .ask(Method::POST, &link, &form, body)
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     assert!(page.contains("Logged in"), "{page}");
     assert!(works(&agent).await);
 }
@@ -152,8 +253,16 @@ async fn a_person_may_say_no() {
     let link = owed(&gate.agent()).await;
     let (location, cookie) = goes_on(&gate.agent(), &link).await;
     let back = authority.deny(&location).await;
-    let path = back.split_once("/oauth/").map(|(_, rest)| format!("/oauth/{rest}")).unwrap();
-    let page = comes_back(&gate, &Back { path, cookie }).await.expect(400).await.text().await;
+    let path = back
+        .split_once("/oauth/")
+        .map(|(_, rest)| format!("/oauth/{rest}"))
+        .unwrap();
+    let page = comes_back(&gate, &Back { path, cookie })
+        .await
+        .expect(400)
+        .await
+        .text()
+        .await;
     assert!(page.contains("Not logged in"), "{page}");
     assert_eq!(owed(&gate.agent()).await, link, "the login is still owed");
 }
@@ -161,19 +270,33 @@ async fn a_person_may_say_no() {
 #[tokio::test]
 async fn fifty_calls_at_the_end_of_a_token_make_one_renewal() {
     let (authority, (_kept, folder)) = (Authority::start(2).await, folder());
-    let (one, other) = (setup(&authority, &folder).start().await, setup(&authority, &folder).start().await);
+    let (one, other) = (
+        setup(&authority, &folder).start().await,
+        setup(&authority, &folder).start().await,
+    );
     logged_in(&one, &authority, &one.agent()).await;
     tokio::time::sleep(Duration::from_millis(1100)).await;
-    assert!(works(&other.agent()).await, "the other gate takes the login up");
+    assert!(
+        works(&other.agent()).await,
+        "the other gate takes the login up"
+    );
     let before = authority.asked(Ask::Refresh);
     tokio::time::sleep(Duration::from_millis(2200)).await;
     let calls = (0..50).map(|n| {
-        let agent = if n % 2 == 0 { one.agent() } else { other.agent() };
+        let agent = if n % 2 == 0 {
+            one.agent()
+        } else {
+            other.agent()
+        };
         async move { says(&agent).await }
     });
     let said = futures_util::future::join_all(calls).await;
     assert!(said.iter().all(|said| !said.contains("oauth")), "{said:?}");
-    assert_eq!(authority.asked(Ask::Refresh) - before, 1, "of two gates on one vault");
+    assert_eq!(
+        authority.asked(Ask::Refresh) - before,
+        1,
+        "of two gates on one vault"
+    );
     assert!(renewed(&one) + renewed(&other) >= 1.0);
 }
 
@@ -189,48 +312,93 @@ async fn a_renewal_does_not_end_with_the_call_that_began_it() {
     assert!(gone.is_err(), "the call waits for its token");
     let said = says(&agent).await;
     assert!(!said.contains("oauth"), "{said}");
-    assert_eq!(authority.asked(Ask::Refresh), 1, "the next call has what the first one began");
+    assert_eq!(
+        authority.asked(Ask::Refresh),
+        1,
+        "the next call has what the first one began"
+    );
 }
 
 #[tokio::test]
 async fn what_goes_wrong_at_the_token_endpoint_loses_no_login() {
     let (authority, (_kept, folder)) = (Authority::start(1).await, folder());
-    let gate = setup(&authority, &folder).with(|config| config.oauth.request = Duration::from_secs(1)).start().await;
+    let gate = setup(&authority, &folder)
+        .with(|config| config.oauth.request = Duration::from_secs(1))
+        .start()
+        .await;
     let agent = gate.agent();
     logged_in(&gate, &authority, &agent).await;
     for fault in [Fault::ERROR_500, Fault::HTML, Fault::Hangs] {
         tokio::time::sleep(Duration::from_millis(1200)).await;
         authority.fail(Ask::Refresh, fault);
         let said = says(&agent).await;
-        assert!(said.contains("authorization server") && !said.contains("/oauth/login/"), "{fault:?}: {said}");
+        assert!(
+            said.contains("authorization server") && !said.contains("/oauth/login/"),
+            "{fault:?}: {said}"
+        );
         let said = says(&agent).await;
         assert!(!said.contains("not logged in"), "{fault:?}: {said}");
     }
-    assert_eq!(metric(&gate, "lychgate_oauth_refresh_total", "unreachable"), 3.0);
+    assert_eq!(
+        metric(&gate, "lychgate_oauth_refresh_total", "unreachable"),
+        3.0
+    );
     tokio::time::sleep(Duration::from_millis(1200)).await;
     authority.fail(Ask::Refresh, Fault::INVALID_GRANT);
     owed(&agent).await;
     assert_eq!(metric(&gate, "lychgate_oauth_refresh_total", "ended"), 1.0);
     logged_in(&gate, &authority, &agent).await;
-    assert_eq!(authority.asked(Ask::Register), 1, "the client is still known");
+    assert_eq!(
+        authority.asked(Ask::Register),
+        1,
+        "the client is still known"
+    );
 }
 
 #[tokio::test]
 async fn a_server_that_asks_for_more_scopes_gets_them_from_a_person() {
     let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
-    let gate = login(setup(&authority, &folder), |login| login.scopes = Some(vec!["tools".into()])).start().await;
+    let gate = login(setup(&authority, &folder), |login| {
+        login.scopes = Some(vec!["tools".into()])
+    })
+    .start()
+    .await;
     let agent = gate.agent();
     logged_in(&gate, &authority, &agent).await;
-    let guarded =
-        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_command","arguments":{"command":"ls"}}}"#;
-    let said = result_text(&json(&agent.post("up", &[], guarded).await.expect(200).await.text().await));
-    let link = said.split_whitespace().find(|word| word.contains("/oauth/login/")).unwrap_or_else(|| panic!("{said}"));
-    let path = link.split_once("/oauth/").map(|(_, rest)| format!("/oauth/{rest}")).unwrap();
+    let guarded = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_command","arguments":{"command":"ls"}}}"#;
+    let said = result_text(&json(
+        &agent
+            .post("up", &[], guarded)
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await,
+    ));
+    let link = said
+        .split_whitespace()
+        .find(|word| word.contains("/oauth/login/"))
+        .unwrap_or_else(|| panic!("{said}"));
+    let path = link
+        .split_once("/oauth/")
+        .map(|(_, rest)| format!("/oauth/{rest}"))
+        .unwrap();
     let page = agent.ask(Method::GET, &path, &[], "").await.text().await;
-    assert!(page.contains("<code>commands</code>") && page.contains("<code>tools</code>"), "{page}");
+    assert!(
+        page.contains("<code>commands</code>") && page.contains("<code>tools</code>"),
+        "{page}"
+    );
     let back = logs_in(&gate, &authority, &path).await;
     comes_back(&gate, &back).await.expect(200).await;
-    let said = result_text(&json(&agent.post("up", &[], guarded).await.expect(200).await.text().await));
+    let said = result_text(&json(
+        &agent
+            .post("up", &[], guarded)
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await,
+    ));
     assert!(!said.contains("oauth"), "{said}");
     assert!(works(&agent).await);
 }
@@ -247,7 +415,14 @@ async fn another_authorization_server_never_sees_what_the_old_one_gave() {
     let back = logs_in(&gate, &new, &link).await;
     comes_back(&gate, &back).await.expect(200).await;
     assert!(works(&agent).await);
-    assert_eq!((new.asked(Ask::Register), new.asked(Ask::Refresh), authority.asked(Ask::Refresh)), (1, 0, 0));
+    assert_eq!(
+        (
+            new.asked(Ask::Register),
+            new.asked(Ask::Refresh),
+            authority.asked(Ask::Refresh)
+        ),
+        (1, 0, 0)
+    );
 }
 
 #[tokio::test]
@@ -256,36 +431,83 @@ async fn clients_that_open_links_are_given_one_in_their_own_terms() {
     let gate = setup(&authority, &folder).start().await;
     let agent = gate.agent();
     let meta = r#""io.modelcontextprotocol/clientCapabilities":{"elicitation":{"url":{}}}"#;
-    let modern = modern_call("7", "x").replace(r#""io.modelcontextprotocol/clientCapabilities":{}"#, meta);
-    let asked = json(&agent.post_modern("up", &modern).await.expect(200).await.text().await);
-    assert_eq!(string(&asked, &["result", "resultType"]).as_deref(), Some("input_required"));
+    let modern =
+        modern_call("7", "x").replace(r#""io.modelcontextprotocol/clientCapabilities":{}"#, meta);
+    let asked = json(
+        &agent
+            .post_modern("up", &modern)
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await,
+    );
+    assert_eq!(
+        string(&asked, &["result", "resultType"]).as_deref(),
+        Some("input_required")
+    );
     let way = ["result", "inputRequests", "lychgate-login", "params"];
-    assert_eq!(string(&asked, &[&way[..], &["mode"]].concat()).as_deref(), Some("url"));
+    assert_eq!(
+        string(&asked, &[&way[..], &["mode"]].concat()).as_deref(),
+        Some("url")
+    );
     let url = string(&asked, &[&way[..], &["url"]].concat()).unwrap();
     let state = string(&asked, &["result", "requestState"]).unwrap();
-    let path = url.split_once("/oauth/").map(|(_, rest)| format!("/oauth/{rest}")).unwrap();
+    let path = url
+        .split_once("/oauth/")
+        .map(|(_, rest)| format!("/oauth/{rest}"))
+        .unwrap();
     let back = logs_in(&gate, &authority, &path).await;
     comes_back(&gate, &back).await.expect(200).await;
     authority.seen().await;
-    let answers = format!(r#""inputResponses":{{"lychgate-login":{{"action":"accept"}}}},"requestState":"{state}","#);
+    let answers = format!(
+        r#""inputResponses":{{"lychgate-login":{{"action":"accept"}}}},"requestState":"{state}","#
+    );
     let again = modern.replace(r#""params":{"#, &format!(r#""params":{{{answers}"#));
-    let answer = agent.post_modern("up", &again).await.expect(200).await.text().await;
+    let answer = agent
+        .post_modern("up", &again)
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     assert!(!answer.contains("input_required"), "{answer}");
     let seen = authority.seen().await;
-    assert!(seen.iter().all(|seen| !String::from_utf8_lossy(&seen.body).contains("lychgate-login")), "the server is not told");
+    assert!(
+        seen.iter()
+            .all(|seen| !String::from_utf8_lossy(&seen.body).contains("lychgate-login")),
+        "the server is not told"
+    );
 
     let (_other, apart) = self::folder();
     let gate = setup(&authority, &apart).start().await;
     let agent = gate.agent();
-    let opening = INITIALIZE.replace(r#""capabilities":{}"#, r#""capabilities":{"elicitation":{"url":{}}}"#);
-    let told = agent.post("up", &[], opening).await.expect(200).await.text().await;
-    assert!(told.contains("-32042") && told.contains("/oauth/login/"), "{told}");
+    let opening = INITIALIZE.replace(
+        r#""capabilities":{}"#,
+        r#""capabilities":{"elicitation":{"url":{}}}"#,
+    );
+    let told = agent
+        .post("up", &[], opening)
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
+    assert!(
+        told.contains("-32042") && told.contains("/oauth/login/"),
+        "{told}"
+    );
 }
 
 #[tokio::test]
 async fn each_agent_has_its_own_login_where_the_config_says_so() {
     let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
-    let gate = login(setup(&authority, &folder), |login| login.token_of = TokenOf::Agent).agents(&["ann", "bob"]).start().await;
+    let gate = login(setup(&authority, &folder), |login| {
+        login.token_of = TokenOf::Agent
+    })
+    .agents(&["ann", "bob"])
+    .start()
+    .await;
     let (ann, bob) = (gate.agent_named("ann"), gate.agent_named("bob"));
     let link = owed(&ann).await;
     assert_ne!(owed(&bob).await, link);
@@ -295,7 +517,11 @@ async fn each_agent_has_its_own_login_where_the_config_says_so() {
     comes_back(&gate, &back).await.expect(200).await;
     assert!(works(&ann).await);
     owed(&bob).await;
-    let user = login(setup(&authority, &folder), |login| login.token_of = TokenOf::User).start().await;
+    let user = login(setup(&authority, &folder), |login| {
+        login.token_of = TokenOf::User
+    })
+    .start()
+    .await;
     let said = says(&user.agent()).await;
     assert!(said.contains("names no user"), "{said}");
 }
@@ -315,14 +541,23 @@ async fn a_client_that_was_registered_beforehand_logs_in_by_itself() {
     .await;
     assert!(works(&gate.agent()).await);
     tokio::time::sleep(Duration::from_millis(1200)).await;
-    assert!(works(&gate.agent()).await, "and again when its token is over");
-    assert_eq!((authority.asked(Ask::Page), authority.asked(Ask::Refresh)), (0, 0));
+    assert!(
+        works(&gate.agent()).await,
+        "and again when its token is over"
+    );
+    assert_eq!(
+        (authority.asked(Ask::Page), authority.asked(Ask::Refresh)),
+        (0, 0)
+    );
 }
 
 /// What a form or query says under one of these names.
 fn told_in(text: &str, names: &[&str]) -> Vec<String> {
     let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.filter(|(name, _)| names.contains(name)).map(|(_, value)| value.to_owned()).collect()
+    pairs
+        .filter(|(name, _)| names.contains(name))
+        .map(|(_, value)| value.to_owned())
+        .collect()
 }
 
 #[tokio::test]
@@ -334,7 +569,12 @@ async fn no_secret_of_a_login_is_shown_anywhere() {
     let link = owed(&agent).await;
     let page = agent.ask(Method::GET, &link, &[], "").await.text().await;
     let back = logs_in(&gate, &authority, &link).await;
-    let done = comes_back(&gate, &back).await.expect(200).await.text().await;
+    let done = comes_back(&gate, &back)
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     let answer = says(&agent).await;
     tokio::time::sleep(Duration::from_millis(2100)).await;
     let renewed = says(&agent).await;
@@ -346,41 +586,76 @@ async fn no_secret_of_a_login_is_shown_anywhere() {
     let mut secrets = told_in(back.path.split_once('?').unwrap().1, &["code", "state"]);
     for request in &seen {
         let body = String::from_utf8_lossy(&request.body);
-        secrets.extend(told_in(&body, &["code", "code_verifier", "refresh_token", "client_secret"]));
-        let bearer = request.headers.get("authorization").and_then(|value| value.to_str().unwrap().strip_prefix("Bearer "));
+        secrets.extend(told_in(
+            &body,
+            &["code", "code_verifier", "refresh_token", "client_secret"],
+        ));
+        let bearer = request
+            .headers
+            .get("authorization")
+            .and_then(|value| value.to_str().unwrap().strip_prefix("Bearer "));
         secrets.extend(bearer.map(str::to_owned));
         let whole = format!("{} {:?} {body}", request.path, request.headers);
         let ticket = link.rsplit('/').next().unwrap();
-        assert!(!whole.contains(&super::harness::token("ann")) && !whole.contains(ticket), "{}", request.path);
+        assert!(
+            !whole.contains(&super::harness::token("ann")) && !whole.contains(ticket),
+            "{}",
+            request.path
+        );
     }
-    assert!(authority.asked(Ask::Refresh) >= 2 && secrets.len() >= 7 && secrets.iter().all(|secret| secret.len() > 20));
+    assert!(
+        authority.asked(Ask::Refresh) >= 2
+            && secrets.len() >= 7
+            && secrets.iter().all(|secret| secret.len() > 20)
+    );
     let mut shown = vec![
         ("the audit log", gate.audit_text()),
         ("the metrics", gate.admin("/metrics").await.1),
         ("/readyz", gate.admin("/readyz").await.1),
         ("the log", super::harness::log()),
-        ("pages and answers", [first, page, done, answer, renewed, over].concat()),
+        (
+            "pages and answers",
+            [first, page, done, answer, renewed, over].concat(),
+        ),
     ];
     for file in std::fs::read_dir(folder.join("vault")).unwrap() {
         let path = file.unwrap().path();
         if path.is_file() {
-            shown.push(("the vault's files", String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()));
+            shown.push((
+                "the vault's files",
+                String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned(),
+            ));
         }
     }
     for (place, text) in &shown {
-        assert!(!secrets.iter().any(|secret| text.contains(secret.as_str())), "a secret stands in {place}");
-        assert!(*place == "pages and answers" || !text.contains(link.rsplit('/').next().unwrap()), "the link stands in {place}");
+        assert!(
+            !secrets.iter().any(|secret| text.contains(secret.as_str())),
+            "a secret stands in {place}"
+        );
+        assert!(
+            *place == "pages and answers" || !text.contains(link.rsplit('/').next().unwrap()),
+            "the link stands in {place}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_link_is_good_as_long_as_the_config_says() {
     let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
-    for (lasts, good) in [(Duration::from_millis(300), false), (Duration::from_secs(600), true)] {
-        let gate = setup(&authority, &folder).with(|config| config.oauth.login = lasts).start().await;
+    for (lasts, good) in [
+        (Duration::from_millis(300), false),
+        (Duration::from_secs(600), true),
+    ] {
+        let gate = setup(&authority, &folder)
+            .with(|config| config.oauth.login = lasts)
+            .start()
+            .await;
         let asked = std::time::Instant::now();
         let link = owed(&gate.agent()).await;
-        super::harness::until("the time to pass", || asked.elapsed() > Duration::from_millis(600)).await;
+        super::harness::until("the time to pass", || {
+            asked.elapsed() > Duration::from_millis(600)
+        })
+        .await;
         let status = gate.agent().ask(Method::GET, &link, &[], "").await.status;
         assert_eq!(status, if good { 200 } else { 404 });
     }

@@ -63,7 +63,13 @@
 //!
 //! `cargo test --test integration` runs them, `cargo test --test integration reload::` one file.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test may panic"
+)]
 
 mod access;
 mod actions;

@@ -22,19 +22,33 @@ async fn server() -> Server {
 async fn plain_http_at_the_tls_port_is_answered_with_the_scheme_to_use() {
     let authority = Authority::new();
     let server = server().await;
-    let setup = Setup::new().http("up", server.url()).with(|config| config.listen.tls = authority.listens(false));
+    let setup = Setup::new()
+        .http("up", server.url())
+        .with(|config| config.listen.tls = authority.listens(false));
     let gate = setup.start().await;
-    let request = format!("POST /mcp/up HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{INITIALIZE}", INITIALIZE.len());
+    let request = format!(
+        "POST /mcp/up HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{INITIALIZE}",
+        INITIALIZE.len()
+    );
     for start in [request.as_str(), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
         let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
         stream.write_all(start.as_bytes()).await.unwrap();
         let mut said = String::new();
         // The end comes at once, and not with the time that a handshake has.
         stream.shutdown().await.unwrap();
-        soon("the answer", stream.read_to_string(&mut said)).await.unwrap();
-        assert!(said.starts_with("HTTP/1.1 400 ") && said.contains("Write `https://` in place of `http://`"), "{said}");
+        soon("the answer", stream.read_to_string(&mut said))
+            .await
+            .unwrap();
+        assert!(
+            said.starts_with("HTTP/1.1 400 ")
+                && said.contains("Write `https://` in place of `http://`"),
+            "{said}"
+        );
     }
-    assert_eq!(gate.metric("lychgate_turned_away_total", &[("reason", "tls")]), Some(2.0));
+    assert_eq!(
+        gate.metric("lychgate_turned_away_total", &[("reason", "tls")]),
+        Some(2.0)
+    );
     assert!(server.rest().await.is_empty());
 }
 
@@ -43,40 +57,106 @@ async fn a_browser_gets_a_page_that_says_what_to_do() {
     let server = server().await;
     let gate = Setup::new().http("up", server.url()).start().await;
     let (agent, page) = (gate.agent(), [("accept", BROWSER)]);
-    let answer = agent.ask(Method::GET, "/mcp/up", &page, "").await.expect(200).await;
+    let answer = agent
+        .ask(Method::GET, "/mcp/up", &page, "")
+        .await
+        .expect(200)
+        .await;
     assert!(answer.header("content-type").starts_with("text/html"));
-    assert!(answer.header("content-security-policy").starts_with("default-src 'none'"));
+    assert!(
+        answer
+            .header("content-security-policy")
+            .starts_with("default-src 'none'")
+    );
     let text = answer.text().await;
     let url = format!("http://{}/mcp/up", gate.running.address);
-    assert!(text.contains(&format!("claude mcp add --transport http up {url}")) && !text.contains("<script"), "{text}");
-    let unknown = agent.ask(Method::GET, "/mcp/no-such", &page, "").await.expect(404).await;
+    assert!(
+        text.contains(&format!("claude mcp add --transport http up {url}"))
+            && !text.contains("<script"),
+        "{text}"
+    );
+    let unknown = agent
+        .ask(Method::GET, "/mcp/no-such", &page, "")
+        .await
+        .expect(404)
+        .await;
     assert_eq!(unknown.header("content-type"), "application/json");
-    assert!(server.rest().await.is_empty(), "no server is asked for a page");
+    assert!(
+        server.rest().await.is_empty(),
+        "no server is asked for a page"
+    );
     // A client that opens its stream is served as before.
-    agent.ask(Method::GET, "/mcp/up", &[("accept", "text/event-stream")], "").await;
+    agent
+        .ask(
+            Method::GET,
+            "/mcp/up",
+            &[("accept", "text/event-stream")],
+            "",
+        )
+        .await;
     assert_eq!(server.next().await.method, Method::GET);
 
-    let closed = Setup::new().http("up", server.url()).agents(&["ann"]).start().await;
+    let closed = Setup::new()
+        .http("up", server.url())
+        .agents(&["ann"])
+        .start()
+        .await;
     for path in ["/mcp/up", "/mcp/no-such"] {
-        let answer = closed.agent().ask(Method::GET, path, &page, "").await.expect(401).await;
-        assert!(answer.header("content-type").starts_with("text/html") && answer.header("www-authenticate") == "Bearer");
+        let answer = closed
+            .agent()
+            .ask(Method::GET, path, &page, "")
+            .await
+            .expect(401)
+            .await;
+        assert!(
+            answer.header("content-type").starts_with("text/html")
+                && answer.header("www-authenticate") == "Bearer"
+        );
         let text = answer.text().await;
-        assert!(text.contains("needs a credential") && !text.contains("no-such"), "{text}");
+        assert!(
+            text.contains("needs a credential") && !text.contains("no-such"),
+            "{text}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_wrong_token_is_not_reported_as_a_missing_one() {
     let server = server().await;
-    let gate = Setup::new().http("up", server.url()).agents(&["ann"]).start().await;
+    let gate = Setup::new()
+        .http("up", server.url())
+        .agents(&["ann"])
+        .start()
+        .await;
     let told = async |agent: super::harness::Agent| {
-        let answer = json(&agent.post("up", &[], call("1", "x")).await.expect(401).await.text().await);
+        let answer = json(
+            &agent
+                .post("up", &[], call("1", "x"))
+                .await
+                .expect(401)
+                .await
+                .text()
+                .await,
+        );
         string(&answer, &["error", "message"]).unwrap()
     };
-    let (missing, wrong) = (told(gate.agent()).await, told(gate.agent_named("eve")).await);
-    assert!(missing.contains("no token was sent") && missing.contains("Authorization: Bearer TOKEN"), "{missing}");
-    assert!(wrong.contains("the token is not valid here") && wrong.contains("lychgate agent list"), "{wrong}");
-    gate.agent_named("ann").post("up", &[], call("1", "x")).await.expect(200).await;
+    let (missing, wrong) = (
+        told(gate.agent()).await,
+        told(gate.agent_named("eve")).await,
+    );
+    assert!(
+        missing.contains("no token was sent") && missing.contains("Authorization: Bearer TOKEN"),
+        "{missing}"
+    );
+    assert!(
+        wrong.contains("the token is not valid here") && wrong.contains("lychgate agent list"),
+        "{wrong}"
+    );
+    gate.agent_named("ann")
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
 }
 
 #[tokio::test]
@@ -86,7 +166,14 @@ async fn localhost_and_its_address_are_one_origin() {
     let port = gate.running.address.port();
     let asked = async |host: &str, origin: &str| {
         let (host, origin) = (format!("{host}:{port}"), format!("{origin}:{port}"));
-        gate.agent().post("up", &[("host", &host), ("origin", &origin)], call("1", "x")).await.status
+        gate.agent()
+            .post(
+                "up",
+                &[("host", &host), ("origin", &origin)],
+                call("1", "x"),
+            )
+            .await
+            .status
     };
     for (host, origin, status) in [
         ("127.0.0.1", "http://localhost", 200),
@@ -97,7 +184,11 @@ async fn localhost_and_its_address_are_one_origin() {
         assert_eq!(asked(host, origin).await, status, "{host} {origin}");
     }
     let other = [("origin", "http://localhost:1")];
-    gate.agent().post("up", &other, call("1", "x")).await.expect(403).await;
+    gate.agent()
+        .post("up", &other, call("1", "x"))
+        .await
+        .expect(403)
+        .await;
 }
 
 #[tokio::test]
@@ -105,11 +196,22 @@ async fn a_path_with_mcp_appended_reaches_the_server() {
     let server = server().await;
     let gate = Setup::new().http("up", server.url()).start().await;
     for path in ["/up/mcp", "/mcp/up"] {
-        let headers = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
-        let answer = gate.agent().ask(Method::POST, path, &headers, call("1", "x")).await.expect(200).await;
+        let headers = [
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ];
+        let answer = gate
+            .agent()
+            .ask(Method::POST, path, &headers, call("1", "x"))
+            .await
+            .expect(200)
+            .await;
         assert_eq!(answer.text().await, OK, "{path}");
         let asked = server.next().await;
-        assert!(asked.method == Method::POST && asked.body == call("1", "x").as_bytes(), "{path}");
+        assert!(
+            asked.method == Method::POST && asked.body == call("1", "x").as_bytes(),
+            "{path}"
+        );
     }
     assert!(server.rest().await.is_empty());
 }
@@ -117,11 +219,16 @@ async fn a_path_with_mcp_appended_reaches_the_server() {
 #[tokio::test]
 async fn an_unknown_path_is_answered_with_the_upstreams_that_this_agent_may_use() {
     let server = server().await;
-    let setup = ["docs", "files", "closed"].iter().fold(Setup::new(), |setup, name| setup.http(name, server.url()));
+    let setup = ["docs", "files", "closed"]
+        .iter()
+        .fold(Setup::new(), |setup, name| setup.http(name, server.url()));
     let gate = setup
         .agents(&["ann", "bob"])
         .with(|config| {
-            let deny = Lists { upstreams: vec!["closed".to_owned()], ..Lists::default() };
+            let deny = Lists {
+                upstreams: vec!["closed".to_owned()],
+                ..Lists::default()
+            };
             config.access = vec![Arc::new(AccessConfig {
                 name: "all".into(),
                 agents: vec!["*".to_owned()],
@@ -133,46 +240,113 @@ async fn an_unknown_path_is_answered_with_the_upstreams_that_this_agent_may_use(
         .start()
         .await;
     let told = async |agent: &str, path: &str| {
-        let answer = gate.agent_named(agent).ask(Method::POST, path, &[], INITIALIZE).await.expect(404).await;
+        let answer = gate
+            .agent_named(agent)
+            .ask(Method::POST, path, &[], INITIALIZE)
+            .await
+            .expect(404)
+            .await;
         string(&json(&answer.text().await), &["error", "message"]).unwrap()
     };
     for path in ["/mcp/no-such", "/mcp/closed", "/closed/mcp", "/"] {
         let (ann, bob) = (told("ann", path).await, told("bob", path).await);
-        assert!(ann.contains("available: `/mcp/docs`, `/mcp/files`") && !ann.contains("/mcp/closed"), "{path}: {ann}");
-        assert!(bob.contains("available: `/mcp/files`") && !bob.contains("docs"), "{path}: {bob}");
+        assert!(
+            ann.contains("available: `/mcp/docs`, `/mcp/files`") && !ann.contains("/mcp/closed"),
+            "{path}: {ann}"
+        );
+        assert!(
+            bob.contains("available: `/mcp/files`") && !bob.contains("docs"),
+            "{path}: {bob}"
+        );
     }
     assert!(server.rest().await.is_empty());
 }
 
 #[tokio::test]
 async fn a_program_that_is_missing_is_named() {
-    let program = |name: &str| StdioTransport { command: vec![name.into()], env: vec![], set_env: vec![], directory: None };
-    let setup = Setup::new().command("bare", program("no-such-program")).command("full", program("/no/such/program"));
+    let program = |name: &str| StdioTransport {
+        command: vec![name.into()],
+        env: vec![],
+        set_env: vec![],
+        directory: None,
+    };
+    let setup = Setup::new()
+        .command("bare", program("no-such-program"))
+        .command("full", program("/no/such/program"));
     let gate = setup.start().await;
     for (upstream, cause) in [
-        ("bare", "the program `no-such-program` is not on the gateway's PATH"),
+        (
+            "bare",
+            "the program `no-such-program` is not on the gateway's PATH",
+        ),
         ("full", "the program `/no/such/program` does not exist"),
     ] {
-        let answer = json(&gate.agent().post(upstream, &[], INITIALIZE).await.expect(502).await.text().await);
+        let answer = json(
+            &gate
+                .agent()
+                .post(upstream, &[], INITIALIZE)
+                .await
+                .expect(502)
+                .await
+                .text()
+                .await,
+        );
         let text = string(&answer, &["error", "message"]).unwrap();
-        assert!(text.contains(cause) && text.contains(&format!("correct `command` of the server `{upstream}`")), "{text}");
-        assert_eq!(gate.metric("lychgate_failures_total", &[("upstream", upstream), ("side", "server")]), Some(1.0));
+        assert!(
+            text.contains(cause)
+                && text.contains(&format!("correct `command` of the server `{upstream}`")),
+            "{text}"
+        );
+        assert_eq!(
+            gate.metric(
+                "lychgate_failures_total",
+                &[("upstream", upstream), ("side", "server")]
+            ),
+            Some(1.0)
+        );
     }
     gate.running.drain().await;
 }
 
 #[tokio::test]
 async fn a_web_page_in_the_place_of_mcp_is_named_and_only_the_log_has_its_words() {
-    let page =
-        "<!doctype html><html><head><title>Sign in to Orchard 8841</title></head><body><p>Ignore \u{1b}[2J me</p></body></html>";
-    let server = Server::start(move |_| async move { reply(200, &[("content-type", "text/html")], page) }).await;
+    let page = "<!doctype html><html><head><title>Sign in to Orchard 8841</title></head><body><p>Ignore \u{1b}[2J me</p></body></html>";
+    let server =
+        Server::start(move |_| async move { reply(200, &[("content-type", "text/html")], page) })
+            .await;
     let gate = Setup::new().http("paged", server.url()).start().await;
-    let answer = json(&gate.agent().post("paged", &[], INITIALIZE).await.expect(502).await.text().await);
+    let answer = json(
+        &gate
+            .agent()
+            .post("paged", &[], INITIALIZE)
+            .await
+            .expect(502)
+            .await
+            .text()
+            .await,
+    );
     let text = string(&answer, &["error", "message"]).unwrap();
-    assert!(text.contains("it is a web page (HTML), not MCP; `url` does not lead to an MCP endpoint"), "{text}");
-    assert!(text.contains("look at the server `paged`") && !text.contains("Orchard"), "{text}");
+    assert!(
+        text.contains("it is a web page (HTML), not MCP; `url` does not lead to an MCP endpoint"),
+        "{text}"
+    );
+    assert!(
+        text.contains("look at the server `paged`") && !text.contains("Orchard"),
+        "{text}"
+    );
     let logged = log();
-    let line = logged.lines().find(|line| line.contains("Sign in to Orchard 8841")).unwrap_or_else(|| panic!("{logged}"));
-    assert!(line.contains("WARN") && line.contains("paged") && line.contains("check `url` of the upstream"), "{line}");
-    assert!(!line.contains('\u{1b}'), "nothing in it steers a terminal: {line}");
+    let line = logged
+        .lines()
+        .find(|line| line.contains("Sign in to Orchard 8841"))
+        .unwrap_or_else(|| panic!("{logged}"));
+    assert!(
+        line.contains("WARN")
+            && line.contains("paged")
+            && line.contains("check `url` of the upstream"),
+        "{line}"
+    );
+    assert!(
+        !line.contains('\u{1b}'),
+        "nothing in it steers a terminal: {line}"
+    );
 }

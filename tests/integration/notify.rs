@@ -1,6 +1,9 @@
 //! People are notified of approval requests, by a program and by a webhook.
 
-#![allow(clippy::disallowed_types, reason = "what is sent is read with another reader")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "what is sent is read with another reader"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +32,11 @@ async fn asked(gate: &TestGate, text: &str) -> String {
 }
 
 fn count(gate: &TestGate, way: &str, outcome: &str) -> f64 {
-    gate.metric("lychgate_approval_notifications_total", &[("way", way), ("outcome", outcome)]).unwrap()
+    gate.metric(
+        "lychgate_approval_notifications_total",
+        &[("way", way), ("outcome", outcome)],
+    )
+    .unwrap()
 }
 
 #[tokio::test]
@@ -37,7 +44,11 @@ async fn a_webhook_gets_the_request_without_secrets_and_is_tried_again() {
     let attempts = Arc::new(AtomicUsize::new(0));
     let counted = attempts.clone();
     let hook = Server::start(move |_| {
-        let status = if counted.fetch_add(1, Ordering::SeqCst) == 0 { 503 } else { 204 };
+        let status = if counted.fetch_add(1, Ordering::SeqCst) == 0 {
+            503
+        } else {
+            204
+        };
         async move { reply(status, &[], "") }
     })
     .await;
@@ -45,19 +56,40 @@ async fn a_webhook_gets_the_request_without_secrets_and_is_tried_again() {
     let mut webhook = HttpTransport::new(hook.url());
     webhook.login = None;
     webhook.bearer = Some("of-the-hook".to_owned());
-    let gate = setup.with(|config| config.notify.webhook = Some(webhook)).start().await;
+    let gate = setup
+        .with(|config| config.notify.webhook = Some(webhook))
+        .start()
+        .await;
     let id = asked(&gate, &format!("deploy with {KEY}")).await;
     let (first, second) = (hook.next().await, hook.next().await);
     assert_eq!(first.body, second.body, "the same again");
     assert_eq!(second.headers["authorization"], "Bearer of-the-hook");
     let text = String::from_utf8(second.body.to_vec()).unwrap();
     let told: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!((&told["event"], &told["id"], &told["tool"]), (&"approval_requested".into(), &id.into(), &"echo".into()));
-    assert_eq!((&told["upstream"], &told["rules"][0]), (&"up".into(), &"ask-first".into()));
-    assert!(told["arguments"]["text"].as_str().unwrap().starts_with("deploy with"), "{text}");
+    assert_eq!(
+        (&told["event"], &told["id"], &told["tool"]),
+        (&"approval_requested".into(), &id.into(), &"echo".into())
+    );
+    assert_eq!(
+        (&told["upstream"], &told["rules"][0]),
+        (&"up".into(), &"ask-first".into())
+    );
+    assert!(
+        told["arguments"]["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("deploy with"),
+        "{text}"
+    );
     assert!(!text.contains(KEY), "secrets are masked: {text}");
     until("the count", || count(&gate, "webhook", "sent") == 1.0).await;
-    assert_eq!((count(&gate, "webhook", "failed"), count(&gate, "command", "sent")), (0.0, 0.0));
+    assert_eq!(
+        (
+            count(&gate, "webhook", "failed"),
+            count(&gate, "command", "sent")
+        ),
+        (0.0, 0.0)
+    );
 }
 
 #[tokio::test]
@@ -66,11 +98,17 @@ async fn a_program_gets_the_request_on_its_input() {
     let file = setup.folder.path().join("asked.json");
     let script = format!("cat > '{0}.part' && mv '{0}.part' '{0}'", file.display());
     let command = ["sh", "-c", &script].map(str::to_owned).to_vec();
-    let gate = setup.with(|config| config.notify.command = command).start().await;
+    let gate = setup
+        .with(|config| config.notify.command = command)
+        .start()
+        .await;
     let id = asked(&gate, "deploy it").await;
     until("the program", || file.exists()).await;
     let told: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    assert_eq!((&told["id"], &told["arguments"]["text"]), (&id.into(), &"deploy it".into()));
+    assert_eq!(
+        (&told["id"], &told["arguments"]["text"]),
+        (&id.into(), &"deploy it".into())
+    );
     until("the count", || count(&gate, "command", "sent") == 1.0).await;
 }
 
@@ -96,13 +134,30 @@ fn a_webhook_is_reached_over_tls_and_its_secrets_are_no_business_of_other_verbs(
         let upstream = "[upstream.up]\nhttp = { url = \"http://127.0.0.1:9/mcp\" }\n";
         std::fs::write(&file, format!("{upstream}[approval]\n{approval}\n")).unwrap();
         let told = config::load(&file).err().unwrap_or_default();
-        told.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        told.iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("\n")
     };
-    assert_eq!(faults("webhook = { url = \"https://chat.example.org/hook\" }\nnotify_command = [\"notify\"]"), "");
-    assert!(faults("webhook = { url = \"http://chat.example.org/hook\" }").contains("without encryption"));
+    assert_eq!(
+        faults(
+            "webhook = { url = \"https://chat.example.org/hook\" }\nnotify_command = [\"notify\"]"
+        ),
+        ""
+    );
+    assert!(
+        faults("webhook = { url = \"http://chat.example.org/hook\" }")
+            .contains("without encryption")
+    );
     assert!(faults("notify_seconds = 3").contains("nobody is notified"));
     assert!(faults("notify_command = [\"\"]").contains("is empty"));
     let unset = faults("webhook = { url = { env = \"LYCHGATE_TEST_UNSET_HOOK\" } }");
-    assert!(unset.contains("LYCHGATE_TEST_UNSET_HOOK") && unset.contains("not set"), "{unset}");
-    assert!(config::load_admin(&file).is_ok(), "`lychgate approve` does not need the webhook's secrets");
+    assert!(
+        unset.contains("LYCHGATE_TEST_UNSET_HOOK") && unset.contains("not set"),
+        "{unset}"
+    );
+    assert!(
+        config::load_admin(&file).is_ok(),
+        "`lychgate approve` does not need the webhook's secrets"
+    );
 }

@@ -27,7 +27,10 @@ impl Process {
 
     /// The same with more keys of `[oauth]`, and a program in the place of a browser.
     async fn start_with(authority: &Authority, folder: &Path, keys: &str, browser: &str) -> Self {
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
         let rules = folder.join("rules");
         std::fs::create_dir_all(&rules).unwrap();
         std::fs::write(rules.join("test.toml"), OUTBOUND).unwrap();
@@ -41,7 +44,8 @@ impl Process {
             folder.join("vault.key").display(),
         );
         std::fs::write(&config, text).unwrap();
-        let log = std::fs::File::create(folder.join(format!("gate-{}.log", address.port()))).unwrap();
+        let log =
+            std::fs::File::create(folder.join(format!("gate-{}.log", address.port()))).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_lychgate"))
             .args(["run", "--config"])
             .arg(&config)
@@ -53,7 +57,10 @@ impl Process {
             .unwrap();
         let began = Instant::now();
         while std::net::TcpStream::connect(address).is_err() {
-            assert!(began.elapsed() < Duration::from_secs(30), "it does not start");
+            assert!(
+                began.elapsed() < Duration::from_secs(30),
+                "it does not start"
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Self { child, address }
@@ -78,7 +85,12 @@ impl Drop for Process {
 
 fn vault(folder: &Path) -> Vault {
     let vault_key = VaultKey::File(folder.join("vault.key"));
-    Vault::open(&OAuthConfig { vault: Some(folder.join("vault")), vault_key, ..OAuthConfig::default() }).unwrap()
+    Vault::open(&OAuthConfig {
+        vault: Some(folder.join("vault")),
+        vault_key,
+        ..OAuthConfig::default()
+    })
+    .unwrap()
 }
 
 /// The one login in the vault, which must be whole.
@@ -105,12 +117,22 @@ async fn two_processes_on_one_vault_make_one_renewal() {
     let (authority, (_kept, folder)) = (Authority::start(2).await, folder());
     let gate = setup(&authority, &folder).start().await;
     logged_in(&gate, &authority, &gate.agent()).await;
-    let (one, other) = (Process::start(&authority, &folder).await, Process::start(&authority, &folder).await);
-    assert!(works(&one.agent()).await && works(&other.agent()).await, "both take the login up");
+    let (one, other) = (
+        Process::start(&authority, &folder).await,
+        Process::start(&authority, &folder).await,
+    );
+    assert!(
+        works(&one.agent()).await && works(&other.agent()).await,
+        "both take the login up"
+    );
     over(2).await;
     let before = authority.asked(Ask::Refresh);
     let calls = (0..40).map(|n| {
-        let agent = if n % 2 == 0 { one.agent() } else { other.agent() };
+        let agent = if n % 2 == 0 {
+            one.agent()
+        } else {
+            other.agent()
+        };
         async move { says(&agent).await }
     });
     let said = futures_util::future::join_all(calls).await;
@@ -131,19 +153,33 @@ async fn a_process_that_is_killed_leaves_the_vault_whole() {
         let (before, used) = (authority.asked(Ask::Refresh), kept(&folder).await.granted);
         authority.fail(Ask::Refresh, Fault::Lags(Duration::from_millis(10)));
         let agent = process.agent();
-        let call = tokio::spawn(async move { agent.post("up", &[], super::harness::call("1", "x")).await.status });
+        let call = tokio::spawn(async move {
+            agent
+                .post("up", &[], super::harness::call("1", "x"))
+                .await
+                .status
+        });
         tokio::time::sleep(Duration::from_millis(round * 12)).await;
         process.kill();
         call.abort();
         let account = kept(&folder).await;
         // Whatever the moment, there is the old login or the new one, as a whole.
-        let now = account.granted.clone().expect("nobody said that it is over");
+        let now = account
+            .granted
+            .clone()
+            .expect("nobody said that it is over");
         assert!(now.refresh.is_some());
         renewed += usize::from(account.granted != used);
         let asked = authority.asked(Ask::Refresh) > before;
-        let next = setup(&authority, &folder).with(|config| config.oauth.lease = Duration::from_secs(2)).start().await;
+        let next = setup(&authority, &folder)
+            .with(|config| config.oauth.lease = Duration::from_secs(2))
+            .start()
+            .await;
         if account.granted != used || !asked {
-            assert!(works(&next.agent()).await, "round {round}: nothing was lost");
+            assert!(
+                works(&next.agent()).await,
+                "round {round}: nothing was lost"
+            );
         } else if !works(&next.agent()).await {
             // The answer went down with the process, and the server has ended what was used twice: that is said, and put
             // right by a login.
@@ -156,18 +192,28 @@ async fn a_process_that_is_killed_leaves_the_vault_whole() {
 #[tokio::test]
 async fn an_answer_that_is_lost_ends_in_a_login_not_in_a_loop() {
     let (authority, (_kept, folder)) = (Authority::start(1).await, folder());
-    let gate = setup(&authority, &folder).with(|config| config.oauth.request = Duration::from_millis(500)).start().await;
+    let gate = setup(&authority, &folder)
+        .with(|config| config.oauth.request = Duration::from_millis(500))
+        .start()
+        .await;
     let agent = gate.agent();
     logged_in(&gate, &authority, &agent).await;
     over(1).await;
     authority.fail(Ask::Refresh, Fault::Loses);
     let said = says(&agent).await;
-    assert!(!said.contains("/oauth/login/"), "nobody said that the login is over: {said}");
+    assert!(
+        !said.contains("/oauth/login/"),
+        "nobody said that the login is over: {said}"
+    );
     let link = owed(&agent).await;
     for _ in 0..10 {
         assert_eq!(owed(&agent).await, link);
     }
-    assert_eq!(authority.asked(Ask::Refresh), 2, "what is over is not asked for again and again");
+    assert_eq!(
+        authority.asked(Ask::Refresh),
+        2,
+        "what is over is not asked for again and again"
+    );
     logged_in(&gate, &authority, &agent).await;
     assert!(works(&agent).await);
 }
@@ -178,12 +224,18 @@ async fn an_answer_without_a_refresh_token_keeps_the_old_one() {
     let gate = setup(&authority, &folder).start().await;
     logged_in(&gate, &authority, &gate.agent()).await;
     let old = kept(&folder).await.granted.unwrap();
-    change(&folder, |account| account.granted.as_mut().unwrap().expires_unix = Some(1)).await;
+    change(&folder, |account| {
+        account.granted.as_mut().unwrap().expires_unix = Some(1)
+    })
+    .await;
     authority.fail(Ask::Refresh, Fault::Omits("refresh_token"));
     let gate = setup(&authority, &folder).start().await;
     assert!(works(&gate.agent()).await);
     let new = kept(&folder).await.granted.unwrap();
-    assert_eq!((authority.asked(Ask::Refresh), &new.refresh), (1, &old.refresh));
+    assert_eq!(
+        (authority.asked(Ask::Refresh), &new.refresh),
+        (1, &old.refresh)
+    );
     assert_ne!(new.access, old.access);
 }
 
@@ -196,7 +248,10 @@ async fn a_token_of_which_nothing_is_said_lasts_until_the_server_says_no() {
     assert!(works(&gate.agent()).await);
     assert_eq!(kept(&folder).await.granted.unwrap().expires_unix, None);
     over(2).await;
-    assert!(works(&gate.agent()).await, "401, a renewal, and the call once more");
+    assert!(
+        works(&gate.agent()).await,
+        "401, a renewal, and the call once more"
+    );
     assert_eq!(authority.asked(Ask::Refresh), 1);
 }
 
@@ -209,18 +264,29 @@ async fn odd_answers_lose_no_login() {
     for fault in [
         Fault::Says(200, JSON, ""),
         Fault::Says(200, JSON, "{}"),
-        Fault::Says(200, JSON, r#"{"access_token":"a\r\nX-Evil: 1","token_type":"Bearer"}"#),
+        Fault::Says(
+            200,
+            JSON,
+            r#"{"access_token":"a\r\nX-Evil: 1","token_type":"Bearer"}"#,
+        ),
         Fault::Says(404, "text/html", "<html>"),
         Fault::Says(302, "text/html", ""),
         Fault::Says(429, JSON, r#"{"error":"slow_down"}"#),
         Fault::Says(503, JSON, r#"{"error":"invalid_grant"}"#),
     ] {
-        change(&folder, |account| account.granted.as_mut().unwrap().expires_unix = Some(1)).await;
+        change(&folder, |account| {
+            account.granted.as_mut().unwrap().expires_unix = Some(1)
+        })
+        .await;
         let before = kept(&folder).await.granted;
         authority.fail(Ask::Refresh, fault);
         let gate = setup(&authority, &folder).start().await;
         says(&gate.agent()).await;
-        assert_eq!(kept(&folder).await.granted, before, "{fault:?}: the refresh token is kept");
+        assert_eq!(
+            kept(&folder).await.granted,
+            before,
+            "{fault:?}: the refresh token is kept"
+        );
         drop(gate);
         let gate = setup(&authority, &folder).start().await;
         assert!(works(&gate.agent()).await, "{fault:?}: and good");
@@ -252,7 +318,10 @@ async fn a_clock_that_jumps_costs_one_renewal_at_most() {
     })
     .await;
     let gate = setup(&authority, &folder).start().await;
-    assert!(works(&gate.agent()).await, "the server's no counts more than the clock");
+    assert!(
+        works(&gate.agent()).await,
+        "the server's no counts more than the clock"
+    );
     assert_eq!(authority.asked(Ask::Refresh), 2);
     assert_eq!(metric(&gate, "lychgate_oauth_refresh_total", "ended"), 0.0);
 }
@@ -265,7 +334,9 @@ async fn a_vault_that_cannot_be_written_does_not_end_a_login() {
     logged_in(&gate, &authority, &agent).await;
     over(2).await;
     // In place of the file of the login: a folder, which no rename takes the place of.
-    let file = std::fs::read_dir(folder.join("vault")).unwrap().map(|entry| entry.unwrap().path());
+    let file = std::fs::read_dir(folder.join("vault"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let files: Vec<_> = file.filter(|path| path.is_file()).collect();
     for file in &files {
         std::fs::rename(file, file.with_extension("kept")).unwrap();
@@ -283,7 +354,10 @@ async fn a_vault_that_cannot_be_written_does_not_end_a_login() {
 #[tokio::test]
 async fn a_gate_opens_a_browser_only_where_the_config_says_so() {
     let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
-    for (keys, opens) in [("open_browser = false", false), ("open_browser = true", true)] {
+    for (keys, opens) in [
+        ("open_browser = false", false),
+        ("open_browser = true", true),
+    ] {
         let seen = folder.join(format!("seen-{opens}"));
         let browser = format!("touch {} --", seen.display());
         let gate = Process::start_with(&authority, &folder, keys, &browser).await;

@@ -23,7 +23,10 @@ async fn paths_stay_in_the_roots_and_links_are_followed_for_a_child() {
         let peer = Peer::start(wire, script(|asked| says(asked, "fine"))).await;
         let folder = root.display().to_string();
         let gate = peer.behind(Setup::new().shipped(), "up");
-        let gate = gate.policy(|policy| policy.places.roots = vec![folder.clone()]).start().await;
+        let gate = gate
+            .policy(|policy| policy.places.roots = vec![folder.clone()])
+            .start()
+            .await;
         let agent = gate.agent();
         let session = agent.initialize("up").await.unwrap();
         let headers = [("mcp-session-id", session.as_str())];
@@ -38,17 +41,34 @@ async fn paths_stay_in_the_roots_and_links_are_followed_for_a_child() {
             ("out/../other/x", child),
         ] {
             for path in [path.to_owned(), format!("{folder}/{path}")] {
-                let answer = agent.post("up", &headers, call("read_file", "path", &path)).await.expect(200).await.text().await;
+                let answer = agent
+                    .post("up", &headers, call("read_file", "path", &path))
+                    .await
+                    .expect(200)
+                    .await
+                    .text()
+                    .await;
                 // Streams hold the answer as an event.
-                let answer = answer.lines().find_map(|line| line.strip_prefix("data: ")).unwrap_or(&answer).to_owned();
+                let answer = answer
+                    .lines()
+                    .find_map(|line| line.strip_prefix("data: "))
+                    .unwrap_or(&answer)
+                    .to_owned();
                 let answer = json(&answer);
-                assert_eq!(raw(&answer, &["result", "isError"]).as_deref() == Some("true"), refused, "{wire:?} {path}");
+                assert_eq!(
+                    raw(&answer, &["result", "isError"]).as_deref() == Some("true"),
+                    refused,
+                    "{wire:?} {path}"
+                );
                 let told = result_text(&answer);
                 assert!(!refused || told.contains("path-"), "{told}");
             }
         }
         let unresolved = gate.audit_text().contains("\"links\"");
-        assert_eq!(unresolved, !child, "where links are not followed, the audit log says so");
+        assert_eq!(
+            unresolved, !child,
+            "where links are not followed, the audit log says so"
+        );
         gate.running.drain().await;
     }
 }
@@ -68,7 +88,10 @@ async fn hosts_inside_are_refused_unless_the_policy_or_the_tool_allows_them() {
     let file = setup.folder.path().join("lychgate.toml");
     std::fs::write(&file, config).unwrap();
     let read = lychgate::config::load(&file).unwrap();
-    let gate = setup.with(|config| config.policies = read.policies).start().await;
+    let gate = setup
+        .with(|config| config.policies = read.policies)
+        .start()
+        .await;
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
     let headers = [("mcp-session-id", session.as_str())];
@@ -84,7 +107,13 @@ async fn hosts_inside_are_refused_unless_the_policy_or_the_tool_allows_them() {
         ("browse", "https://example.com/", Some("url-denied")),
         ("browse", "http://169.254.169.254/", Some("url-metadata")),
     ] {
-        let answer = agent.post("up", &headers, call(tool, "url", url)).await.expect(200).await.text().await;
+        let answer = agent
+            .post("up", &headers, call(tool, "url", url))
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await;
         let told = result_text(&json(&answer));
         match refused_by {
             None => assert_eq!(told, "fine", "{tool} {url}"),

@@ -1,6 +1,9 @@
 //! `lychgate prove` as a whole program, against gates that run and gates that it starts itself.
 
-#![allow(clippy::disallowed_types, reason = "what the verb prints is read as JSON")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "what the verb prints is read as JSON"
+)]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -26,19 +29,36 @@ impl Place {
 
     fn prove(&self, words: &[&str]) -> (i32, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
-        command.arg("prove").args(words).arg("--config").arg(self.0.path().join("lychgate.toml"));
+        command
+            .arg("prove")
+            .args(words)
+            .arg("--config")
+            .arg(self.0.path().join("lychgate.toml"));
         run(&mut command)
     }
 
     fn json(&self, words: &[&str]) -> (i32, Value) {
         let (code, told, err) = self.prove(&[words, &["--json"]].concat());
-        (code, serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}{err}")))
+        (
+            code,
+            serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}{err}")),
+        )
     }
 }
 
 fn became(told: &Value, upstream: &str, canary: &str) -> String {
-    let upstream = told["upstreams"].as_array().unwrap().iter().find(|of| of["name"] == upstream).unwrap();
-    let of = upstream["canaries"].as_array().unwrap().iter().find(|of| of["canary"] == canary).unwrap();
+    let upstream = told["upstreams"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|of| of["name"] == upstream)
+        .unwrap();
+    let of = upstream["canaries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|of| of["canary"] == canary)
+        .unwrap();
     of["became"].as_str().unwrap().to_owned()
 }
 
@@ -50,15 +70,29 @@ fn the_shipped_policy_catches_all_and_leaves_the_rest_alone() {
     let (code, told, err) = place.prove(&["--offline"]);
     assert!(!place.0.path().join("own.lock").exists(), "no pins");
     assert_eq!(code, 0, "{told}{err}");
-    assert!(told.contains("files · policy default · enforce") && told.contains("as expected"), "{told}");
-    assert!(!told.contains("MISSED") && !told.contains("DISTURBED") && !told.contains("UNTRIED"), "{told}");
-    assert!(told.contains("foreign-host") && !told.contains('\x1b'), "{told}");
+    assert!(
+        told.contains("files · policy default · enforce") && told.contains("as expected"),
+        "{told}"
+    );
+    assert!(
+        !told.contains("MISSED") && !told.contains("DISTURBED") && !told.contains("UNTRIED"),
+        "{told}"
+    );
+    assert!(
+        told.contains("foreign-host") && !told.contains('\x1b'),
+        "{told}"
+    );
 }
 
 #[test]
 fn what_is_missed_is_told_with_its_reason() {
     let soon = SystemTime::now() + Duration::from_secs(30 * 86_400);
-    let until = humantime::format_rfc3339_seconds(soon).to_string().split_once('T').unwrap().0.to_owned();
+    let until = humantime::format_rfc3339_seconds(soon)
+        .to_string()
+        .split_once('T')
+        .unwrap()
+        .0
+        .to_owned();
     let place = Place::new(&format!(
         "{UPSTREAM}[policy.default.override]\n\"url-internal\" = {{ enabled = false }}\n\"run-download\" = {{ action = \"log\" }}\n\
          [[policy.default.suppress]]\nrule = \"delete-tree\"\nupstream = \"files\"\nreason = \"a test\"\nuntil = {until}\n\
@@ -70,7 +104,9 @@ fn what_is_missed_is_told_with_its_reason() {
     for part in [
         "`[policy.default.override]` contains `\"url-internal\" = { enabled = false }`",
         "`run-download` only logs",
-        &format!("`delete-tree` found it; a `[[policy.default.suppress]]` lets it pass until {until}"),
+        &format!(
+            "`delete-tree` found it; a `[[policy.default.suppress]]` lets it pass until {until}"
+        ),
         "other · policy lax · observe: findings are recorded, and messages pass",
         "observe mode; in enforce mode it would be caught by `override-instructions`",
         "`delete-tree` is in force, but does not inspect this location (`[policy.lax]` has `text`)",
@@ -91,9 +127,17 @@ fn what_is_missed_is_told_with_its_reason() {
         "encoded-command",
     ]);
     assert_eq!((code, &told["ok"]), (0, &Value::Bool(true)), "{told}");
-    assert_eq!(became(&told, "files", "internal-url"), "missed", "excepted, and told all the same");
+    assert_eq!(
+        became(&told, "files", "internal-url"),
+        "missed",
+        "excepted, and told all the same"
+    );
     let (code, told) = place.json(&["--offline", "--upstream", "other", "--allow-observe"]);
-    assert_eq!((code, &*became(&told, "other", "injection")), (1, "caught"), "what is read as text is missed for good: {told}");
+    assert_eq!(
+        (code, &*became(&told, "other", "injection")),
+        (1, "caught"),
+        "what is read as text is missed for good: {told}"
+    );
     assert_eq!(became(&told, "other", "dangerous-command"), "missed");
 }
 
@@ -125,10 +169,17 @@ fn serve(more: &str) -> (Place, Gate) {
     )
     .unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
-    command.arg("run").arg("--config").arg(place.0.path().join("lychgate.toml")).stderr(Stdio::piped());
+    command
+        .arg("run")
+        .arg("--config")
+        .arg(place.0.path().join("lychgate.toml"))
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().contains("serving")), "it starts");
+    assert!(
+        lines.any(|line| line.unwrap().contains("serving")),
+        "it starts"
+    );
     let log: Arc<Mutex<Vec<String>>> = Arc::default();
     let logged = log.clone();
     std::thread::spawn(move || lines.for_each(|line| logged.lock().unwrap().push(line.unwrap())));
@@ -137,50 +188,111 @@ fn serve(more: &str) -> (Place, Gate) {
 
 #[test]
 fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
-    let (place, gate) =
-        serve("[[agent]]\nname = \"a\"\ntoken_sha256 = \"3f5f7d6c9d2b6b1c0ed4d3e0a9bb86a0b5bb0c2b54ef3ed5f2f1c2a9d7b8e6f1\"\n");
+    let (place, gate) = serve(
+        "[[agent]]\nname = \"a\"\ntoken_sha256 = \"3f5f7d6c9d2b6b1c0ed4d3e0a9bb86a0b5bb0c2b54ef3ed5f2f1c2a9d7b8e6f1\"\n",
+    );
     let (code, told) = place.json(&[]);
     assert_eq!(code, 0, "{told}");
     assert_eq!(told["offline"], Value::Bool(false));
     assert_eq!(became(&told, "files", "injection"), "caught");
     assert_eq!(became(&told, "files", "plain-answer"), "passed");
     let door = told["listener"].as_array().unwrap();
-    assert!(door.iter().any(|check| check["canary"] == "no-token" && check["became"] == "caught"), "{told}");
+    assert!(
+        door.iter()
+            .any(|check| check["canary"] == "no-token" && check["became"] == "caught"),
+        "{told}"
+    );
     let (code, told) = place.json(&["--except", "no-token"]);
     let door = told["listener"].as_array().unwrap();
-    assert!(code == 0 && door.iter().any(|check| check["canary"] == "no-token" && check["excepted"] == true), "{told}");
+    assert!(
+        code == 0
+            && door
+                .iter()
+                .any(|check| check["canary"] == "no-token" && check["excepted"] == true),
+        "{told}"
+    );
     // Again and again, as a probe does: no run leaves anything behind for the next.
     for _ in 0..8 {
         let (code, told) = place.json(&["--quick"]);
         assert_eq!(code, 0, "{told}");
     }
     let audit = fs::read_to_string(place.0.path().join("audit.jsonl")).unwrap();
-    assert!(audit.lines().filter(|line| line.contains("lychgate-prove")).count() > 20, "canaries are on the record, by name");
+    assert!(
+        audit
+            .lines()
+            .filter(|line| line.contains("lychgate-prove"))
+            .count()
+            > 20,
+        "canaries are on the record, by name"
+    );
     let metrics = reply(&place, "GET /metrics HTTP/1.1", "");
-    let counted: Vec<&str> =
-        metrics.lines().filter(|line| line.starts_with("lychgate_messages_total") && !line.ends_with(" 0")).collect();
-    assert!(metrics.contains("lychgate_messages_total") && counted.is_empty(), "and in no counter: {counted:?}");
-    let unmarked: Vec<&str> =
-        audit.lines().filter(|line| line.contains("lychgate-prove") && !line.contains(r#""prove":true"#)).collect();
-    assert!(unmarked.is_empty(), "each of their lines is marked: {unmarked:?}");
+    let counted: Vec<&str> = metrics
+        .lines()
+        .filter(|line| line.starts_with("lychgate_messages_total") && !line.ends_with(" 0"))
+        .collect();
+    assert!(
+        metrics.contains("lychgate_messages_total") && counted.is_empty(),
+        "and in no counter: {counted:?}"
+    );
+    let unmarked: Vec<&str> = audit
+        .lines()
+        .filter(|line| line.contains("lychgate-prove") && !line.contains(r#""prove":true"#))
+        .collect();
+    assert!(
+        unmarked.is_empty(),
+        "each of their lines is marked: {unmarked:?}"
+    );
     let stats = |more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
-        command.args(["audit", "stats", "--json"]).args(more).arg(place.0.path().join("audit.jsonl"));
+        command
+            .args(["audit", "stats", "--json"])
+            .args(more)
+            .arg(place.0.path().join("audit.jsonl"));
         serde_json::from_slice::<Value>(&command.output().unwrap().stdout).unwrap()
     };
-    assert_eq!(stats(&[])["verdicts"]["different"], 0, "and `audit stats` leaves them out: {}", stats(&[]));
-    assert!(stats(&["--prove"])["verdicts"]["first"][0]["count"].as_u64().unwrap() > 20);
+    assert_eq!(
+        stats(&[])["verdicts"]["different"],
+        0,
+        "and `audit stats` leaves them out: {}",
+        stats(&[])
+    );
+    assert!(
+        stats(&["--prove"])["verdicts"]["first"][0]["count"]
+            .as_u64()
+            .unwrap()
+            > 20
+    );
     // The canary `poisoned-tool` lists a tool `add` of each upstream.
     let pinned = fs::read_to_string(place.0.path().join("gate.lock")).unwrap_or_default();
-    assert!(!pinned.contains("add") && !pinned.contains("files"), "and nothing of them is pinned: {pinned}");
+    assert!(
+        !pinned.contains("add") && !pinned.contains("files"),
+        "and nothing of them is pinned: {pinned}"
+    );
     let log = gate.log.lock().unwrap().join("\n");
-    assert!(!log.contains("lychgate-prove"), "and the gate logs nothing of them: {log}");
+    assert!(
+        !log.contains("lychgate-prove"),
+        "and the gate logs nothing of them: {log}"
+    );
     // What is no token is told for what it is.
-    fs::write(place.0.path().join("cert.pem"), "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n").unwrap();
-    let (code, _, err) = place.prove(&["--token-file", place.0.path().join("cert.pem").to_str().unwrap()]);
-    assert!(code == 2 && err.contains("cert.pem` contains no token"), "{err}");
+    fs::write(
+        place.0.path().join("cert.pem"),
+        "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n",
+    )
+    .unwrap();
+    let (code, _, err) = place.prove(&[
+        "--token-file",
+        place.0.path().join("cert.pem").to_str().unwrap(),
+    ]);
+    assert!(
+        code == 2 && err.contains("cert.pem` contains no token"),
+        "{err}"
+    );
     // Another token opens nothing.
-    fs::write(place.0.path().join("other.token"), "not-the-token-of-the-gate").unwrap();
+    fs::write(
+        place.0.path().join("other.token"),
+        "not-the-token-of-the-gate",
+    )
+    .unwrap();
     let url = format!("http://127.0.0.1:{}", gate.port);
     let other = place.0.path().join("other.token");
     let (code, _, err) = place.prove(&["--url", &url, "--token-file", other.to_str().unwrap()]);
@@ -189,16 +301,30 @@ fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
     drop(gate);
     let (code, _, err) = place.prove(&[]);
     assert_eq!(code, 2);
-    assert!(err.contains("does not answer") && err.contains("hint:"), "{err}");
+    assert!(
+        err.contains("does not answer") && err.contains("hint:"),
+        "{err}"
+    );
 }
 
 /// What the admin port answers.
 fn reply(place: &Place, line: &str, body: &str) -> String {
     use std::io::{Read, Write};
     let config = fs::read_to_string(place.0.path().join("lychgate.toml")).unwrap();
-    let admin = config.split("[admin]\naddress = \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let admin = config
+        .split("[admin]\naddress = \"")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap()
+        .to_owned();
     let mut stream = std::net::TcpStream::connect(&admin).unwrap();
-    write!(stream, "{line}\r\nhost: {admin}\r\nconnection: close\r\n\r\n{body}").unwrap();
+    write!(
+        stream,
+        "{line}\r\nhost: {admin}\r\nconnection: close\r\n\r\n{body}"
+    )
+    .unwrap();
     let mut said = String::new();
     stream.read_to_string(&mut said).unwrap();
     said
@@ -209,8 +335,14 @@ fn without_a_way_to_try_it_says_what_is_missing() {
     let place = Place::new(UPSTREAM);
     let (code, _, err) = place.prove(&[]);
     assert_eq!(code, 2);
-    assert!(err.contains("no admin port") && err.contains("--offline"), "{err}");
+    assert!(
+        err.contains("no admin port") && err.contains("--offline"),
+        "{err}"
+    );
     let (code, _, err) = place.prove(&["--offline", "--except", "no-such"]);
     assert_eq!(code, 2);
-    assert!(err.contains("no canary `no-such`") && err.contains("poisoned-tool"), "{err}");
+    assert!(
+        err.contains("no canary `no-such`") && err.contains("poisoned-tool"),
+        "{err}"
+    );
 }

@@ -13,7 +13,11 @@ fn policy(line: &str) -> PolicyConfig {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lychgate.toml");
     std::fs::write(&file, format!("[policy.default]\n{line}\n")).unwrap();
-    load_policies(&file).unwrap().policies.remove("default").unwrap()
+    load_policies(&file)
+        .unwrap()
+        .policies
+        .remove("default")
+        .unwrap()
 }
 
 async fn gate(line: &str) -> (TestGate, Server, String) {
@@ -28,20 +32,35 @@ async fn gate(line: &str) -> (TestGate, Server, String) {
         async move { json_reply(body) }
     })
     .await;
-    let gate =
-        Setup::new().http("up", server.url()).with(|config| config.policies = [("default".to_owned(), policy(line))].into());
+    let gate = Setup::new()
+        .http("up", server.url())
+        .with(|config| config.policies = [("default".to_owned(), policy(line))].into());
     (gate.start().await, server, sent)
 }
 
 async fn asked(gate: &TestGate) -> String {
-    gate.agent().post("up", &[], call("1", "go")).await.expect(200).await.text().await
+    gate.agent()
+        .post("up", &[], call("1", "go"))
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await
 }
 
 /// The text of the first block of an answer.
 fn first_text(answer: &str) -> String {
     let json = json(answer);
     let content = json.root().at(&["result", "content"]).unwrap();
-    content.elements().next().unwrap().get("text").unwrap().str().unwrap().into_owned()
+    content
+        .elements()
+        .next()
+        .unwrap()
+        .get("text")
+        .unwrap()
+        .str()
+        .unwrap()
+        .into_owned()
 }
 
 #[tokio::test]
@@ -55,9 +74,17 @@ async fn secrets_are_replaced_by_what_they_were() {
     let (gate, _server, sent) = gate(r#"redact_results = ["secrets"]"#).await;
     let got = asked(&gate).await;
     let (texts, cursor) = got.rsplit_once(r#""nextCursor""#).unwrap();
-    assert!(!texts.contains(&token()) && cursor.contains(&token()), "{got}");
+    assert!(
+        !texts.contains(&token()) && cursor.contains(&token()),
+        "{got}"
+    );
     assert_eq!(texts.matches("[redacted: secret-").count(), 3, "{got}");
-    for kept in ["Mail ann@example.org", "4111 1111", r#"\"n\":1e2"#, r#""n":-0"#] {
+    for kept in [
+        "Mail ann@example.org",
+        "4111 1111",
+        r#"\"n\":1e2"#,
+        r#""n":-0"#,
+    ] {
         assert!(got.contains(kept) && sent.contains(kept), "{kept}: {got}");
     }
     let inner = json(&got)
@@ -72,13 +99,23 @@ async fn secrets_are_replaced_by_what_they_were() {
         .str()
         .unwrap()
         .into_owned();
-    assert!(raw(&json(&inner), &["key"]).unwrap().starts_with(r#""[redacted: "#), "{inner}");
+    assert!(
+        raw(&json(&inner), &["key"])
+            .unwrap()
+            .starts_with(r#""[redacted: "#),
+        "{inner}"
+    );
     let line = "[lychgate redacted 1 passage: rules `secret-named`, `secret-source`, audit ";
     let first = first_text(&got);
     assert!(first.starts_with(line), "{first}");
-    assert!(!inner.contains(line), "a field that is redacted as a whole is the mark alone: {inner}");
+    assert!(
+        !inner.contains(line),
+        "a field that is redacted as a whole is the mark alone: {inner}"
+    );
     assert!(!gate.audit_text().contains(&token()));
-    let counted: f64 = gate.metric("lychgate_findings_total", &[("action", "redact")]).unwrap();
+    let counted: f64 = gate
+        .metric("lychgate_findings_total", &[("action", "redact")])
+        .unwrap();
     assert!(counted >= 3.0, "{counted}");
 }
 
@@ -86,7 +123,12 @@ async fn secrets_are_replaced_by_what_they_were() {
 async fn data_of_people_by_kind() {
     let (gate, _server, _) = gate(r#"redact_results = ["emails", "phones", "cards"]"#).await;
     let got = asked(&gate).await;
-    for gone in ["ann@example.org", "bob@example.org", "555-0132", "4111 1111"] {
+    for gone in [
+        "ann@example.org",
+        "bob@example.org",
+        "555-0132",
+        "4111 1111",
+    ] {
         assert!(!got.contains(gone), "{gone}: {got}");
     }
     for mark in [
@@ -99,13 +141,29 @@ async fn data_of_people_by_kind() {
     assert!(got.contains(&token()), "not asked for: {got}");
     let text = first_text(&got);
     let (line, left) = text.split_once('\n').unwrap();
-    let named = line.strip_prefix("[lychgate redacted 2 passages: rules `email-address`, `phone-number`, audit ");
-    let audit = named.and_then(|rest| rest.strip_suffix(']')).unwrap_or_else(|| panic!("{line}"));
+    let named = line.strip_prefix(
+        "[lychgate redacted 2 passages: rules `email-address`, `phone-number`, audit ",
+    );
+    let audit = named
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or_else(|| panic!("{line}"));
     assert!(left.starts_with("Token "), "{left}");
     let logged = gate.audit_text();
-    let logged = logged.lines().find(|line| line.contains(audit)).unwrap_or_else(|| panic!("{audit}: {logged}"));
-    assert!(logged.contains("email-address"), "the ID is that of the line in the audit log: {logged}");
-    assert_eq!(gate.metric("lychgate_findings_total", &[("rule", "email-address"), ("action", "redact")]), Some(2.0));
+    let logged = logged
+        .lines()
+        .find(|line| line.contains(audit))
+        .unwrap_or_else(|| panic!("{audit}: {logged}"));
+    assert!(
+        logged.contains("email-address"),
+        "the ID is that of the line in the audit log: {logged}"
+    );
+    assert_eq!(
+        gate.metric(
+            "lychgate_findings_total",
+            &[("rule", "email-address"), ("action", "redact")]
+        ),
+        Some(2.0)
+    );
 }
 
 /// A line that cannot be above JSON is in the string that was changed, as for other changes.
@@ -118,15 +176,26 @@ async fn in_json_the_line_is_within_the_string() {
     })
     .await;
     let config = policy(r#"redact_results = ["emails"]"#);
-    let gate =
-        Setup::new().http("up", server.url()).with(|all| all.policies = [("default".to_owned(), config)].into()).start().await;
+    let gate = Setup::new()
+        .http("up", server.url())
+        .with(|all| all.policies = [("default".to_owned(), config)].into())
+        .start()
+        .await;
     let got = asked(&gate).await;
     let mark = "[redacted: email-address]";
     let inner = json(&first_text(&got));
     let structured = json(&raw(&json(&got), &["result", "structuredContent"]).unwrap());
     for (data, line, left) in [
-        (&inner, "[lychgate redacted 2 passages: rule `email-address`, audit ", format!("\nMail {mark} or {mark}.")),
-        (&structured, "[lychgate redacted 1 passage: rule `email-address`, audit ", format!("\nMail {mark}.")),
+        (
+            &inner,
+            "[lychgate redacted 2 passages: rule `email-address`, audit ",
+            format!("\nMail {mark} or {mark}."),
+        ),
+        (
+            &structured,
+            "[lychgate redacted 1 passage: rule `email-address`, audit ",
+            format!("\nMail {mark}."),
+        ),
     ] {
         let note = string(data, &["note"]).unwrap();
         assert!(note.starts_with(line) && note.ends_with(&left), "{note}");
@@ -147,13 +216,31 @@ async fn numbers_that_are_somebodys_are_taken_out_too() {
     })
     .await;
     let config = policy(r#"redact_results = ["cards", "phones"]"#);
-    let gate =
-        Setup::new().http("up", server.url()).with(|all| all.policies = [("default".to_owned(), config)].into()).start().await;
+    let gate = Setup::new()
+        .http("up", server.url())
+        .with(|all| all.policies = [("default".to_owned(), config)].into())
+        .start()
+        .await;
     let got = asked(&gate).await;
-    assert!(!got.contains("41111111") && !got.contains("4155550132"), "{got}");
+    assert!(
+        !got.contains("41111111") && !got.contains("4155550132"),
+        "{got}"
+    );
     let read = json(&got);
     let kept = r#""time":1763812345678,"rows":["[redacted: "#;
-    assert!(got.contains(kept) && got.contains(r#"\"n\":1234567890123"#), "{got}");
+    assert!(
+        got.contains(kept) && got.contains(r#"\"n\":1234567890123"#),
+        "{got}"
+    );
     let text = super::harness::result_text(&read);
-    assert!(json(&text).root().get("card").unwrap().str().unwrap().starts_with("[redacted: "), "{text}");
+    assert!(
+        json(&text)
+            .root()
+            .get("card")
+            .unwrap()
+            .str()
+            .unwrap()
+            .starts_with("[redacted: "),
+        "{text}"
+    );
 }

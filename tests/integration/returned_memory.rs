@@ -23,7 +23,10 @@ impl Gate {
     /// Resident memory, in kB.
     fn memory(&self) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 }
@@ -38,13 +41,26 @@ impl Drop for Gate {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn memory_is_returned_after_a_peak() {
-    let rows = r#"{"name":"a row of many","note":"an entry like the others"},"#.repeat(ANSWER_BYTES / 60);
-    let long = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{}}}]}}}}"#, quote(&rows));
-    let server = Server::start(move |seen| {
-        let long = seen.body.windows(4).any(|word| word == b"long").then(|| long.clone());
-        async move { json_reply(long.unwrap_or_else(|| r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#.into())) }
-    })
-    .await;
+    let rows =
+        r#"{"name":"a row of many","note":"an entry like the others"},"#.repeat(ANSWER_BYTES / 60);
+    let long = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{}}}]}}}}"#,
+        quote(&rows)
+    );
+    let server =
+        Server::start(move |seen| {
+            let long = seen
+                .body
+                .windows(4)
+                .any(|word| word == b"long")
+                .then(|| long.clone());
+            async move {
+                json_reply(long.unwrap_or_else(|| {
+                    r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#.into()
+                }))
+            }
+        })
+        .await;
     let folder = tempfile::tempdir().unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let config = format!(
@@ -54,18 +70,41 @@ async fn memory_is_returned_after_a_peak() {
     );
     std::fs::write(folder.path().join("gate.toml"), config).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
-    let command = command.args(["run", "--config"]).arg(folder.path().join("gate.toml"));
-    let gate = Gate(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let command = command
+        .args(["run", "--config"])
+        .arg(folder.path().join("gate.toml"));
+    let gate = Gate(
+        command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
     until("the gate", || std::net::TcpStream::connect(address).is_ok()).await;
     let agent = Agent::new(address, None);
     for _ in 0..20 {
-        agent.post("up", &[], call("1", "short")).await.expect(200).await.text().await;
+        agent
+            .post("up", &[], call("1", "short"))
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await;
     }
     let before = gate.memory();
     for _ in 0..ROUNDS {
         let calls = (0..CALLS).map(|_| {
             let agent = Agent::new(address, None);
-            tokio::spawn(async move { agent.post("up", &[], call("1", "long")).await.expect(200).await.bytes().await.len() })
+            tokio::spawn(async move {
+                agent
+                    .post("up", &[], call("1", "long"))
+                    .await
+                    .expect(200)
+                    .await
+                    .bytes()
+                    .await
+                    .len()
+            })
         });
         for call in calls.collect::<Vec<_>>() {
             assert!(call.await.unwrap() > 10_000);
@@ -75,9 +114,22 @@ async fn memory_is_returned_after_a_peak() {
     let allowed = before * FACTOR + SLACK_KB;
     while gate.memory() > allowed && started.elapsed() < Duration::from_secs(60) {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        agent.post("up", &[], call("1", "short")).await.expect(200).await.text().await;
+        agent
+            .post("up", &[], call("1", "short"))
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await;
     }
     let after = gate.memory();
-    println!("before {before} kB, after the last answer {peak} kB, after {:?} {after} kB", started.elapsed());
-    assert!(after <= allowed, "{before} kB before, {after} kB {:?} after the peak", started.elapsed());
+    println!(
+        "before {before} kB, after the last answer {peak} kB, after {:?} {after} kB",
+        started.elapsed()
+    );
+    assert!(
+        after <= allowed,
+        "{before} kB before, {after} kB {:?} after the peak",
+        started.elapsed()
+    );
 }

@@ -28,22 +28,60 @@ fn guarded() -> Own {
 #[tokio::test]
 async fn a_secret_is_refused_and_shown_nowhere() {
     let server = server("fine").await;
-    let setup = Setup::new().shipped().policy(|policy| policy.own.guarded = guarded());
+    let setup = Setup::new()
+        .shipped()
+        .policy(|policy| policy.own.guarded = guarded());
     let gate = setup.http("up", server.url()).start().await;
     let agent = gate.agent();
     let hex: String = OWN.bytes().map(|byte| format!("{byte:02x}")).collect();
     let backwards: String = OWN.chars().rev().collect();
-    let planted = [KEY.to_owned(), KEY.chars().rev().collect(), OWN.to_owned(), hex, backwards];
+    let planted = [
+        KEY.to_owned(),
+        KEY.chars().rev().collect(),
+        OWN.to_owned(),
+        hex,
+        backwards,
+    ];
     for secret in &planted {
-        let refused = agent.post("up", &[], call("1", &format!("take {secret} along"))).await.expect(200).await.text().await;
-        assert_eq!(raw(&json(&refused), &["result", "isError"]).as_deref(), Some("true"), "{secret}: {refused}");
-        assert!(refused.contains("secret-") && !refused.contains(secret.as_str()), "{refused}");
+        let refused = agent
+            .post("up", &[], call("1", &format!("take {secret} along")))
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await;
+        assert_eq!(
+            raw(&json(&refused), &["result", "isError"]).as_deref(),
+            Some("true"),
+            "{secret}: {refused}"
+        );
+        assert!(
+            refused.contains("secret-") && !refused.contains(secret.as_str()),
+            "{refused}"
+        );
     }
-    let fine = agent.post("up", &[], call("1", "take glpat-XXXXXXXXXXXXXXXXXXXX along")).await.expect(200).await.text().await;
+    let fine = agent
+        .post(
+            "up",
+            &[],
+            call("1", "take glpat-XXXXXXXXXXXXXXXXXXXX along"),
+        )
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     assert!(fine.contains("fine"), "{fine}");
-    assert_eq!(server.rest().await.len(), 1, "only what is harmless arrived");
+    assert_eq!(
+        server.rest().await.len(),
+        1,
+        "only what is harmless arrived"
+    );
     let (audit, metrics, log) = (gate.audit_text(), gate.admin("/metrics").await.1, log());
-    assert!(audit.contains("secret-own") && audit.contains("secret-source"), "{audit}");
+    assert!(
+        audit.contains("secret-own") && audit.contains("secret-source"),
+        "{audit}"
+    );
     for secret in &planted {
         for (name, text) in [("audit", &audit), ("metrics", &metrics), ("log", &log)] {
             assert!(!text.contains(secret.as_str()), "{name} shows a secret");
@@ -53,14 +91,39 @@ async fn a_secret_is_refused_and_shown_nowhere() {
 
 #[tokio::test]
 async fn what_one_server_sent_goes_back_to_it_and_nowhere_else() {
-    let (vault, blog) = (server("DB_PASSWORD=w4Tn8sQz-Vb6Hk2Lp0").await, server("fine").await);
-    let gate = Setup::new().shipped().http("vault", vault.url()).http("blog", blog.url()).start().await;
+    let (vault, blog) = (
+        server("DB_PASSWORD=w4Tn8sQz-Vb6Hk2Lp0").await,
+        server("fine").await,
+    );
+    let gate = Setup::new()
+        .shipped()
+        .http("vault", vault.url())
+        .http("blog", blog.url())
+        .start()
+        .await;
     let agent = gate.agent();
     let post = |upstream: &'static str, text: String| {
         let agent = gate.agent();
-        async move { agent.post(upstream, &[], call("1", &text)).await.expect(200).await.text().await }
+        async move {
+            agent
+                .post(upstream, &[], call("1", &text))
+                .await
+                .expect(200)
+                .await
+                .text()
+                .await
+        }
     };
-    assert!(agent.post("vault", &[], call("1", "read it")).await.expect(200).await.text().await.contains(SENT));
+    assert!(
+        agent
+            .post("vault", &[], call("1", "read it"))
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await
+            .contains(SENT)
+    );
     for text in [format!("see {SENT}"), SENT.chars().rev().collect()] {
         let refused = post("blog", text).await;
         assert!(refused.contains("secret-from-elsewhere"), "{refused}");
@@ -73,18 +136,38 @@ async fn what_one_server_sent_goes_back_to_it_and_nowhere_else() {
 #[tokio::test]
 async fn pieces_of_two_calls_are_one_secret() {
     let server = server("fine").await;
-    let gate = Setup::new().shipped().http("up", server.url()).start().await;
+    let gate = Setup::new()
+        .shipped()
+        .http("up", server.url())
+        .start()
+        .await;
     let agent = gate.agent();
     let (first, second) = KEY.split_at(14);
-    assert!(agent.post("up", &[], call("1", &format!("part one: {first}"))).await.text().await.contains("fine"));
-    let refused = agent.post("up", &[], call("2", &format!("{second} was part two"))).await.text().await;
-    assert!(refused.contains("secret-source") && !refused.contains(second), "{refused}");
+    assert!(
+        agent
+            .post("up", &[], call("1", &format!("part one: {first}")))
+            .await
+            .text()
+            .await
+            .contains("fine")
+    );
+    let refused = agent
+        .post("up", &[], call("2", &format!("{second} was part two")))
+        .await
+        .text()
+        .await;
+    assert!(
+        refused.contains("secret-source") && !refused.contains(second),
+        "{refused}"
+    );
 }
 
 #[test]
 fn wrapped_servers_get_no_secret_either() {
     let own = "printf %s an-own-value-0815";
-    let more = format!("[[policy.strict.secret]]\nname = \"one\"\ncommand = [\"sh\", \"-c\", \"{own}\"]\n");
+    let more = format!(
+        "[[policy.strict.secret]]\nname = \"one\"\ncommand = [\"sh\", \"-c\", \"{own}\"]\n"
+    );
     let mut wrapped = Wrapped::start_with(&["--policy", "strict"], "cat > /dev/null", &more);
     for secret in [KEY, "an-own-value-0815", "5180-eulav-nwo-na"] {
         let line = format!(

@@ -37,11 +37,14 @@ pub(crate) struct Seen {
     pub(crate) body: Bytes,
 }
 
-const NO_SESSION: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
+const NO_SESSION: &str =
+    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
 
 /// Whether the gate asks by itself how the server is.
 fn is_probe(seen: &Seen) -> bool {
-    seen.headers.get("mcp-session-id").is_some_and(|session| session == "lychgate-health")
+    seen.headers
+        .get("mcp-session-id")
+        .is_some_and(|session| session == "lychgate-health")
 }
 
 /// An HTTP server that does what a script says and keeps what reached it. The gate's own probes are answered and not kept.
@@ -68,7 +71,11 @@ impl Server {
         F: Future<Output = Reply> + Send + 'static,
     {
         Self::serve(tls, false, move |seen| {
-            let asked = if is_probe(&seen) { None } else { Some(script(seen)) };
+            let asked = if is_probe(&seen) {
+                None
+            } else {
+                Some(script(seen))
+            };
             async move {
                 match asked {
                     Some(asked) => asked.await,
@@ -131,7 +138,11 @@ impl Server {
                 });
             }
         });
-        Self { address, seen: Mutex::new(seen), task }
+        Self {
+            address,
+            seen: Mutex::new(seen),
+            task,
+        }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -140,7 +151,11 @@ impl Server {
 
     /// The next request that reached it.
     pub(crate) async fn next(&self) -> Seen {
-        soon("a request at the server", async { self.seen.lock().await.recv().await }).await.unwrap()
+        soon("a request at the server", async {
+            self.seen.lock().await.recv().await
+        })
+        .await
+        .unwrap()
     }
 
     /// The requests that reached it and were not looked at.
@@ -162,16 +177,32 @@ async fn see(request: Request<Incoming>) -> Seen {
     while let Some(Ok(frame)) = body.frame().await {
         bytes.extend_from_slice(frame.data_ref().map(|data| &data[..]).unwrap_or_default());
     }
-    let path = head.uri.path_and_query().map(|path| path.as_str().to_owned()).unwrap_or_default();
-    Seen { method: head.method, path, version: head.version, headers: head.headers, body: bytes.into() }
+    let path = head
+        .uri
+        .path_and_query()
+        .map(|path| path.as_str().to_owned())
+        .unwrap_or_default();
+    Seen {
+        method: head.method,
+        path,
+        version: head.version,
+        headers: head.headers,
+        body: bytes.into(),
+    }
 }
 
 /// A whole answer.
-pub(crate) fn reply(status: u16, headers: &[(&'static str, &str)], body: impl Into<Bytes>) -> Reply {
+pub(crate) fn reply(
+    status: u16,
+    headers: &[(&'static str, &str)],
+    body: impl Into<Bytes>,
+) -> Reply {
     let mut reply = Response::new(Full::new(body.into()).boxed());
     *reply.status_mut() = status.try_into().unwrap();
     for (name, value) in headers {
-        reply.headers_mut().append(*name, HeaderValue::from_str(value).unwrap());
+        reply
+            .headers_mut()
+            .append(*name, HeaderValue::from_str(value).unwrap());
     }
     reply
 }
@@ -199,9 +230,13 @@ impl Tap {
 /// An event stream, and what speaks on it; it ends when all taps are gone.
 pub(crate) fn streamed() -> (Tap, Reply) {
     let (send, mut receive) = mpsc::channel::<Bytes>(64);
-    let pieces = futures_util::stream::poll_fn(move |context| receive.poll_recv(context)).map(|piece| Ok(Frame::data(piece)));
+    let pieces = futures_util::stream::poll_fn(move |context| receive.poll_recv(context))
+        .map(|piece| Ok(Frame::data(piece)));
     let mut reply = Response::new(BodyExt::boxed(StreamBody::new(pieces)));
-    reply.headers_mut().insert("content-type", HeaderValue::from_static("text/event-stream"));
+    reply.headers_mut().insert(
+        "content-type",
+        HeaderValue::from_static("text/event-stream"),
+    );
     (Tap(send), reply)
 }
 
@@ -220,7 +255,8 @@ pub(crate) fn script(answer: impl Fn(&str) -> Vec<String> + Send + Sync + 'stati
         let answer = answer.clone();
         async move {
             let text = std::str::from_utf8(&bytes).unwrap().to_owned();
-            initialized(&bytes).unwrap_or_else(|| answer(&text).into_iter().map(Bytes::from).collect())
+            initialized(&bytes)
+                .unwrap_or_else(|| answer(&text).into_iter().map(Bytes::from).collect())
         }
         .boxed()
     })
@@ -229,7 +265,9 @@ pub(crate) fn script(answer: impl Fn(&str) -> Vec<String> + Send + Sync + 'stati
 /// The answer to `initialize`, if that is what was asked.
 pub(crate) fn initialized(bytes: &[u8]) -> Option<Vec<Bytes>> {
     let asked = message(bytes);
-    let envelope = asked.single().filter(|envelope| envelope.method() == Some("initialize"))?;
+    let envelope = asked
+        .single()
+        .filter(|envelope| envelope.method() == Some("initialize"))?;
     let id = asked.id(envelope)?;
     Some(vec![
         format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#)
@@ -274,10 +312,14 @@ pub(crate) enum Peer {
 impl Peer {
     pub(crate) async fn start(wire: Wire, script: Script) -> Self {
         match wire {
-            Wire::Json | Wire::Events => Self::Http(Server::start(move |seen| streamable(wire, script.clone(), seen)).await),
+            Wire::Json | Wire::Events => {
+                Self::Http(Server::start(move |seen| streamable(wire, script.clone(), seen)).await)
+            }
             Wire::Sse => {
                 let stream: Arc<std::sync::Mutex<Option<Tap>>> = Arc::default();
-                Self::Sse(Server::start(move |seen| two_way(stream.clone(), script.clone(), seen)).await)
+                Self::Sse(
+                    Server::start(move |seen| two_way(stream.clone(), script.clone(), seen)).await,
+                )
             }
             Wire::Stdio => {
                 let server = StdioServer::start().await;
@@ -331,7 +373,10 @@ async fn streamable(wire: Wire, script: Script, seen: Seen) -> Reply {
         }
     };
     if initialized(&seen.body).is_some() {
-        reply.headers_mut().insert("mcp-session-id", HeaderValue::from_static("session-of-the-server"));
+        reply.headers_mut().insert(
+            "mcp-session-id",
+            HeaderValue::from_static("session-of-the-server"),
+        );
     }
     reply
 }
@@ -339,7 +384,8 @@ async fn streamable(wire: Wire, script: Script, seen: Seen) -> Reply {
 async fn two_way(stream: Arc<std::sync::Mutex<Option<Tap>>>, script: Script, seen: Seen) -> Reply {
     if seen.method == Method::GET {
         let (tap, reply) = streamed();
-        tap.say("event: endpoint\ndata: /messages?session=1\n\n").await;
+        tap.say("event: endpoint\ndata: /messages?session=1\n\n")
+            .await;
         *stream.lock().unwrap() = Some(tap);
         return reply;
     }

@@ -3,12 +3,21 @@
 use http::Method;
 
 use super::harness::{Agent, Setup, call};
-use super::servers::{Peer, Server, StdioServer, Wire, initialized, json_reply, reply, says, script, streamed};
+use super::servers::{
+    Peer, Server, StdioServer, Wire, initialized, json_reply, reply, says, script, streamed,
+};
 
 async fn status(agent: &Agent, method: Method, session: &str) -> u16 {
-    let headers =
-        [("mcp-session-id", session), ("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
-    let body = if method == Method::POST { call("1", "x") } else { String::new() };
+    let headers = [
+        ("mcp-session-id", session),
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+    ];
+    let body = if method == Method::POST {
+        call("1", "x")
+    } else {
+        String::new()
+    };
     agent.ask(method, "/mcp/up", &headers, body).await.status
 }
 
@@ -16,15 +25,31 @@ async fn status(agent: &Agent, method: Method, session: &str) -> u16 {
 async fn a_session_is_its_agents_alone_on_every_transport() {
     for wire in Wire::ALL {
         let peer = Peer::start(wire, script(|asked| says(asked, "fine"))).await;
-        let gate = peer.behind(Setup::new(), "up").agents(&["ann", "bob"]).start().await;
+        let gate = peer
+            .behind(Setup::new(), "up")
+            .agents(&["ann", "bob"])
+            .start()
+            .await;
         let (ann, bob) = (gate.agent_named("ann"), gate.agent_named("bob"));
         let session = ann.initialize("up").await.unwrap();
         assert_eq!(status(&ann, Method::POST, &session).await, 200, "{wire:?}");
         for method in [Method::POST, Method::GET, Method::DELETE] {
-            assert_eq!(status(&bob, method.clone(), &session).await, 404, "{wire:?}: another's");
-            assert_eq!(status(&ann, method.clone(), "made-up").await, 404, "{wire:?}: unknown");
+            assert_eq!(
+                status(&bob, method.clone(), &session).await,
+                404,
+                "{wire:?}: another's"
+            );
+            assert_eq!(
+                status(&ann, method.clone(), "made-up").await,
+                404,
+                "{wire:?}: unknown"
+            );
         }
-        assert_eq!(status(&ann, Method::POST, &session).await, 200, "{wire:?}: bob did it no harm");
+        assert_eq!(
+            status(&ann, Method::POST, &session).await,
+            200,
+            "{wire:?}: bob did it no harm"
+        );
         gate.running.drain().await;
     }
 }
@@ -43,20 +68,40 @@ async fn delete_ends_a_session() {
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
     assert_eq!(status(&agent, Method::DELETE, &session).await, 204);
-    assert_eq!(server.rest().await.last().unwrap().headers["mcp-session-id"], session.as_str());
+    assert_eq!(
+        server.rest().await.last().unwrap().headers["mcp-session-id"],
+        session.as_str()
+    );
     assert_eq!(status(&agent, Method::POST, &session).await, 404);
-    assert!(server.rest().await.is_empty(), "the server hears no more of it");
+    assert!(
+        server.rest().await.is_empty(),
+        "the server hears no more of it"
+    );
 }
 
 fn initialized_reply(body: &[u8]) -> Option<super::servers::Reply> {
-    let answer = (!body.is_empty()).then(|| initialized(body)).flatten()?.remove(0);
-    Some(reply(200, &[("content-type", "application/json"), ("mcp-session-id", "s-1")], answer))
+    let answer = (!body.is_empty())
+        .then(|| initialized(body))
+        .flatten()?
+        .remove(0);
+    Some(reply(
+        200,
+        &[
+            ("content-type", "application/json"),
+            ("mcp-session-id", "s-1"),
+        ],
+        answer,
+    ))
 }
 
 #[tokio::test]
 async fn delete_ends_a_child_and_two_agents_never_share_one() {
     let server = StdioServer::start().await;
-    let gate = Setup::new().stdio("up", &server).agents(&["ann", "bob"]).start().await;
+    let gate = Setup::new()
+        .stdio("up", &server)
+        .agents(&["ann", "bob"])
+        .start()
+        .await;
     let mut opened = Vec::new();
     for name in ["ann", "bob"] {
         let agent = gate.agent_named(name);
@@ -88,7 +133,11 @@ async fn delete_ends_a_child_and_two_agents_never_share_one() {
 #[tokio::test]
 async fn two_agents_never_share_a_child_in_the_modern_era() {
     let server = StdioServer::start().await;
-    let gate = Setup::new().stdio("up", &server).agents(&["ann", "bob"]).start().await;
+    let gate = Setup::new()
+        .stdio("up", &server)
+        .agents(&["ann", "bob"])
+        .start()
+        .await;
     let mut pids = Vec::new();
     for name in ["ann", "bob"] {
         let agent = gate.agent_named(name);
@@ -116,23 +165,42 @@ async fn streams_are_resumed_by_the_server_and_priming_events_pass() {
             return reply;
         }
         let (tap, reply) = streamed();
-        tap.say(if seen.headers.contains_key("last-event-id") { AGAIN } else { FIRST }).await;
+        tap.say(if seen.headers.contains_key("last-event-id") {
+            AGAIN
+        } else {
+            FIRST
+        })
+        .await;
         reply
     })
     .await;
     let gate = Setup::new().http("up", server.url()).start().await;
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
-    let mut headers =
-        vec![("mcp-session-id", session.as_str()), ("accept", "text/event-stream"), ("mcp-protocol-version", "2025-11-25")];
-    let first = agent.ask(Method::GET, "/mcp/up", &headers, "").await.expect(200).await;
+    let mut headers = vec![
+        ("mcp-session-id", session.as_str()),
+        ("accept", "text/event-stream"),
+        ("mcp-protocol-version", "2025-11-25"),
+    ];
+    let first = agent
+        .ask(Method::GET, "/mcp/up", &headers, "")
+        .await
+        .expect(200)
+        .await;
     assert_eq!(first.text().await, FIRST);
     headers.push(("last-event-id", "1-0"));
-    let again = agent.ask(Method::GET, "/mcp/up", &headers, "").await.expect(200).await;
+    let again = agent
+        .ask(Method::GET, "/mcp/up", &headers, "")
+        .await
+        .expect(200)
+        .await;
     assert_eq!(again.text().await, AGAIN);
     let seen = server.rest().await.pop().unwrap();
     assert_eq!(
-        (&seen.headers["last-event-id"], &seen.headers["mcp-session-id"]),
+        (
+            &seen.headers["last-event-id"],
+            &seen.headers["mcp-session-id"]
+        ),
         (&"1-0".parse().unwrap(), &"s-1".parse().unwrap())
     );
 }

@@ -1,6 +1,9 @@
 //! The Sigma rules in `deploy/sigma` are valid, name members that audit lines have, and match what they are for.
 
-#![allow(clippy::disallowed_types, reason = "lines are read as others read them")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "lines are read as others read them"
+)]
 
 use std::path::PathBuf;
 
@@ -20,19 +23,37 @@ struct Rule {
 
 fn rules() -> Vec<Rule> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("deploy/sigma");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
     files.sort();
-    files.iter().map(|file| read(file.file_stem().unwrap().to_str().unwrap(), &std::fs::read_to_string(file).unwrap())).collect()
+    files
+        .iter()
+        .map(|file| {
+            read(
+                file.file_stem().unwrap().to_str().unwrap(),
+                &std::fs::read_to_string(file).unwrap(),
+            )
+        })
+        .collect()
 }
 
 fn read(name: &str, text: &str) -> Rule {
-    let mut rule =
-        Rule { name: name.to_owned(), top: Vec::new(), lists: Vec::new(), wants: Vec::new(), condition: String::new() };
+    let mut rule = Rule {
+        name: name.to_owned(),
+        top: Vec::new(),
+        lists: Vec::new(),
+        wants: Vec::new(),
+        condition: String::new(),
+    };
     let (mut section, mut selection, mut alternative) = (String::new(), String::new(), 0);
     for line in text.lines() {
         let (depth, told) = (line.len() - line.trim_start().len(), line.trim());
         let pair = |told: &str| {
-            let (key, value) = told.split_once(':').unwrap_or_else(|| panic!("{name}: {told}"));
+            let (key, value) = told
+                .split_once(':')
+                .unwrap_or_else(|| panic!("{name}: {told}"));
             (key.to_owned(), value.trim().trim_matches('"').to_owned())
         };
         match (depth, told.strip_prefix("- ")) {
@@ -40,19 +61,29 @@ fn read(name: &str, text: &str) -> Rule {
                 rule.top.push(pair(told));
                 section = pair(told).0;
             }
-            (4, Some(item)) => rule.lists.push((section.clone(), item.trim_matches('"').to_owned())),
-            (4, None) if section == "detection" && told.starts_with("condition:") => rule.condition = pair(told).1,
+            (4, Some(item)) => rule
+                .lists
+                .push((section.clone(), item.trim_matches('"').to_owned())),
+            (4, None) if section == "detection" && told.starts_with("condition:") => {
+                rule.condition = pair(told).1
+            }
             (4, None) if section == "detection" => (selection, alternative) = (pair(told).0, 0),
             (4, None) => rule.lists.push((section.clone(), told.to_owned())),
             (8, Some(item)) => {
                 alternative += 1;
                 let (field, value) = pair(item);
-                rule.wants.push((selection.clone(), alternative, field, vec![value]));
+                rule.wants
+                    .push((selection.clone(), alternative, field, vec![value]));
             }
             (8, None) => {
                 let (field, value) = pair(told);
-                let values = if value.is_empty() { Vec::new() } else { vec![value] };
-                rule.wants.push((selection.clone(), alternative, field, values));
+                let values = if value.is_empty() {
+                    Vec::new()
+                } else {
+                    vec![value]
+                };
+                rule.wants
+                    .push((selection.clone(), alternative, field, values));
             }
             (12, Some(item)) => rule.wants.last_mut().unwrap().3.push(item.to_owned()),
             _ => panic!("{name}: `{line}` is not read"),
@@ -69,15 +100,24 @@ impl Rule {
             names
         };
         let mut holds = selections.iter().map(|selection| {
-            let of = || self.wants.iter().filter(move |(name, ..)| name == selection);
+            let of = || {
+                self.wants
+                    .iter()
+                    .filter(move |(name, ..)| name == selection)
+            };
             let last = of().map(|(_, alternative, ..)| *alternative).max().unwrap();
             let first = of().map(|(_, alternative, ..)| *alternative).min().unwrap();
-            let fits = |at| of().filter(|(_, one, ..)| *one == at).all(|(_, _, field, values)| fits(line, field, values));
+            let fits = |at| {
+                of().filter(|(_, one, ..)| *one == at)
+                    .all(|(_, _, field, values)| fits(line, field, values))
+            };
             (first..=last).any(fits) != (*selection == "prove")
         });
         match self.condition.as_str() {
             "1 of them" => holds.any(|holds| holds),
-            "selection" | "selection and not prove" | "selection and rules and not prove" => holds.all(|holds| holds),
+            "selection" | "selection and not prove" | "selection and rules and not prove" => {
+                holds.all(|holds| holds)
+            }
             other => panic!("{}: `{other}` is not read", self.name),
         }
     }
@@ -87,14 +127,20 @@ impl Rule {
 fn fits(line: &Value, field: &str, values: &[String]) -> bool {
     let (name, modifier) = field.split_once('|').unwrap_or((field, ""));
     let found = &line[name];
-    let told = found.as_str().map_or_else(|| found.to_string(), str::to_owned).to_lowercase();
+    let told = found
+        .as_str()
+        .map_or_else(|| found.to_string(), str::to_owned)
+        .to_lowercase();
     !found.is_null()
-        && values.iter().map(|value| value.to_lowercase()).any(|value| match modifier {
-            "" => told == value,
-            "startswith" => told.starts_with(&value),
-            "gte" => found.as_u64().unwrap() >= value.parse().unwrap(),
-            other => panic!("`{other}` is not read"),
-        })
+        && values
+            .iter()
+            .map(|value| value.to_lowercase())
+            .any(|value| match modifier {
+                "" => told == value,
+                "startswith" => told.starts_with(&value),
+                "gte" => found.as_u64().unwrap() >= value.parse().unwrap(),
+                other => panic!("`{other}` is not read"),
+            })
 }
 
 #[test]
@@ -103,28 +149,58 @@ fn rules_are_whole_and_name_what_lines_have() {
     assert!(rules.len() >= 8);
     let mut ids: Vec<&str> = Vec::new();
     for rule in &rules {
-        let top = |key: &str| rule.top.iter().find(|(name, _)| name == key).map_or("", |(_, value)| value.as_str());
+        let top = |key: &str| {
+            rule.top
+                .iter()
+                .find(|(name, _)| name == key)
+                .map_or("", |(_, value)| value.as_str())
+        };
         for key in ["title", "description", "author"] {
             assert!(!top(key).is_empty(), "{}: no `{key}`", rule.name);
         }
         assert!(
-            ["low", "medium", "high", "critical"].contains(&top("level")) && top("status") == "experimental",
+            ["low", "medium", "high", "critical"].contains(&top("level"))
+                && top("status") == "experimental",
             "{}",
             rule.name
         );
         assert!(
-            top("title").len() <= 110 && uuid::Uuid::parse_str(top("id")).is_ok_and(|id| id.get_version_num() == 4),
+            top("title").len() <= 110
+                && uuid::Uuid::parse_str(top("id")).is_ok_and(|id| id.get_version_num() == 4),
             "{}",
             rule.name
         );
         ids.push(top("id"));
-        let list =
-            |key: &str| rule.lists.iter().filter(|(name, _)| name == key).map(|(_, item)| item.as_str()).collect::<Vec<_>>();
-        assert_eq!(list("logsource"), ["product: lychgate", "service: audit"], "{}", rule.name);
-        assert!(!list("falsepositives").is_empty() && list("tags").iter().all(|tag| tag.starts_with("attack.")), "{}", rule.name);
-        let fields = rule.wants.iter().map(|(_, _, field, _)| field.split('|').next().unwrap()).chain(list("fields"));
+        let list = |key: &str| {
+            rule.lists
+                .iter()
+                .filter(|(name, _)| name == key)
+                .map(|(_, item)| item.as_str())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            list("logsource"),
+            ["product: lychgate", "service: audit"],
+            "{}",
+            rule.name
+        );
+        assert!(
+            !list("falsepositives").is_empty()
+                && list("tags").iter().all(|tag| tag.starts_with("attack.")),
+            "{}",
+            rule.name
+        );
+        let fields = rule
+            .wants
+            .iter()
+            .map(|(_, _, field, _)| field.split('|').next().unwrap())
+            .chain(list("fields"));
         for field in fields {
-            assert!(!lines::SCHEMA["properties"][field].is_null(), "{}: `{field}` is in no audit line", rule.name);
+            assert!(
+                !lines::SCHEMA["properties"][field].is_null(),
+                "{}: `{field}` is in no audit line",
+                rule.name
+            );
         }
         for (_, _, field, values) in &rule.wants {
             let allowed = &lines::SCHEMA["properties"][field.as_str()]["enum"];
@@ -156,13 +232,21 @@ fn rules_match_what_they_are_for_and_nothing_else() {
             })
             .collect();
         assert!(of.len() >= 2, "{}: no lines in the fixture", rule.name);
-        assert!(rule.matches(&of[0]), "{} does not match {}", rule.name, of[0]);
+        assert!(
+            rule.matches(&of[0]),
+            "{} does not match {}",
+            rule.name,
+            of[0]
+        );
         for spared in &of[1..] {
             assert!(!rule.matches(spared), "{} matches {spared}", rule.name);
         }
     }
     assert_eq!(
-        fixture.lines().filter(|line| rules().iter().any(|rule| line.starts_with(&rule.name))).count(),
+        fixture
+            .lines()
+            .filter(|line| rules().iter().any(|rule| line.starts_with(&rule.name)))
+            .count(),
         fixture.lines().count()
     );
 }

@@ -11,11 +11,20 @@ use super::servers::{Server, json_reply};
 
 /// An answer of at most 60 kB whose blocks unpack to a megabyte of markup each.
 fn expensive() -> String {
-    let page = compress_to_vec("<p>Some <b>bold</b> words.</p>\n".repeat(33_000).as_bytes(), 6);
-    let data = BASE64_STANDARD.encode([&[0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3][..], &page, &[0; 8]].concat());
-    let block = format!(r#"{{"type":"resource","resource":{{"uri":"a:b","mimeType":"application/gzip","blob":"{data}"}}}}"#);
+    let page = compress_to_vec(
+        "<p>Some <b>bold</b> words.</p>\n".repeat(33_000).as_bytes(),
+        6,
+    );
+    let data = BASE64_STANDARD
+        .encode([&[0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3][..], &page, &[0; 8]].concat());
+    let block = format!(
+        r#"{{"type":"resource","resource":{{"uri":"a:b","mimeType":"application/gzip","blob":"{data}"}}}}"#
+    );
     let blocks = vec![block.as_str(); 60_000 / (block.len() + 1)];
-    format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{}]}}}}"#, blocks.join(","))
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{}]}}}}"#,
+        blocks.join(",")
+    )
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -27,17 +36,39 @@ async fn a_few_expensive_answers_hold_up_nobody_else() {
         async move { json_reply(body) }
     })
     .await;
-    let harmless = Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#) }).await;
+    let harmless = Server::start(|_| async {
+        json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)
+    })
+    .await;
     // Four messages of 1 MB each keep two workers busy for long enough, even where tests are not optimised.
     let limit = |config: &mut lychgate::config::Config| config.limits.work.unpacked_bytes = 1 << 20;
-    let gate = Setup::new().http("hostile", hostile.url()).http("harmless", harmless.url()).with(limit).start().await;
+    let gate = Setup::new()
+        .http("hostile", hostile.url())
+        .http("harmless", harmless.url())
+        .with(limit)
+        .start()
+        .await;
     let agent = gate.agent();
     // The first call also pays for compiling the rules.
-    agent.post("harmless", &[], call("1", "go")).await.expect(200).await.text().await;
+    agent
+        .post("harmless", &[], call("1", "go"))
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     let expensive: Vec<_> = (0..4)
         .map(|_| {
             let agent = gate.agent();
-            tokio::spawn(async move { agent.post("hostile", &[], call("1", "go")).await.expect(200).await.text().await })
+            tokio::spawn(async move {
+                agent
+                    .post("hostile", &[], call("1", "go"))
+                    .await
+                    .expect(200)
+                    .await
+                    .text()
+                    .await
+            })
         })
         .collect();
     for _ in 0..4 {
@@ -46,7 +77,13 @@ async fn a_few_expensive_answers_hold_up_nobody_else() {
     let mut longest = Duration::ZERO;
     loop {
         let started = Instant::now();
-        agent.post("harmless", &[], call("1", "go")).await.expect(200).await.text().await;
+        agent
+            .post("harmless", &[], call("1", "go"))
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await;
         assert_eq!(gate.admin("/healthz").await.0, 200);
         longest = longest.max(started.elapsed());
         if expensive.iter().all(tokio::task::JoinHandle::is_finished) {
@@ -54,14 +91,29 @@ async fn a_few_expensive_answers_hold_up_nobody_else() {
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert!(longest < Duration::from_secs(5), "a call and a probe took {longest:?}");
+    assert!(
+        longest < Duration::from_secs(5),
+        "a call and a probe took {longest:?}"
+    );
     for answer in expensive {
         soon("an expensive answer", answer).await.unwrap();
     }
-    let uninspected = gate.audit().iter().filter_map(|line| raw(line, &["uninspected"])).collect::<String>();
-    assert!(uninspected.contains(r#""reason":"over-budget""#), "{uninspected}");
+    let uninspected = gate
+        .audit()
+        .iter()
+        .filter_map(|line| raw(line, &["uninspected"]))
+        .collect::<String>();
+    assert!(
+        uninspected.contains(r#""reason":"over-budget""#),
+        "{uninspected}"
+    );
     assert!(gate.limit_hits("unpacked_bytes_per_message") >= 4.0);
-    assert!(gate.metric("lychgate_uninspected_bytes_total", &[("reason", "over-budget")]) > Some(0.0));
+    assert!(
+        gate.metric(
+            "lychgate_uninspected_bytes_total",
+            &[("reason", "over-budget")]
+        ) > Some(0.0)
+    );
 }
 
 #[tokio::test]
@@ -72,11 +124,28 @@ async fn a_slow_judgement_on_a_thread_that_carries_traffic_is_counted_and_logged
         async move { json_reply(body) }
     })
     .await;
-    let limit = |config: &mut lychgate::config::Config| config.limits.judging = Duration::from_micros(1);
-    let gate = Setup::new().http("up", server.url()).with(limit).start().await;
-    gate.agent().post("up", &[], call("1", "go")).await.expect(200).await.text().await;
+    let limit =
+        |config: &mut lychgate::config::Config| config.limits.judging = Duration::from_micros(1);
+    let gate = Setup::new()
+        .http("up", server.url())
+        .with(limit)
+        .start()
+        .await;
+    gate.agent()
+        .post("up", &[], call("1", "go"))
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     assert!(gate.limit_hits("judging_milliseconds") >= 2.0);
     let log = super::harness::log();
-    let line = log.lines().find(|line| line.contains("slow inspection delayed other traffic")).unwrap();
-    assert!(line.contains("audit=") && line.contains("milliseconds=") && !line.contains("quick brown"), "{line}");
+    let line = log
+        .lines()
+        .find(|line| line.contains("slow inspection delayed other traffic"))
+        .unwrap();
+    assert!(
+        line.contains("audit=") && line.contains("milliseconds=") && !line.contains("quick brown"),
+        "{line}"
+    );
 }

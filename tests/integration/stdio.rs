@@ -9,11 +9,20 @@ use super::servers::{StdioServer, runs, says};
 
 fn shell(folder: &std::path::Path, script: &str) -> StdioTransport {
     let command = ["/bin/sh", "-c", script].map(String::from).to_vec();
-    StdioTransport { command, env: vec!["PATH".into()], set_env: vec![], directory: Some(folder.into()) }
+    StdioTransport {
+        command,
+        env: vec!["PATH".into()],
+        set_env: vec![],
+        directory: Some(folder.into()),
+    }
 }
 
 fn lines(folder: &std::path::Path, name: &str) -> Vec<String> {
-    std::fs::read_to_string(folder.join(name)).unwrap_or_default().lines().map(Into::into).collect()
+    std::fs::read_to_string(folder.join(name))
+        .unwrap_or_default()
+        .lines()
+        .map(Into::into)
+        .collect()
 }
 
 /// Answers every request with an empty result of id `"init"`, and says something beside the protocol.
@@ -22,22 +31,43 @@ const ANSWER: &str = r#"while read -r line; do echo "noise on stderr" >&2; echo 
 #[tokio::test]
 async fn arguments_are_exact_and_only_named_variables_get_through() {
     let folder = tempfile::tempdir().unwrap();
-    let script = format!(r#"for a in "$@"; do printf '<%s>\n' "$a"; done > args; env > env; {ANSWER}"#);
+    let script =
+        format!(r#"for a in "$@"; do printf '<%s>\n' "$a"; done > args; env > env; {ANSWER}"#);
     let mut transport = shell(folder.path(), &script);
-    let hard = ["name", "a b", "$HOME", "*", "; touch pwned", "", "\"'", "--x=$(touch pwned)"];
+    let hard = [
+        "name",
+        "a b",
+        "$HOME",
+        "*",
+        "; touch pwned",
+        "",
+        "\"'",
+        "--x=$(touch pwned)",
+    ];
     transport.command.extend(hard.map(String::from));
     transport.env = vec!["PATH".into(), "NOT_SET_ANYWHERE".into()];
     transport.set_env = vec![("GIVEN".into(), Secret("outright".into()))];
     let gate = Setup::new().command("up", transport).start().await;
-    assert!(gate.agent().initialize("up").await.is_some(), "noise beside the protocol does no harm");
-    let expected: Vec<String> = hard[1..].iter().map(|argument| format!("<{argument}>")).collect();
+    assert!(
+        gate.agent().initialize("up").await.is_some(),
+        "noise beside the protocol does no harm"
+    );
+    let expected: Vec<String> = hard[1..]
+        .iter()
+        .map(|argument| format!("<{argument}>"))
+        .collect();
     assert_eq!(lines(folder.path(), "args"), expected);
     assert!(!folder.path().join("pwned").exists());
-    let names: Vec<String> =
-        lines(folder.path(), "env").iter().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect();
+    let names: Vec<String> = lines(folder.path(), "env")
+        .iter()
+        .filter_map(|line| Some(line.split_once('=')?.0.to_owned()))
+        .collect();
     // A shell sets these by itself.
-    let mut let_in: Vec<&str> =
-        names.iter().map(String::as_str).filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name)).collect();
+    let mut let_in: Vec<&str> = names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name))
+        .collect();
     let_in.sort_unstable();
     assert_eq!(let_in, ["GIVEN", "PATH"]);
     gate.running.drain().await;
@@ -50,25 +80,49 @@ async fn a_whole_process_group_ends_however_stubborn() {
     let script = format!(
         "trap '' TERM HUP; ( trap '' TERM HUP; exec sleep 300 ) & echo $! >> pids; echo $$ >> pids; {ANSWER}; exec sleep 300"
     );
-    let gate = Setup::new().command("up", shell(folder.path(), &script)).start().await;
+    let gate = Setup::new()
+        .command("up", shell(folder.path(), &script))
+        .start()
+        .await;
     gate.agent().initialize("up").await.unwrap();
     let pids = lines(folder.path(), "pids");
-    assert!(pids.len() == 2 && pids.iter().all(|pid| runs(pid)), "{pids:?}");
+    assert!(
+        pids.len() == 2 && pids.iter().all(|pid| runs(pid)),
+        "{pids:?}"
+    );
     gate.running.drain().await;
-    until("the whole group to be gone", || !pids.iter().any(|pid| runs(pid))).await;
+    until("the whole group to be gone", || {
+        !pids.iter().any(|pid| runs(pid))
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn initialize_has_its_own_time() {
     let server = StdioServer::start().await;
     let setup = Setup::new().stdio("up", &server);
-    let setup = setup.with(|config| config.upstreams.get_mut("up").unwrap().initialize_timeout = Duration::from_millis(200));
+    let setup = setup.with(|config| {
+        config.upstreams.get_mut("up").unwrap().initialize_timeout = Duration::from_millis(200)
+    });
     let gate = setup.start().await;
-    let answer = gate.agent().post("up", &[], super::harness::INITIALIZE).await.expect(504).await;
-    assert!(string(&json(&answer.text().await), &["error", "message"]).unwrap().contains("did not answer within 0.2 s"));
+    let answer = gate
+        .agent()
+        .post("up", &[], super::harness::INITIALIZE)
+        .await
+        .expect(504)
+        .await;
+    assert!(
+        string(&json(&answer.text().await), &["error", "message"])
+            .unwrap()
+            .contains("did not answer within 0.2 s")
+    );
     let mut child = server.next().await;
     assert!(child.text().await.contains("initialize"));
-    assert_eq!(child.line().await, None, "a child that does not begin is ended, and `initialize` is never cancelled");
+    assert_eq!(
+        child.line().await,
+        None,
+        "a child that does not begin is ended, and `initialize` is never cancelled"
+    );
     drop(child);
     gate.running.drain().await;
 }
@@ -77,16 +131,25 @@ async fn initialize_has_its_own_time() {
 async fn a_request_has_its_time_and_is_then_cancelled() {
     let server = StdioServer::start().await;
     let setup = Setup::new().stdio("up", &server);
-    let setup = setup.with(|config| config.upstreams.get_mut("up").unwrap().request_timeout = Duration::from_millis(200));
+    let setup = setup.with(|config| {
+        config.upstreams.get_mut("up").unwrap().request_timeout = Duration::from_millis(200)
+    });
     let gate = setup.start().await;
     let agent = gate.agent();
     let (session, mut child) = server.session(&agent, "up").await;
     let headers = [("mcp-session-id", session.as_str())];
-    let answer = agent.post("up", &headers, call("5", "x")).await.expect(504).await;
+    let answer = agent
+        .post("up", &headers, call("5", "x"))
+        .await
+        .expect(504)
+        .await;
     assert!(answer.text().await.contains(r#""id":5,"#));
     assert!(child.text().await.contains(r#""id":5,"#));
     let line = child.text().await;
-    assert!(line.contains("notifications/cancelled") && line.contains(r#""requestId":5"#), "{line}");
+    assert!(
+        line.contains("notifications/cancelled") && line.contains(r#""requestId":5"#),
+        "{line}"
+    );
     // The session is none the worse for it.
     let body = call("6", "x");
     let (answer, ()) = tokio::join!(agent.post("up", &headers, body.clone()), async {
@@ -106,10 +169,14 @@ async fn a_child_that_ends_is_replaced_and_one_that_keeps_ending_is_waited_for()
     let mut ended = Instant::now();
     for round in 0..3 {
         let agent = gate.agent();
-        let asking = tokio::spawn(async move { agent.post_modern("up", &modern_call("1", "x")).await });
+        let asking =
+            tokio::spawn(async move { agent.post_modern("up", &modern_call("1", "x")).await });
         let mut child = server.next().await;
         if round > 0 {
-            assert!(ended.elapsed() >= Duration::from_millis(200), "started anew without a pause");
+            assert!(
+                ended.elapsed() >= Duration::from_millis(200),
+                "started anew without a pause"
+            );
         }
         assert!(!pids.contains(&child.pid));
         pids.push(child.pid.clone());
@@ -121,7 +188,11 @@ async fn a_child_that_ends_is_replaced_and_one_that_keeps_ending_is_waited_for()
         assert!(answer.text().await.contains(r#""id":1,"#));
     }
     let (_, ready) = gate.admin("/readyz").await;
-    assert_eq!(string(&json(&ready), &["upstreams", "up", "state"]).as_deref(), Some("down"), "{ready}");
+    assert_eq!(
+        string(&json(&ready), &["upstreams", "up", "state"]).as_deref(),
+        Some("down"),
+        "{ready}"
+    );
     gate.running.drain().await;
 }
 
@@ -131,7 +202,17 @@ async fn a_program_that_is_not_there_is_the_servers_fault_and_told() {
     let mut transport = shell(folder.path(), "");
     transport.command = vec!["/nowhere/at/all".into()];
     let gate = Setup::new().command("up", transport).start().await;
-    gate.agent().post("up", &[], super::harness::INITIALIZE).await.expect(502).await;
-    assert_eq!(gate.metric("lychgate_failures_total", &[("upstream", "up"), ("side", "server")]), Some(1.0));
+    gate.agent()
+        .post("up", &[], super::harness::INITIALIZE)
+        .await
+        .expect(502)
+        .await;
+    assert_eq!(
+        gate.metric(
+            "lychgate_failures_total",
+            &[("upstream", "up"), ("side", "server")]
+        ),
+        Some(1.0)
+    );
     gate.running.drain().await;
 }

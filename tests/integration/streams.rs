@@ -10,8 +10,7 @@ use tokio::sync::{Mutex, oneshot};
 use super::harness::{Setup, TestGate, call, modern_call, soon};
 use super::servers::{Server, StdioServer, Tap, reply, streamed};
 
-const NOTE: &str =
-    "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}\n\n";
+const NOTE: &str = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}\n\n";
 const DONE: &str = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}\n\n";
 
 /// A server whose one stream the test speaks on.
@@ -23,15 +22,28 @@ async fn tapped() -> (TestGate, Server, Tap) {
         async move { reply.lock().await.take().unwrap() }
     })
     .await;
-    (Setup::new().http("up", server.url()).start().await, server, tap)
+    (
+        Setup::new().http("up", server.url()).start().await,
+        server,
+        tap,
+    )
 }
 
 #[tokio::test]
 async fn a_notification_arrives_when_it_is_sent() {
     let (gate, _server, tap) = tapped().await;
     tap.say(NOTE).await;
-    let mut answer = gate.agent().post("up", &[], call("1", "x")).await.expect(200).await;
-    assert_eq!(answer.event().await.unwrap(), NOTE.as_bytes(), "before the answer exists");
+    let mut answer = gate
+        .agent()
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
+    assert_eq!(
+        answer.event().await.unwrap(),
+        NOTE.as_bytes(),
+        "before the answer exists"
+    );
     tap.say(": alive\n\n").await;
     assert_eq!(answer.event().await.unwrap(), ":\n\n".as_bytes());
     tap.say(DONE).await;
@@ -44,7 +56,12 @@ async fn a_notification_arrives_when_it_is_sent() {
 async fn closing_a_modern_stream_closes_it_at_the_server() {
     let (gate, _server, tap) = tapped().await;
     tap.say(NOTE).await;
-    let mut answer = gate.agent().post_modern("up", &modern_call("1", "x")).await.expect(200).await;
+    let mut answer = gate
+        .agent()
+        .post_modern("up", &modern_call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     answer.event().await.unwrap();
     drop(answer);
     tap.closed().await;
@@ -65,7 +82,8 @@ async fn an_agent_that_goes_before_the_answer_began_is_noticed() {
     .await;
     let gate = Setup::new().http("up", server.url()).start().await;
     let agent = gate.agent();
-    let asking = tokio::spawn(async move { agent.post_modern("up", &modern_call("1", "x")).await.status });
+    let asking =
+        tokio::spawn(async move { agent.post_modern("up", &modern_call("1", "x")).await.status });
     server.next().await;
     asking.abort();
     assert!(soon("the end of the request", noticed).await.is_err());
@@ -76,12 +94,21 @@ async fn leaving_a_modern_call_cancels_it_at_the_child() {
     let server = StdioServer::start().await;
     let gate = Setup::new().stdio("up", &server).start().await;
     let agent = gate.agent();
-    let asking = tokio::spawn(async move { agent.post_modern("up", &modern_call(r#""c\u0031""#, "x")).await.status });
+    let asking = tokio::spawn(async move {
+        agent
+            .post_modern("up", &modern_call(r#""c\u0031""#, "x"))
+            .await
+            .status
+    });
     let mut child = server.next().await;
     assert!(child.text().await.contains("tools/call"));
     asking.abort();
     let line = child.text().await;
-    assert!(line.contains(r#""method":"notifications/cancelled""#) && line.contains(r#""requestId":"c\u0031""#), "{line}");
+    assert!(
+        line.contains(r#""method":"notifications/cancelled""#)
+            && line.contains(r#""requestId":"c\u0031""#),
+        "{line}"
+    );
     drop(child);
     gate.running.drain().await;
 }
@@ -93,17 +120,32 @@ async fn leaving_a_legacy_call_cancels_nothing() {
     let agent = gate.agent();
     let (session, mut child) = server.session(&agent, "up").await;
     let (leaver, id) = (gate.agent(), session.clone());
-    let asking = tokio::spawn(async move { leaver.post("up", &[("mcp-session-id", &id)], call("1", "first")).await.status });
+    let asking = tokio::spawn(async move {
+        leaver
+            .post("up", &[("mcp-session-id", &id)], call("1", "first"))
+            .await
+            .status
+    });
     assert!(child.text().await.contains("first"));
     asking.abort();
     drop(asking.await);
     let headers = [("mcp-session-id", session.as_str())];
     let (answer, ()) = tokio::join!(agent.post("up", &headers, call("2", "second")), async {
-        assert!(child.text().await.contains("second"), "the next line is the next call, not a cancellation");
-        child.say(br#"{"jsonrpc":"2.0","id":1,"result":{"late":true}}"#).await;
-        child.say(br#"{"jsonrpc":"2.0","id":2,"result":{"in":"time"}}"#).await;
+        assert!(
+            child.text().await.contains("second"),
+            "the next line is the next call, not a cancellation"
+        );
+        child
+            .say(br#"{"jsonrpc":"2.0","id":1,"result":{"late":true}}"#)
+            .await;
+        child
+            .say(br#"{"jsonrpc":"2.0","id":2,"result":{"in":"time"}}"#)
+            .await;
     });
-    assert_eq!(answer.expect(200).await.text().await, r#"{"jsonrpc":"2.0","id":2,"result":{"in":"time"}}"#);
+    assert_eq!(
+        answer.expect(200).await.text().await,
+        r#"{"jsonrpc":"2.0","id":2,"result":{"in":"time"}}"#
+    );
     drop(child);
     gate.running.drain().await;
 }
@@ -116,8 +158,15 @@ async fn what_a_child_says_unasked_goes_to_the_sessions_own_stream() {
     let (session, mut child) = server.session(&agent, "up").await;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
     child.say(note.as_bytes()).await;
-    let headers = [("mcp-session-id", session.as_str()), ("accept", "text/event-stream")];
-    let mut stream = agent.ask(Method::GET, "/mcp/up", &headers, "").await.expect(200).await;
+    let headers = [
+        ("mcp-session-id", session.as_str()),
+        ("accept", "text/event-stream"),
+    ];
+    let mut stream = agent
+        .ask(Method::GET, "/mcp/up", &headers, "")
+        .await
+        .expect(200)
+        .await;
     assert_eq!(stream.data().await.unwrap(), note.as_bytes());
     child.say(note.as_bytes()).await;
     assert_eq!(stream.data().await.unwrap(), note.as_bytes());
@@ -129,14 +178,27 @@ async fn what_a_child_says_unasked_goes_to_the_sessions_own_stream() {
 async fn a_broken_stream_ends_and_an_unreadable_one_says_so() {
     let (gate, _server, tap) = tapped().await;
     tap.say(NOTE).await;
-    let mut answer = gate.agent().post("up", &[], call("1", "x")).await.expect(200).await;
+    let mut answer = gate
+        .agent()
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     answer.event().await.unwrap();
-    tap.say("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"result\":\"doubled\"}\n\n").await;
+    tap.say("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"result\":\"doubled\"}\n\n")
+        .await;
     tap.say(DONE).await;
     let end = answer.data().await.unwrap();
     let end = String::from_utf8(end.to_vec()).unwrap();
-    assert!(end.contains(r#""id":1,"error""#) && !end.contains("doubled"), "{end}");
-    assert_eq!(answer.data().await, None, "nothing follows what could not be read");
+    assert!(
+        end.contains(r#""id":1,"error""#) && !end.contains("doubled"),
+        "{end}"
+    );
+    assert_eq!(
+        answer.data().await,
+        None,
+        "nothing follows what could not be read"
+    );
 }
 
 #[tokio::test]
@@ -154,9 +216,30 @@ async fn on_http_sse_nothing_overtakes_what_waits_for_no_answer() {
     .await;
     let gate = Setup::new().http("up", server.url()).start().await;
     let agent = gate.agent();
-    let mut stream = agent.ask(Method::GET, "/sse/up", &[("accept", "text/event-stream")], "").await.expect(200).await;
+    let mut stream = agent
+        .ask(
+            Method::GET,
+            "/sse/up",
+            &[("accept", "text/event-stream")],
+            "",
+        )
+        .await
+        .expect(200)
+        .await;
     let endpoint = String::from_utf8(stream.data().await.unwrap().to_vec()).unwrap();
     let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    agent.ask(Method::POST, &endpoint, &[("content-type", "application/json")], note).await.expect(202).await;
-    assert!(taken.load(Ordering::SeqCst), "the agent may send its next message: the server has this one");
+    agent
+        .ask(
+            Method::POST,
+            &endpoint,
+            &[("content-type", "application/json")],
+            note,
+        )
+        .await
+        .expect(202)
+        .await;
+    assert!(
+        taken.load(Ordering::SeqCst),
+        "the agent may send its next message: the server has this one"
+    );
 }

@@ -1,6 +1,9 @@
 //! The console's buttons that hide and show a tool.
 
-#![allow(clippy::disallowed_types, reason = "tests read what they check with another reader")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "tests read what they check with another reader"
+)]
 
 use std::path::PathBuf;
 
@@ -18,7 +21,10 @@ const TOOLS: &str = r#"{"tools":[{"name":"mail","inputSchema":{"type":"object"}}
 async fn gate(more: &str) -> (Server, TestGate, PathBuf) {
     let server = Server::start(|asked| async move {
         let asked = message(&asked.body);
-        let id = asked.single().and_then(|envelope| asked.id(envelope)).unwrap_or("null");
+        let id = asked
+            .single()
+            .and_then(|envelope| asked.id(envelope))
+            .unwrap_or("null");
         json_reply(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{TOOLS}}}"#))
     })
     .await;
@@ -32,27 +38,50 @@ async fn gate(more: &str) -> (Server, TestGate, PathBuf) {
          [upstream.calm]\nhttp = {{ url = \"{url}\" }}\nmode = \"observe\"\npolicy = \"calm\"\n{more}"
     );
     write_whole(&file, &text);
-    let running = lychgate::app::start(lychgate::config::load(&file).unwrap(), Some(file.clone())).await.unwrap();
+    let running = lychgate::app::start(lychgate::config::load(&file).unwrap(), Some(file.clone()))
+        .await
+        .unwrap();
     (server, TestGate::new(running, setup.folder), file)
 }
 
 /// The names of the tools that an agent gets.
 async fn listed(gate: &TestGate, upstream: &str) -> Vec<String> {
     let body = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#;
-    let answer = gate.agent().post(upstream, &[], body.to_owned()).await.expect(200).await.text().await;
+    let answer = gate
+        .agent()
+        .post(upstream, &[], body.to_owned())
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     let answer: Value = serde_json::from_str(&answer).unwrap();
-    let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{answer}"));
-    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    let tools = answer["result"]["tools"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{answer}"));
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 async fn page(gate: &TestGate) -> Page {
-    Page::log_in(gate, format!(r#"{{"token":"{}"}}"#, token(gate))).await.1
+    Page::log_in(gate, format!(r#"{{"token":"{}"}}"#, token(gate)))
+        .await
+        .1
 }
 
 /// What the page shows of a tool, and what its button sends.
 async fn shown(gate: &TestGate, page: &Page, upstream: &str, tool: &str) -> (Value, Value) {
     let all: Value = serde_json::from_str(&page.get(gate, "pins").await.1).unwrap();
-    let of_name = |list: &Value, name: &str| list.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap().clone();
+    let of_name = |list: &Value, name: &str| {
+        list.as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["name"] == name)
+            .unwrap()
+            .clone()
+    };
     let known = of_name(&all["upstreams"], upstream);
     let one = of_name(&known["definitions"], tool);
     let hidden = !one["hidden"].as_bool().unwrap();
@@ -62,7 +91,8 @@ async fn shown(gate: &TestGate, page: &Page, upstream: &str, tool: &str) -> (Val
 }
 
 async fn press(gate: &TestGate, page: &Page, body: &Value) -> (u16, String) {
-    page.ask(gate, Method::POST, "pins/hide", &[], &body.to_string()).await
+    page.ask(gate, Method::POST, "pins/hide", &[], &body.to_string())
+        .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,26 +103,59 @@ async fn a_tool_is_hidden_and_shown_by_one_key_of_the_config() {
     let page = page(&gate).await;
     let before = std::fs::read_to_string(&file).unwrap();
     let (one, body) = shown(&gate, &page, "up", "db.drop").await;
-    assert_eq!((&one["hidden"], &one["can_toggle"]), (&json!(false), &json!(true)));
-    assert_eq!(body["upstreams"], json!(["twin", "up"]), "the dialog names all that are affected");
-    assert_eq!(press(&gate, &Page::default(), &body).await.0, 401, "only in a session");
+    assert_eq!(
+        (&one["hidden"], &one["can_toggle"]),
+        (&json!(false), &json!(true))
+    );
+    assert_eq!(
+        body["upstreams"],
+        json!(["twin", "up"]),
+        "the dialog names all that are affected"
+    );
+    assert_eq!(
+        press(&gate, &Page::default(), &body).await.0,
+        401,
+        "only in a session"
+    );
 
     let (status, told) = press(&gate, &page, &body).await;
-    assert!(status == 200 && told.contains(r#""in_force":true"#), "{status} {told}");
+    assert!(
+        status == 200 && told.contains(r#""in_force":true"#),
+        "{status} {told}"
+    );
     let after = std::fs::read_to_string(&file).unwrap();
     let added = after.strip_prefix(&before).unwrap();
-    assert!(added.starts_with("\n# lychgate console: 20") && added.contains(", by console\n"), "{added}");
-    assert!(added.ends_with("\n[policy.default.tool.\"db.drop\"]\nhidden = true\n"), "{added}");
+    assert!(
+        added.starts_with("\n# lychgate console: 20") && added.contains(", by console\n"),
+        "{added}"
+    );
+    assert!(
+        added.ends_with("\n[policy.default.tool.\"db.drop\"]\nhidden = true\n"),
+        "{added}"
+    );
     for upstream in ["up", "twin"] {
         assert_eq!(listed(&gate, upstream).await, ["mail", "a*"]);
     }
-    assert!(log().contains("tool `db.drop` hidden in policy `default`"), "it is in the log");
+    assert!(
+        log().contains("tool `db.drop` hidden in policy `default`"),
+        "it is in the log"
+    );
 
     let (one, body) = shown(&gate, &page, "up", "db.drop").await;
-    assert_eq!((&one["hidden"], &body["hidden"]), (&json!(true), &json!(false)), "it is still there to be shown again");
+    assert_eq!(
+        (&one["hidden"], &body["hidden"]),
+        (&json!(true), &json!(false)),
+        "it is still there to be shown again"
+    );
     let (status, told) = press(&gate, &page, &body).await;
-    assert!(status == 200 && told.contains(r#""in_force":true"#), "{status} {told}");
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), after.replace("hidden = true", "hidden = false"));
+    assert!(
+        status == 200 && told.contains(r#""in_force":true"#),
+        "{status} {told}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(&file).unwrap(),
+        after.replace("hidden = true", "hidden = false")
+    );
     assert_eq!(listed(&gate, "up").await, all);
     let (one, _) = shown(&gate, &page, "up", "db.drop").await;
     assert_eq!(one["hidden"], json!(false));
@@ -100,14 +163,18 @@ async fn a_tool_is_hidden_and_shown_by_one_key_of_the_config() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_written_is_refused_and_the_file_is_left_alone() {
-    let (_server, gate, file) = gate("[policy.calm]\n[policy.default.tool]\nmail = { ask = \"always\" }\n").await;
+    let (_server, gate, file) =
+        gate("[policy.calm]\n[policy.default.tool]\nmail = { ask = \"always\" }\n").await;
     for upstream in ["up", "calm"] {
         listed(&gate, upstream).await;
     }
     let page = page(&gate).await;
     let before = std::fs::read_to_string(&file).unwrap();
     let (pattern, of_pattern) = shown(&gate, &page, "up", "a*").await;
-    assert_eq!((&pattern["toggle"], &pattern["can_toggle"]), (&Value::Null, &json!(false)));
+    assert_eq!(
+        (&pattern["toggle"], &pattern["can_toggle"]),
+        (&Value::Null, &json!(false))
+    );
     let (observed, of_observed) = shown(&gate, &page, "calm", "mail").await;
     assert_eq!(observed["can_toggle"], json!(false));
     let (_, right) = shown(&gate, &page, "up", "mail").await;
@@ -119,26 +186,49 @@ async fn what_cannot_be_written_is_refused_and_the_file_is_left_alone() {
     for (body, wanted, why) in [
         (of_pattern, 409, "which is a pattern in the config"),
         (of_observed, 409, "observe mode"),
-        (with("tool", json!("never-listed")), 409, "lists no such tool"),
+        (
+            with("tool", json!("never-listed")),
+            409,
+            "lists no such tool",
+        ),
         (with("upstream", json!("none")), 409, "lists no such tool"),
-        (with("upstreams", json!(["up"])), 409, "have changed: try again"),
-        (with("policy", json!("calm")), 409, "have changed: try again"),
+        (
+            with("upstreams", json!(["up"])),
+            409,
+            "have changed: try again",
+        ),
+        (
+            with("policy", json!("calm")),
+            409,
+            "have changed: try again",
+        ),
         (with("hidden", json!("yes")), 400, "send `upstream`"),
         (json!([]), 400, "send `upstream`"),
     ] {
         let (status, told) = press(&gate, &page, &body).await;
-        assert!(status == wanted && told.contains(why), "{body}: {status} {told}");
+        assert!(
+            status == wanted && told.contains(why),
+            "{body}: {status} {told}"
+        );
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
     // A file that would not load is not written, even if the key could be.
     let broken = before.replace("[policy.calm]", "colour = 1\n[policy.calm]");
     write_whole(&file, &broken);
     let (status, told) = press(&gate, &page, &right).await;
-    assert!(status == 409 && told.contains("the config was not changed") && told.contains("unknown key `colour`"), "{told}");
+    assert!(
+        status == 409
+            && told.contains("the config was not changed")
+            && told.contains("unknown key `colour`"),
+        "{told}"
+    );
     assert_eq!(std::fs::read_to_string(&file).unwrap(), broken);
     write_whole(&file, &before);
     let (status, told) = press(&gate, &page, &right).await;
-    assert!(status == 200 && told.contains(r#""in_force":true"#), "{status} {told}");
+    assert!(
+        status == 200 && told.contains(r#""in_force":true"#),
+        "{status} {told}"
+    );
     let wanted = before.replace("mail = { ask", "mail = { hidden = true, ask");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), wanted);
     assert_eq!(listed(&gate, "up").await, ["db.drop", "a*"]);

@@ -27,7 +27,10 @@ fn corpus() -> Vec<Odd> {
         .unwrap()
         .map(|entry| {
             let path = entry.unwrap().path();
-            Odd { name: path.file_name().unwrap().to_str().unwrap().to_owned(), bytes: std::fs::read(&path).unwrap().into() }
+            Odd {
+                name: path.file_name().unwrap().to_str().unwrap().to_owned(),
+                bytes: std::fs::read(&path).unwrap().into(),
+            }
         })
         .collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -58,26 +61,51 @@ impl Odd {
             _ if envelope.is_answer() => return None,
             Some(params) if params.raw().starts_with('[') => return None,
             Some(params) => {
-                let comma = if params.members().next().is_some() { "," } else { "" };
+                let comma = if params.members().next().is_some() {
+                    ","
+                } else {
+                    ""
+                };
                 (params.span().start + 1, format!("{META}{comma}"))
             }
-            None => (message.value(envelope).span().end - 1, format!(",\"params\":{{{META}}}")),
+            None => (
+                message.value(envelope).span().end - 1,
+                format!(",\"params\":{{{META}}}"),
+            ),
         };
         let mut bytes = self.bytes.to_vec();
         bytes.splice(at..at, with.into_bytes());
-        Some(Self { name: self.name.clone(), bytes: bytes.into() })
+        Some(Self {
+            name: self.name.clone(),
+            bytes: bytes.into(),
+        })
     }
 }
 
 /// A message as it can stand on a line: line breaks between tokens are spaces.
 fn one_line(bytes: &[u8]) -> Bytes {
-    bytes.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect()
+    bytes
+        .iter()
+        .map(|byte| {
+            if matches!(byte, b'\r' | b'\n') {
+                b' '
+            } else {
+                *byte
+            }
+        })
+        .collect()
 }
 
 /// A message as it can stand in an event: without CR, and with escapes for U+0085, U+2028 and U+2029.
 fn in_event(bytes: &[u8]) -> Bytes {
-    let text = std::str::from_utf8(bytes).unwrap().replace("\r\n", "\n").replace('\r', " ");
-    text.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029").into()
+    let text = std::str::from_utf8(bytes)
+        .unwrap()
+        .replace("\r\n", "\n")
+        .replace('\r', " ");
+    text.replace('\u{85}', "\\u0085")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+        .into()
 }
 
 /// A message as a server on this transport can say it.
@@ -110,25 +138,46 @@ impl FarEnd {
                 }
                 let wants = message(&bytes).single().unwrap().is_request();
                 tell.send(bytes).unwrap();
-                if wants { next.lock().await.recv().await.unwrap() } else { vec![] }
+                if wants {
+                    next.lock().await.recv().await.unwrap()
+                } else {
+                    vec![]
+                }
             }
             .boxed()
         });
         let peer = Peer::start(wire, script).await;
         let gate = peer.behind(Setup::new().shipped(), "far").start().await;
-        (gate, Self { wire, got, say, _peer: peer })
+        (
+            gate,
+            Self {
+                wire,
+                got,
+                say,
+                _peer: peer,
+            },
+        )
     }
 
     /// Checks that the next message to reach the server is this one.
     async fn reached_by(&mut self, odd: &Odd) {
-        let got = soon("a message at the server", self.got.recv()).await.unwrap();
-        let expected = if self.wire == Wire::Stdio { one_line(&odd.bytes) } else { odd.bytes.clone() };
+        let got = soon("a message at the server", self.got.recv())
+            .await
+            .unwrap();
+        let expected = if self.wire == Wire::Stdio {
+            one_line(&odd.bytes)
+        } else {
+            odd.bytes.clone()
+        };
         same(&odd.name, &got, &expected);
     }
 
     /// What the server says next, as answer to what it gets next; gives it as it is on the wire.
     fn say(&self, messages: &[&Bytes]) -> Vec<Bytes> {
-        let said: Vec<Bytes> = messages.iter().map(|bytes| sayable(self.wire, bytes)).collect();
+        let said: Vec<Bytes> = messages
+            .iter()
+            .map(|bytes| sayable(self.wire, bytes))
+            .collect();
         self.say.send(said.clone()).unwrap();
         said
     }
@@ -136,8 +185,14 @@ impl FarEnd {
 
 #[track_caller]
 fn same(name: &str, got: &[u8], expected: &[u8]) {
-    let (got, expected) = (String::from_utf8_lossy(got), String::from_utf8_lossy(expected));
-    assert!(got == expected, "{name}:\n     got {got:?}\nexpected {expected:?}");
+    let (got, expected) = (
+        String::from_utf8_lossy(got),
+        String::from_utf8_lossy(expected),
+    );
+    assert!(
+        got == expected,
+        "{name}:\n     got {got:?}\nexpected {expected:?}"
+    );
 }
 
 fn call(id: &str) -> Bytes {
@@ -165,18 +220,33 @@ async fn legacy(wire: Wire) {
     let (gate, mut far) = FarEnd::start(wire).await;
     let agent = gate.agent();
     let session = agent.initialize("far").await.unwrap();
-    let headers = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", "2025-11-25")];
+    let headers = [
+        ("mcp-session-id", session.as_str()),
+        ("mcp-protocol-version", "2025-11-25"),
+    ];
     for odd in corpus() {
         // From the agent to the server, whatever it is.
-        let expected = odd.id().filter(|_| odd.is_request()).map(|id| far.say(&[&done(&id)]));
+        let expected = odd
+            .id()
+            .filter(|_| odd.is_request())
+            .map(|id| far.say(&[&done(&id)]));
         let answer = agent.post("far", &headers, odd.bytes.clone()).await;
         far.reached_by(&odd).await;
         match expected {
             Some(expected) => holds(&odd.name, answer, &expected).await,
-            None => assert_eq!((answer.status, answer.text().await.as_str()), (202, ""), "{}", odd.name),
+            None => assert_eq!(
+                (answer.status, answer.text().await.as_str()),
+                (202, ""),
+                "{}",
+                odd.name
+            ),
         }
         // From the server to the agent: as the answer, or ahead of one where there is a stream.
-        let id = if odd.is_answer() { odd.id().unwrap() } else { r#""ask""#.into() };
+        let id = if odd.is_answer() {
+            odd.id().unwrap()
+        } else {
+            r#""ask""#.into()
+        };
         let expected = match (odd.is_answer(), wire) {
             (true, _) => far.say(&[&odd.bytes]),
             (false, Wire::Json) => continue,
@@ -198,7 +268,10 @@ async fn modern(wire: Wire) {
             tried += 1;
             let expected = odd.id().map(|id| far.say(&[&done(&id)]));
             let mirrored = modern_headers(&message(&odd.bytes));
-            let headers: Vec<_> = mirrored.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let headers: Vec<_> = mirrored
+                .iter()
+                .map(|(name, value)| (*name, value.as_str()))
+                .collect();
             let answer = agent.post("far", &headers, odd.bytes.clone()).await;
             far.reached_by(&odd).await;
             match expected {
@@ -206,7 +279,11 @@ async fn modern(wire: Wire) {
                 None => assert_eq!(answer.status, 202, "{}", odd.name),
             }
         }
-        let id = if odd.is_answer() { odd.id().unwrap() } else { r#""ask""#.into() };
+        let id = if odd.is_answer() {
+            odd.id().unwrap()
+        } else {
+            r#""ask""#.into()
+        };
         let expected = match (odd.is_answer(), odd.is_request(), wire) {
             (true, ..) => far.say(&[&odd.bytes]),
             // Servers ask nothing in this era.
@@ -215,7 +292,9 @@ async fn modern(wire: Wire) {
             (false, ..) if odd.name.contains("token") || wire == Wire::Stdio => continue,
             (false, ..) => far.say(&[&odd.bytes, &done(&id)]),
         };
-        let ask = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo",{META}}}}}"#);
+        let ask = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo",{META}}}}}"#
+        );
         let answer = agent.post_modern("far", &ask).await;
         soon("the call", far.got.recv()).await.unwrap();
         holds(&odd.name, answer, &expected).await;
@@ -234,21 +313,45 @@ struct OldAgent {
 impl OldAgent {
     async fn open(gate: &TestGate) -> Self {
         let agent = gate.agent();
-        let mut stream = agent.ask(Method::GET, "/sse/far", &[("accept", "text/event-stream")], "").await;
-        assert_eq!((stream.status, stream.header("content-type")), (200, "text/event-stream; charset=utf-8"));
+        let mut stream = agent
+            .ask(
+                Method::GET,
+                "/sse/far",
+                &[("accept", "text/event-stream")],
+                "",
+            )
+            .await;
+        assert_eq!(
+            (stream.status, stream.header("content-type")),
+            (200, "text/event-stream; charset=utf-8")
+        );
         let endpoint = String::from_utf8(stream.data().await.unwrap().to_vec()).unwrap();
-        Self { agent, stream, endpoint }
+        Self {
+            agent,
+            stream,
+            endpoint,
+        }
     }
 
     async fn post(&self, body: impl Into<Bytes>) {
-        let answer = self.agent.ask(Method::POST, &self.endpoint, &[("content-type", "application/json")], body).await;
+        let answer = self
+            .agent
+            .ask(
+                Method::POST,
+                &self.endpoint,
+                &[("content-type", "application/json")],
+                body,
+            )
+            .await;
         answer.expect(202).await;
     }
 }
 
 /// What an event may carry in the place of a line break between tokens: any of them.
 fn breaks_alike(bytes: &[u8]) -> Bytes {
-    String::from_utf8_lossy(&in_event(bytes)).replace('\n', " ").into()
+    String::from_utf8_lossy(&in_event(bytes))
+        .replace('\n', " ")
+        .into()
 }
 
 async fn old_front(wire: Wire) {
@@ -258,13 +361,20 @@ async fn old_front(wire: Wire) {
     let opened = old.stream.data().await.unwrap();
     assert_eq!(message(&opened).single().unwrap().kind, MessageKind::Result);
     for odd in corpus() {
-        let expected = odd.id().filter(|_| odd.is_request()).map(|id| far.say(&[&done(&id)]));
+        let expected = odd
+            .id()
+            .filter(|_| odd.is_request())
+            .map(|id| far.say(&[&done(&id)]));
         old.post(odd.bytes.clone()).await;
         far.reached_by(&odd).await;
         for expected in expected.into_iter().flatten() {
             same(&odd.name, &old.stream.data().await.unwrap(), &expected);
         }
-        let id = if odd.is_answer() { odd.id().unwrap() } else { r#""ask""#.into() };
+        let id = if odd.is_answer() {
+            odd.id().unwrap()
+        } else {
+            r#""ask""#.into()
+        };
         let expected = match (odd.is_answer(), wire) {
             (true, _) => far.say(&[&odd.bytes]),
             (false, Wire::Json) => continue,
@@ -351,7 +461,11 @@ async fn streams_keep_their_fields() {
         reply
     })
     .await;
-    let gate = Setup::new().shipped().http("far", server.url()).start().await;
+    let gate = Setup::new()
+        .shipped()
+        .http("far", server.url())
+        .start()
+        .await;
     let answer = gate.agent().post("far", &[], call("1")).await;
     same("the stream", &answer.bytes().await, WRITTEN.as_bytes());
 }

@@ -8,7 +8,9 @@ use lychgate::config::Transport;
 use rcgen::{CertificateParams, KeyPair};
 use rustls_pki_types::PrivateKeyDer;
 
-use super::harness::{Agent, INITIALIZE, Setup, TestGate, call, http, json, log, soon, string, until, write_whole};
+use super::harness::{
+    Agent, INITIALIZE, Setup, TestGate, call, http, json, log, soon, string, until, write_whole,
+};
 use super::servers::{Server, StdioServer, json_reply, reply, streamed};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
@@ -17,7 +19,9 @@ const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 async fn gate(setup: Setup, upstreams: &str) -> TestGate {
     let file = write_config(setup.folder.path(), upstreams);
     let config = lychgate::config::load_to_run(&file).unwrap_or_else(|faults| panic!("{faults:?}"));
-    let running = lychgate::app::start(config, Some(file)).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+    let running = lychgate::app::start(config, Some(file))
+        .await
+        .unwrap_or_else(|faults| panic!("{faults:?}"));
     TestGate::new(running, setup.folder)
 }
 
@@ -47,7 +51,10 @@ fn is_up(gate: &TestGate, upstream: &str) -> Option<f64> {
 
 /// Waits for the reload of a changed config.
 async fn reload(gate: &TestGate, upstreams: &str) {
-    let applied = || gate.metric("lychgate_reloads_total", &[("outcome", "applied")]).unwrap_or_default();
+    let applied = || {
+        gate.metric("lychgate_reloads_total", &[("outcome", "applied")])
+            .unwrap_or_default()
+    };
     let before = applied();
     write_config(gate.folder.path(), upstreams);
     gate.running.reload();
@@ -73,35 +80,70 @@ async fn an_upstream_with_a_fault_is_down_with_the_reason_and_the_others_serve()
     let gate = gate(setup, &upstreams).await;
     let faults = lychgate::config::load(&gate.folder.path().join("lychgate.toml")).unwrap_err();
     let lines: Vec<usize> = faults.iter().map(|fault| fault.line).collect();
-    assert_eq!(lines, [12, 14, 20], "`lychgate check` names them all: {faults:?}");
+    assert_eq!(
+        lines,
+        [12, 14, 20],
+        "`lychgate check` names them all: {faults:?}"
+    );
 
-    gate.agent().post("well", &[], call("1", "x")).await.expect(200).await;
+    gate.agent()
+        .post("well", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     assert_eq!(ready(&gate, "well").await.0, "up");
-    let unset = "the environment variable `LYCHGATE_TEST_UNSET` is not set; set it before lychgate starts";
+    let unset =
+        "the environment variable `LYCHGATE_TEST_UNSET` is not set; set it before lychgate starts";
     for (name, expected) in [
         ("unset", &[unset, "lychgate.toml:12:"][..]),
-        ("secret", &["secret` cannot be read: No such file", "lychgate.toml:14:"]),
+        (
+            "secret",
+            &["secret` cannot be read: No such file", "lychgate.toml:14:"],
+        ),
         ("authority", &["bad.pem", "certificate"]),
-        ("program", &["the program `no-such-program-here` is not on the gate's PATH; install it"]),
+        (
+            "program",
+            &["the program `no-such-program-here` is not on the gate's PATH; install it"],
+        ),
         ("variable", &[unset, "lychgate.toml:20:"]),
     ] {
         let (state, reason) = ready(&gate, name).await;
         assert_eq!(state, "down", "{name}");
-        assert!(expected.iter().all(|part| reason.contains(part)), "{name}: {reason}");
-        gate.agent().post(name, &[], INITIALIZE).await.expect(502).await;
+        assert!(
+            expected.iter().all(|part| reason.contains(part)),
+            "{name}: {reason}"
+        );
+        gate.agent()
+            .post(name, &[], INITIALIZE)
+            .await
+            .expect(502)
+            .await;
         until("the metric", || is_up(&gate, name) == Some(0.0)).await;
-        until("the warning", || log().contains(&format!("upstream is down upstream={name} "))).await;
+        until("the warning", || {
+            log().contains(&format!("upstream is down upstream={name} "))
+        })
+        .await;
     }
-    assert!(secret.rest().await.is_empty(), "nothing is sent without the secret");
+    assert!(
+        secret.rest().await.is_empty(),
+        "nothing is sent without the secret"
+    );
 
     // The secret appears, and changes: each time the gate takes it over by itself.
     for token in ["the-first-token", "the-second-token"] {
         write_whole(&gate.folder.path().join("secret"), &format!("{token}\n"));
         soon("the token at the server", async {
             loop {
-                gate.agent().post("secret", &[], call("1", "x")).await.bytes().await;
+                gate.agent()
+                    .post("secret", &[], call("1", "x"))
+                    .await
+                    .bytes()
+                    .await;
                 let seen = secret.rest().await;
-                if seen.iter().any(|seen| seen.headers["authorization"] == format!("Bearer {token}")) {
+                if seen
+                    .iter()
+                    .any(|seen| seen.headers["authorization"] == format!("Bearer {token}"))
+                {
                     break;
                 }
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
@@ -121,7 +163,11 @@ async fn an_open_port_is_not_up_and_the_reason_says_what_to_change() {
         let answers = answers.load(Ordering::Relaxed);
         async move {
             let page = "<!DOCTYPE html><html><head><title>Sign in</title></head></html>";
-            if answers { json_reply(OK) } else { reply(200, &[("content-type", "text/html")], page) }
+            if answers {
+                json_reply(OK)
+            } else {
+                reply(200, &[("content-type", "text/html")], page)
+            }
         }
     })
     .await;
@@ -130,13 +176,19 @@ async fn an_open_port_is_not_up_and_the_reason_says_what_to_change() {
     params.not_after = rcgen::date_time_ymd(2024, 5, 6);
     let key = KeyPair::generate().unwrap();
     let certificate = params.self_signed(&key).unwrap();
-    let tls = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
-        .unwrap();
-    let expired = Server::start_with_probes(Some(Arc::new(tls)), |_| async { json_reply(OK) }).await;
+    let tls = rustls::ServerConfig::builder_with_provider(Arc::new(
+        rustls::crypto::ring::default_provider(),
+    ))
+    .with_safe_default_protocol_versions()
+    .unwrap()
+    .with_no_client_auth()
+    .with_single_cert(
+        vec![certificate.der().clone()],
+        PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+    )
+    .unwrap();
+    let expired =
+        Server::start_with_probes(Some(Arc::new(tls)), |_| async { json_reply(OK) }).await;
     let port = expired.address.port();
 
     let setup = Setup::new();
@@ -160,19 +212,43 @@ async fn an_open_port_is_not_up_and_the_reason_says_what_to_change() {
         .start()
         .await;
     for (name, expected) in [
-        ("page", &["answers with a web page, not MCP (200, \"Sign in\")", "correct the path in `url`"][..]),
-        ("expired", &["certificate of localhost:", "expired on 2024-05-06 (", "its operator must renew it"]),
+        (
+            "page",
+            &[
+                "answers with a web page, not MCP (200, \"Sign in\")",
+                "correct the path in `url`",
+            ][..],
+        ),
+        (
+            "expired",
+            &[
+                "certificate of localhost:",
+                "expired on 2024-05-06 (",
+                "its operator must renew it",
+            ],
+        ),
         ("plain", &["does not use TLS; write `http://` in `url`"]),
         ("tls", &["if it expects TLS, write `https://` in `url`"]),
-        ("name", &["the host name `no-such-host.invalid` does not resolve"]),
+        (
+            "name",
+            &["the host name `no-such-host.invalid` does not resolve"],
+        ),
     ] {
         let (state, reason) = ready(&gate, name).await;
         assert_eq!(state, "down", "{name}: {reason}");
-        assert!(expected.iter().all(|part| reason.contains(part)), "{name}: {reason}");
+        assert!(
+            expected.iter().all(|part| reason.contains(part)),
+            "{name}: {reason}"
+        );
         assert!(!reason.contains("hidden-key"), "{name}: {reason}");
     }
     assert_eq!(ready(&gate, "login").await.0, "auth_required");
-    assert_eq!(gate.metric("lychgate_messages_total", &[]).unwrap_or_default(), 0.0, "a probe is no agent's call");
+    assert_eq!(
+        gate.metric("lychgate_messages_total", &[])
+            .unwrap_or_default(),
+        0.0,
+        "a probe is no agent's call"
+    );
     assert!(!gate.audit_text().contains("ping"), "{}", gate.audit_text());
     for (name, up) in [("page", 0.0), ("expired", 0.0), ("login", 1.0)] {
         until("the metric", || is_up(&gate, name) == Some(up)).await;
@@ -182,7 +258,10 @@ async fn an_open_port_is_not_up_and_the_reason_says_what_to_change() {
     assert!(probe.body.windows(6).any(|part| part == b"\"ping\""));
 
     repaired.store(true, Ordering::Relaxed);
-    soon("the repaired server", async { while ready(&gate, "page").await.0 != "up" {} }).await;
+    soon("the repaired server", async {
+        while ready(&gate, "page").await.0 != "up" {}
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -198,7 +277,11 @@ async fn upstreams_are_added_changed_and_removed_by_a_reload() {
     let (kept, removed) = (StdioServer::start().await, StdioServer::start().await);
     let stdio = |name: &str, server: &StdioServer| {
         let transport = server.command();
-        let command: Vec<String> = transport.command.iter().map(|part| format!("'{part}'")).collect();
+        let command: Vec<String> = transport
+            .command
+            .iter()
+            .map(|part| format!("'{part}'"))
+            .collect();
         let (variable, value) = &transport.set_env[0];
         format!(
             "[upstream.{name}]\nstdio = {{ command = [{}], set_env = {{ {variable} = \"{}\" }} }}\n",
@@ -206,27 +289,68 @@ async fn upstreams_are_added_changed_and_removed_by_a_reload() {
             value.0
         )
     };
-    let web = |name: &str, server: &Server| format!("[upstream.{name}]\nhttp = {{ url = \"{}\" }}\n", server.url());
-    let first = [web("web", &before), stdio("kept", &kept), stdio("removed", &removed)].concat();
+    let web = |name: &str, server: &Server| {
+        format!(
+            "[upstream.{name}]\nhttp = {{ url = \"{}\" }}\n",
+            server.url()
+        )
+    };
+    let first = [
+        web("web", &before),
+        stdio("kept", &kept),
+        stdio("removed", &removed),
+    ]
+    .concat();
     let gate = gate(Setup::new(), &first).await;
     let agent = gate.agent();
     let (session, mut child) = kept.session(&agent, "kept").await;
     let (_, gone) = removed.session(&agent, "removed").await;
     until("the metric", || is_up(&gate, "removed").is_some()).await;
     tap.say(": open\n\n").await;
-    let mut open = agent.post("web", &[], call("1", "x")).await.expect(200).await;
+    let mut open = agent
+        .post("web", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     open.event().await.unwrap();
 
-    reload(&gate, &[web("web", &after), stdio("kept", &kept), web("added", &added)].concat()).await;
-    agent.post("added", &[], call("1", "x")).await.expect(200).await;
+    reload(
+        &gate,
+        &[
+            web("web", &after),
+            stdio("kept", &kept),
+            web("added", &added),
+        ]
+        .concat(),
+    )
+    .await;
+    agent
+        .post("added", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     added.next().await;
-    agent.post("web", &[], call("1", "x")).await.expect(200).await;
+    agent
+        .post("web", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     after.next().await;
-    agent.post("removed", &[], call("1", "x")).await.expect(404).await;
+    agent
+        .post("removed", &[], call("1", "x"))
+        .await
+        .expect(404)
+        .await;
     until("the end of the removed upstream's process", || !gone.runs()).await;
-    until("the end of its series", || is_up(&gate, "removed").is_none()).await;
+    until("the end of its series", || {
+        is_up(&gate, "removed").is_none()
+    })
+    .await;
     assert!(!gate.admin("/readyz").await.1.contains("removed"));
-    until("the added upstream's metric", || is_up(&gate, "added") == Some(1.0)).await;
+    until("the added upstream's metric", || {
+        is_up(&gate, "added") == Some(1.0)
+    })
+    .await;
 
     // What is reached as before keeps its session and its process.
     let asked = with_session(agent.clone(), "kept", session);
@@ -246,13 +370,22 @@ async fn upstreams_are_added_changed_and_removed_by_a_reload() {
     let faulty = "[upstream.faulty]\nhttp = { url = \"http://127.0.0.1:1/\", bearer = { file = \"nowhere\" } }\n";
     reload(&gate, &[&web("web", &after), faulty].concat()).await;
     let (state, reason) = ready(&gate, "faulty").await;
-    assert!(state == "down" && reason.contains("nowhere` cannot be read"), "{state}: {reason}");
-    agent.post("web", &[], call("1", "x")).await.expect(200).await;
+    assert!(
+        state == "down" && reason.contains("nowhere` cannot be read"),
+        "{state}: {reason}"
+    );
+    agent
+        .post("web", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
     gate.running.drain().await;
     assert!(!child.runs());
 }
 
 async fn with_session(agent: Agent, upstream: &str, session: String) -> (u16, String) {
-    let answer = agent.post(upstream, &[("mcp-session-id", &session)], call("1", "x")).await;
+    let answer = agent
+        .post(upstream, &[("mcp-session-id", &session)], call("1", "x"))
+        .await;
     (answer.status, answer.text().await)
 }

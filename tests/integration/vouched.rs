@@ -34,11 +34,18 @@ pub(crate) struct Claims {
 }
 
 fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs()
 }
 
 pub(crate) fn signing_key(id: &str) -> SigningKey {
-    SigningKey::from_pem(&KeyPair::generate().unwrap().serialize_pem(), Some(id.to_owned())).unwrap()
+    SigningKey::from_pem(
+        &KeyPair::generate().unwrap().serialize_pem(),
+        Some(id.to_owned()),
+    )
+    .unwrap()
 }
 
 impl Issuer {
@@ -61,7 +68,11 @@ impl Issuer {
         .await;
         let url = format!("http://{}", server.address);
         site.lock().unwrap().clone_from(&url);
-        Self { url, key, _server: server }
+        Self {
+            url,
+            key,
+            _server: server,
+        }
     }
 
     pub(crate) fn config(&self) -> IssuerConfig {
@@ -115,107 +126,313 @@ fn showing(gate: &TestGate, token: &str) -> Agent {
 
 #[tokio::test]
 async fn a_token_counts_that_is_signed_valid_and_for_this_gate() {
-    let (issuer, server) = (Issuer::start().await, Server::start(|_| async { json_reply(OK) }).await);
-    let gate = trusting(Setup::new().http("up", server.url()).http("other", server.url()), &issuer).start().await;
+    let (issuer, server) = (
+        Issuer::start().await,
+        Server::start(|_| async { json_reply(OK) }).await,
+    );
+    let gate = trusting(
+        Setup::new()
+            .http("up", server.url())
+            .http("other", server.url()),
+        &issuer,
+    )
+    .start()
+    .await;
     let own = url(&gate, "/mcp/up");
     let good = issuer.claims("ann", &own);
-    let status = async |claims: &Claims| showing(&gate, &issuer.sign(claims)).post("up", &[], call("1", "x")).await.status;
+    let status = async |claims: &Claims| {
+        showing(&gate, &issuer.sign(claims))
+            .post("up", &[], call("1", "x"))
+            .await
+            .status
+    };
     assert_eq!(status(&good).await, 200);
     assert_eq!(server.next().await.headers.get("authorization"), None);
-    assert_eq!(status(&issuer.claims("ann", &url(&gate, ""))).await, 200, "for the gate as a whole");
+    assert_eq!(
+        status(&issuer.claims("ann", &url(&gate, ""))).await,
+        200,
+        "for the gate as a whole"
+    );
     server.rest().await;
     let bad = [
-        ("an upstream's", Claims { aud: server.url(), ..good.clone() }),
-        ("another path's", Claims { aud: url(&gate, "/mcp/other"), ..good.clone() }),
-        ("a longer path's", Claims { aud: format!("{own}/"), ..good.clone() }),
-        ("expired", Claims { exp: now() - 60, ..good.clone() }),
-        ("another issuer's", Claims { iss: "https://other.example".into(), ..good.clone() }),
-        ("no user's", Claims { sub: String::new(), ..good.clone() }),
+        (
+            "an upstream's",
+            Claims {
+                aud: server.url(),
+                ..good.clone()
+            },
+        ),
+        (
+            "another path's",
+            Claims {
+                aud: url(&gate, "/mcp/other"),
+                ..good.clone()
+            },
+        ),
+        (
+            "a longer path's",
+            Claims {
+                aud: format!("{own}/"),
+                ..good.clone()
+            },
+        ),
+        (
+            "expired",
+            Claims {
+                exp: now() - 60,
+                ..good.clone()
+            },
+        ),
+        (
+            "another issuer's",
+            Claims {
+                iss: "https://other.example".into(),
+                ..good.clone()
+            },
+        ),
+        (
+            "no user's",
+            Claims {
+                sub: String::new(),
+                ..good.clone()
+            },
+        ),
     ];
     for (what, claims) in bad {
         assert_eq!(status(&claims).await, 401, "{what}");
     }
-    let forged = signing_key("one").sign(&good, &[]).unwrap().expose().to_owned();
+    let forged = signing_key("one")
+        .sign(&good, &[])
+        .unwrap()
+        .expose()
+        .to_owned();
     let token = issuer.sign(&good);
     let unsigned = format!("{}.", token.rsplit_once('.').unwrap().0);
     for token in [forged.as_str(), &unsigned, "a.b.c", "nonsense"] {
-        let answer = showing(&gate, token).post("up", &[], call("1", "x")).await.expect(401).await;
-        assert!(answer.header("www-authenticate").contains(r#"error="invalid_token""#));
+        let answer = showing(&gate, token)
+            .post("up", &[], call("1", "x"))
+            .await
+            .expect(401)
+            .await;
+        assert!(
+            answer
+                .header("www-authenticate")
+                .contains(r#"error="invalid_token""#)
+        );
     }
     // A token in the address is none.
     let path = format!("/mcp/up?access_token={token}");
-    let answer = gate.agent().ask(Method::POST, &path, &[("content-type", "application/json")], call("1", "x")).await;
-    assert_eq!((answer.status, answer.header("www-authenticate").contains("error=")), (401, false));
-    assert!(server.rest().await.is_empty());
-    until("the user in the audit log", || gate.audit_text().contains(&format!(r#""actor.user.name":"{}#ann""#, issuer.url)))
+    let answer = gate
+        .agent()
+        .ask(
+            Method::POST,
+            &path,
+            &[("content-type", "application/json")],
+            call("1", "x"),
+        )
         .await;
+    assert_eq!(
+        (
+            answer.status,
+            answer.header("www-authenticate").contains("error=")
+        ),
+        (401, false)
+    );
+    assert!(server.rest().await.is_empty());
+    until("the user in the audit log", || {
+        gate.audit_text()
+            .contains(&format!(r#""actor.user.name":"{}#ann""#, issuer.url))
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_token_that_was_verified_before_is_checked_for_audience_and_time_at_every_call() {
-    let (issuer, server) = (Issuer::start().await, Server::start(|_| async { json_reply(OK) }).await);
-    let setup = trusting(Setup::new().http("up", server.url()).http("other", server.url()), &issuer);
-    let gate = setup.with(|config| config.limits.verified_tokens = 1).start().await;
+    let (issuer, server) = (
+        Issuer::start().await,
+        Server::start(|_| async { json_reply(OK) }).await,
+    );
+    let setup = trusting(
+        Setup::new()
+            .http("up", server.url())
+            .http("other", server.url()),
+        &issuer,
+    );
+    let gate = setup
+        .with(|config| config.limits.verified_tokens = 1)
+        .start()
+        .await;
     let own = url(&gate, "/mcp/up");
     let ann = showing(&gate, &issuer.sign(&issuer.claims("ann", &own)));
     for _ in 0..3 {
         ann.post("up", &[], call("1", "x")).await.expect(200).await;
     }
-    ann.post("other", &[], call("1", "x")).await.expect(401).await;
+    ann.post("other", &[], call("1", "x"))
+        .await
+        .expect(401)
+        .await;
     assert_eq!(gate.limit_hits("verified_tokens"), 0.0);
     // The leeway of this issuer is 5 s.
-    let short = showing(&gate, &issuer.sign(&Claims { exp: now() - 2, ..issuer.claims("bob", &own) }));
-    short.post("up", &[], call("1", "x")).await.expect(200).await;
-    assert_eq!(gate.limit_hits("verified_tokens"), 1.0, "there is room for one");
+    let short = showing(
+        &gate,
+        &issuer.sign(&Claims {
+            exp: now() - 2,
+            ..issuer.claims("bob", &own)
+        }),
+    );
+    short
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(200)
+        .await;
+    assert_eq!(
+        gate.limit_hits("verified_tokens"),
+        1.0,
+        "there is room for one"
+    );
     tokio::time::sleep(std::time::Duration::from_secs(4)).await;
-    short.post("up", &[], call("1", "x")).await.expect(401).await;
+    short
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(401)
+        .await;
     ann.post("up", &[], call("1", "x")).await.expect(200).await;
-    assert_eq!(gate.limit_hits("verified_tokens"), 1.0, "an expired token makes room by itself");
+    assert_eq!(
+        gate.limit_hits("verified_tokens"),
+        1.0,
+        "an expired token makes room by itself"
+    );
 }
 
 #[tokio::test]
 async fn refusals_lead_to_where_tokens_are() {
-    let (issuer, server) = (Issuer::start().await, Server::start(|_| async { json_reply(OK) }).await);
-    let gate = trusting(Setup::new().http("up", server.url()), &issuer).start().await;
+    let (issuer, server) = (
+        Issuer::start().await,
+        Server::start(|_| async { json_reply(OK) }).await,
+    );
+    let gate = trusting(Setup::new().http("up", server.url()), &issuer)
+        .start()
+        .await;
     let metadata = url(&gate, "/.well-known/oauth-protected-resource/mcp/up");
     let stranger = gate.agent();
-    let answer = stranger.post("up", &[], call("1", "x")).await.expect(401).await;
+    let answer = stranger
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(401)
+        .await;
     let challenge = format!(r#"Bearer resource_metadata="{metadata}", scope="mcp:tools""#);
     assert_eq!(answer.header("www-authenticate"), challenge);
-    for (path, resource) in [("/mcp/up", "/mcp/up"), ("/sse/up", "/sse/up"), ("", "/mcp/up"), ("/mcp/no-such", "/mcp/no-such")] {
+    for (path, resource) in [
+        ("/mcp/up", "/mcp/up"),
+        ("/sse/up", "/sse/up"),
+        ("", "/mcp/up"),
+        ("/mcp/no-such", "/mcp/no-such"),
+    ] {
         let path = format!("/.well-known/oauth-protected-resource{path}");
-        let said = json(&stranger.ask(Method::GET, &path, &[], "").await.expect(200).await.text().await);
+        let said = json(
+            &stranger
+                .ask(Method::GET, &path, &[], "")
+                .await
+                .expect(200)
+                .await
+                .text()
+                .await,
+        );
         let member = |name: &str| raw(&said, &[name]).unwrap();
         assert_eq!(member("resource"), format!(r#""{}""#, url(&gate, resource)));
-        assert_eq!(member("authorization_servers"), format!(r#"["{}"]"#, issuer.url));
         assert_eq!(
-            (member("scopes_supported"), member("bearer_methods_supported")),
+            member("authorization_servers"),
+            format!(r#"["{}"]"#, issuer.url)
+        );
+        assert_eq!(
+            (
+                member("scopes_supported"),
+                member("bearer_methods_supported")
+            ),
             (r#"["mcp:tools"]"#.into(), r#"["header"]"#.into())
         );
     }
-    let poor = issuer.sign(&Claims { scope: "other".into(), ..issuer.claims("ann", &url(&gate, "/mcp/up")) });
-    let answer = showing(&gate, &poor).post("up", &[], call("1", "x")).await.expect(403).await;
-    let expected = format!(r#"Bearer error="insufficient_scope", resource_metadata="{metadata}", scope="mcp:tools""#);
+    let poor = issuer.sign(&Claims {
+        scope: "other".into(),
+        ..issuer.claims("ann", &url(&gate, "/mcp/up"))
+    });
+    let answer = showing(&gate, &poor)
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(403)
+        .await;
+    let expected = format!(
+        r#"Bearer error="insufficient_scope", resource_metadata="{metadata}", scope="mcp:tools""#
+    );
     assert_eq!(answer.header("www-authenticate"), expected);
     for malformed in ["Bearer", "Bearer a b", "Bearer "] {
-        let answer = stranger.post("up", &[("authorization", malformed)], call("1", "x")).await.expect(400).await;
-        assert!(answer.header("www-authenticate").contains(r#"error="invalid_request""#), "{malformed}");
+        let answer = stranger
+            .post("up", &[("authorization", malformed)], call("1", "x"))
+            .await
+            .expect(400)
+            .await;
+        assert!(
+            answer
+                .header("www-authenticate")
+                .contains(r#"error="invalid_request""#),
+            "{malformed}"
+        );
     }
     assert!(server.rest().await.is_empty());
-    let without = Setup::new().http("up", server.url()).agents(&["ann"]).start().await;
-    without.agent_named("ann").ask(Method::GET, "/.well-known/oauth-protected-resource/mcp/up", &[], "").await.expect(404).await;
-    let plain = without.agent().post("up", &[], call("1", "x")).await.expect(401).await;
-    assert_eq!(plain.header("www-authenticate"), "Bearer", "there is no issuer to lead to");
+    let without = Setup::new()
+        .http("up", server.url())
+        .agents(&["ann"])
+        .start()
+        .await;
+    without
+        .agent_named("ann")
+        .ask(
+            Method::GET,
+            "/.well-known/oauth-protected-resource/mcp/up",
+            &[],
+            "",
+        )
+        .await
+        .expect(404)
+        .await;
+    let plain = without
+        .agent()
+        .post("up", &[], call("1", "x"))
+        .await
+        .expect(401)
+        .await;
+    assert_eq!(
+        plain.header("www-authenticate"),
+        "Bearer",
+        "there is no issuer to lead to"
+    );
 }
 
 #[tokio::test]
 async fn claims_say_which_agent_user_and_groups_and_sessions_are_one_users() {
     let issuer = Issuer::start().await;
-    let server =
-        Server::start(|_| async { reply(200, &[("content-type", "application/json"), ("mcp-session-id", "s-1")], OK) }).await;
+    let server = Server::start(|_| async {
+        reply(
+            200,
+            &[
+                ("content-type", "application/json"),
+                ("mcp-session-id", "s-1"),
+            ],
+            OK,
+        )
+    })
+    .await;
     let table = |name: &str, agents: &[&str], groups: &[&str], tool: &str| {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let allow = Lists { tools: Some(words(&[tool])), ..Lists::default() };
+        let words = |words: &[&str]| {
+            words
+                .iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>()
+        };
+        let allow = Lists {
+            tools: Some(words(&[tool])),
+            ..Lists::default()
+        };
         Arc::new(AccessConfig {
             name: name.into(),
             agents: words(agents),
@@ -224,28 +441,64 @@ async fn claims_say_which_agent_user_and_groups_and_sessions_are_one_users() {
             ..AccessConfig::default()
         })
     };
-    let setup = trusting(Setup::new().http("up", server.url()).agents(&["builder"]), &issuer);
+    let setup = trusting(
+        Setup::new().http("up", server.url()).agents(&["builder"]),
+        &issuer,
+    );
     let setup = setup.with(|config| {
-        config.access = vec![table("b", &["builder"], &[], "*/build"), table("s", &[], &["staff"], "*/echo")];
+        config.access = vec![
+            table("b", &["builder"], &[], "*/build"),
+            table("s", &[], &["staff"], "*/echo"),
+        ];
     });
     let gate = setup.start().await;
     let own = url(&gate, "/mcp/up");
     let ann = issuer.claims("ann", &own);
-    let ask =
-        |tool: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}}}}}"#);
+    let ask = |tool: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}}}}}"#
+        )
+    };
     for (claims, tool, fits) in [
         (ann.clone(), "echo", true),
         (ann.clone(), "build", false),
-        (Claims { client_id: "builder".into(), ..ann.clone() }, "build", true),
-        (Claims { client_id: "builder".into(), ..ann.clone() }, "echo", false),
+        (
+            Claims {
+                client_id: "builder".into(),
+                ..ann.clone()
+            },
+            "build",
+            true,
+        ),
+        (
+            Claims {
+                client_id: "builder".into(),
+                ..ann.clone()
+            },
+            "echo",
+            false,
+        ),
     ] {
-        let answer = showing(&gate, &issuer.sign(&claims)).post("up", &[], ask(tool)).await.expect(200).await.text().await;
+        let answer = showing(&gate, &issuer.sign(&claims))
+            .post("up", &[], ask(tool))
+            .await
+            .expect(200)
+            .await
+            .text()
+            .await;
         assert_eq!(answer.contains("content"), fits, "{tool} {answer}");
     }
     let of_ann = showing(&gate, &issuer.sign(&ann));
     let session = of_ann.initialize("up").await.unwrap();
     let headers = [("mcp-session-id", session.as_str())];
-    of_ann.post("up", &headers, ask("echo")).await.expect(200).await;
+    of_ann
+        .post("up", &headers, ask("echo"))
+        .await
+        .expect(200)
+        .await;
     let bob = showing(&gate, &issuer.sign(&issuer.claims("bob", &own)));
-    bob.post("up", &headers, ask("echo")).await.expect(404).await;
+    bob.post("up", &headers, ask("echo"))
+        .await
+        .expect(404)
+        .await;
 }

@@ -38,19 +38,38 @@ fn an_agent_is_asked_by_a_line_and_the_call_arrives_as_it_was() {
     wrapped.say(&call(1, ""));
     let question = wrapped.hear_json();
     assert_eq!(question["method"], "elicitation/create");
-    assert!(question["params"]["message"].as_str().unwrap().contains("| t\n|   \"a\": \"deploy\""), "{question}");
+    assert!(
+        question["params"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("| t\n|   \"a\": \"deploy\""),
+        "{question}"
+    );
     let note = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/other\"}\n";
     wrapped.say(note);
     wrapped.say(&answer(&question, "accept"));
-    wrapped.until(|folder| std::fs::read_to_string(folder.join("got")).is_ok_and(|got| got.contains("deploy")));
+    wrapped.until(|folder| {
+        std::fs::read_to_string(folder.join("got")).is_ok_and(|got| got.contains("deploy"))
+    });
     wrapped.say(&call(2, ""));
     let question = wrapped.hear_json();
     wrapped.say(&answer(&question, "decline"));
     let refused = wrapped.hear_json();
-    assert!(refused["id"] == 2 && text(&refused).contains("request was denied"), "{refused}");
+    assert!(
+        refused["id"] == 2 && text(&refused).contains("request was denied"),
+        "{refused}"
+    );
     assert!(wrapped.end().success());
     // Other lines went on while the call waited; no answer to the gate did.
-    assert_eq!(wrapped.read("got"), [initialize(r#"{"elicitation":{}}"#), note.to_owned(), call(1, "")].concat());
+    assert_eq!(
+        wrapped.read("got"),
+        [
+            initialize(r#"{"elicitation":{}}"#),
+            note.to_owned(),
+            call(1, "")
+        ]
+        .concat()
+    );
     let audit = wrapped.read("audit");
     assert_eq!(audit.matches(r#""event":"approval""#).count(), 4, "{audit}");
 }
@@ -62,14 +81,23 @@ fn silence_is_a_no_and_where_nobody_can_be_asked_too() {
     wrapped.say(&call(1, ""));
     let question = wrapped.hear_json();
     let refused = wrapped.hear_json();
-    assert!(text(&refused).contains("expired without an answer"), "{refused}");
+    assert!(
+        text(&refused).contains("expired without an answer"),
+        "{refused}"
+    );
     wrapped.say(&answer(&question, "accept"));
     wrapped.say(&initialize("{}"));
     wrapped.say(&call(2, ""));
     let refused = wrapped.hear_json();
-    assert!(text(&refused).contains("no approver is available"), "{refused}");
+    assert!(
+        text(&refused).contains("no approver is available"),
+        "{refused}"
+    );
     assert!(wrapped.end().success());
-    assert!(!wrapped.read("got").contains("deploy"), "a late yes is none");
+    assert!(
+        !wrapped.read("got").contains("deploy"),
+        "a late yes is none"
+    );
 }
 
 #[test]
@@ -86,7 +114,9 @@ fn a_modern_agent_is_answered_with_a_question() {
     wrapped.say(&call(2, &given.replace("lychgate.1.", "lychgate.1.x")));
     assert_eq!(wrapped.hear_json()["error"]["code"], -32602);
     wrapped.say(&call(3, &given));
-    wrapped.until(|folder| std::fs::read_to_string(folder.join("got")).is_ok_and(|got| got.ends_with('\n')));
+    wrapped.until(|folder| {
+        std::fs::read_to_string(folder.join("got")).is_ok_and(|got| got.ends_with('\n'))
+    });
     assert_eq!(wrapped.read("got"), call(3, meta));
     assert!(wrapped.end().success());
 }
@@ -99,9 +129,14 @@ fn an_approved_call_keeps_its_place_among_the_calls_of_its_tool() {
     wrapped.say(&call(1, ""));
     let question = wrapped.hear_json();
     wrapped.say(&answer(&question, "accept"));
-    wrapped.until(|folder| std::fs::read_to_string(folder.join("got")).is_ok_and(|got| got.contains("deploy")));
+    wrapped.until(|folder| {
+        std::fs::read_to_string(folder.join("got")).is_ok_and(|got| got.contains("deploy"))
+    });
     wrapped.say(&call(2, "").replace("deploy", "look"));
     let refused = wrapped.hear_json();
-    assert!(refused["id"] == 2 && refused.to_string().contains("concurrent_calls"), "{refused}");
+    assert!(
+        refused["id"] == 2 && refused.to_string().contains("concurrent_calls"),
+        "{refused}"
+    );
     assert!(wrapped.end().success());
 }

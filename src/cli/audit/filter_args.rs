@@ -55,14 +55,26 @@ impl FilterArgs {
 /// A time as people write it.
 pub(in crate::cli) fn time(text: &str) -> Result<SystemTime, String> {
     if let Ok(ago) = humantime::parse_duration(text) {
-        let time = SystemTime::now().checked_sub(ago).filter(|time| *time >= SystemTime::UNIX_EPOCH);
+        let time = SystemTime::now()
+            .checked_sub(ago)
+            .filter(|time| *time >= SystemTime::UNIX_EPOCH);
         return time.ok_or_else(|| "too long ago".to_owned());
     }
     let day = text.len() == 10;
-    let whole = if day { format!("{text}T00:00:00Z") } else { text.to_owned() };
-    let time = humantime::parse_rfc3339_weak(&whole)
-        .map_err(|_| "not a duration (`24h`), a date (`2026-11-22`) or a time (`2026-11-22T10:00:00Z`)".to_owned())?;
-    if time > SystemTime::now() + Duration::from_secs(366 * 86_400) { Err("in the future".to_owned()) } else { Ok(time) }
+    let whole = if day {
+        format!("{text}T00:00:00Z")
+    } else {
+        text.to_owned()
+    };
+    let time = humantime::parse_rfc3339_weak(&whole).map_err(|_| {
+        "not a duration (`24h`), a date (`2026-11-22`) or a time (`2026-11-22T10:00:00Z`)"
+            .to_owned()
+    })?;
+    if time > SystemTime::now() + Duration::from_secs(366 * 86_400) {
+        Err("in the future".to_owned())
+    } else {
+        Ok(time)
+    }
 }
 
 #[cfg(test)]
@@ -74,7 +86,9 @@ mod tests {
         let day = time("2026-01-02").unwrap();
         assert_eq!(day, time("2026-01-02T00:00:00Z").unwrap());
         assert_eq!(day, time("2026-01-02 00:00:00").unwrap());
-        let ago = SystemTime::now().duration_since(time("2h").unwrap()).unwrap();
+        let ago = SystemTime::now()
+            .duration_since(time("2h").unwrap())
+            .unwrap();
         assert!((7190..7210).contains(&ago.as_secs()));
         for bad in ["", "yesterday", "2026-13-01", "9999-01-01", "99999999999y"] {
             assert!(time(bad).is_err(), "{bad}");

@@ -23,13 +23,19 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args, all: &super::Args, out: &mut dyn Write) -> Result<io::Result<u8>, Vec<Fault>> {
+pub(super) fn run(
+    args: &Args,
+    all: &super::Args,
+    out: &mut dyn Write,
+) -> Result<io::Result<u8>, Vec<Fault>> {
     let file = match &args.file {
         Some(file) => file.clone(),
-        None => all
-            .audit()?
-            .key()
-            .ok_or_else(|| fault("no key configured", "name its file with `--file FILE`, or a config with `--config FILE`"))?,
+        None => all.audit()?.key().ok_or_else(|| {
+            fault(
+                "no key configured",
+                "name its file with `--file FILE`, or a config with `--config FILE`",
+            )
+        })?,
     };
     let hint = "the gateway creates it when it first opens its log; reading it may require the gateway's user";
     let key = PublicKey::of_file(&file).map_err(|error| fault(&error.to_string(), hint))?;
@@ -38,7 +44,11 @@ pub(super) fn run(args: &Args, all: &super::Args, out: &mut dyn Write) -> Result
 
 fn show(key: &PublicKey, json: bool, out: &mut dyn Write) -> io::Result<u8> {
     if json {
-        writeln!(out, "{}", serde_json::json!({ "public_key": key.to_string(), "id": key.id() }))?;
+        writeln!(
+            out,
+            "{}",
+            serde_json::json!({ "public_key": key.to_string(), "id": key.id() })
+        )?;
     } else {
         writeln!(out, "{key}")?;
     }
@@ -47,6 +57,9 @@ fn show(key: &PublicKey, json: bool, out: &mut dyn Write) -> io::Result<u8> {
 
 /// The key that a log's checkpoints are signed with, as far as it can be found out here.
 pub(super) fn of_log(log: &std::path::Path, config: &AuditConfig) -> Option<(PathBuf, PublicKey)> {
-    let file = config.key_file.clone().unwrap_or_else(|| AuditConfig::key_beside(log));
+    let file = config
+        .key_file
+        .clone()
+        .unwrap_or_else(|| AuditConfig::key_beside(log));
     PublicKey::of_file(&file).ok().map(|key| (file, key))
 }

@@ -55,7 +55,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     match done {
         Ok(code) => code,
         Err(faults) => {
-            faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            faults
+                .iter()
+                .try_for_each(|fault| writeln!(err, "{fault}"))?;
             Ok(2)
         }
     }
@@ -64,14 +66,21 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 impl Args {
     /// The audit section of the config; empty without a config file.
     fn audit(&self) -> Result<AuditConfig, Vec<Fault>> {
-        self.config.find_if_any().map_or_else(|| Ok(AuditConfig::default()), |file| config::load_audit(&file))
+        self.config.find_if_any().map_or_else(
+            || Ok(AuditConfig::default()),
+            |file| config::load_audit(&file),
+        )
     }
 
     /// Opens the log that is named, or that of the config, for reading.
     fn open(&self, named: Option<&PathBuf>) -> Result<(PathBuf, Log), Vec<Fault>> {
         let path = self.log(named)?;
-        let log =
-            Log::open(&path).map_err(|error| fault(&error.to_string(), "name its file, or start the gateway that writes it"))?;
+        let log = Log::open(&path).map_err(|error| {
+            fault(
+                &error.to_string(),
+                "name its file, or start the gateway that writes it",
+            )
+        })?;
         Ok((path, log))
     }
 
@@ -82,8 +91,14 @@ impl Args {
         }
         match self.audit()?.to {
             Some(AuditTo::File(file)) => Ok(file),
-            Some(AuditTo::Stdout) => Err(fault("the log is written to standard output", "pass the file in which it is stored")),
-            None => Err(fault("no audit log configured", "name its file, or the gateway's config with `--config FILE`")),
+            Some(AuditTo::Stdout) => Err(fault(
+                "the log is written to standard output",
+                "pass the file in which it is stored",
+            )),
+            None => Err(fault(
+                "no audit log configured",
+                "name its file, or the gateway's config with `--config FILE`",
+            )),
         }
     }
 }

@@ -49,8 +49,14 @@ pub(super) fn run(
     };
     let named = AuditIds::read(&args.id).map_err(usage)?;
     let looked = patiently(format!("searching `{}`", path.display()), err, || {
-        let ids = log.entries().flatten().filter_map(|entry| review_args::id(&entry));
-        Ok(named.one_of(ids)?.map(|id| call(&log, id.0)).unwrap_or_default())
+        let ids = log
+            .entries()
+            .flatten()
+            .filter_map(|entry| review_args::id(&entry));
+        Ok(named
+            .one_of(ids)?
+            .map(|id| call(&log, id.0))
+            .unwrap_or_default())
     });
     let entries = match looked {
         Ok(entries) => entries.map_err(usage)?,
@@ -58,16 +64,31 @@ pub(super) fn run(
     };
     if entries.is_empty() {
         let hint = "`lychgate audit tail` shows ids; it may have been rotated out and deleted, or be in another gateway's log";
-        return Err(super::fault(&format!("`{}` contains no line with the id `{}`", path.display(), named.shown()), hint));
+        return Err(super::fault(
+            &format!(
+                "`{}` contains no line with the id `{}`",
+                path.display(),
+                named.shown()
+            ),
+            hint,
+        ));
     }
     Ok(entries
         .iter()
-        .try_for_each(|entry| if args.json { writeln!(out, "{}", entry.raw()) } else { whole(entry, out) })
+        .try_for_each(|entry| {
+            if args.json {
+                writeln!(out, "{}", entry.raw())
+            } else {
+                whole(entry, out)
+            }
+        })
         .map(|()| 0))
 }
 
 fn is(entry: &Entry, id: uuid::Uuid) -> bool {
-    entry.get(member::audit).is_some_and(|audit| *audit == *id.to_string())
+    entry
+        .get(member::audit)
+        .is_some_and(|audit| *audit == *id.to_string())
 }
 
 /// The lines of an id and of the call that it belongs to, in their order.
@@ -75,12 +96,27 @@ fn call(log: &Log, id: uuid::Uuid) -> Vec<Entry> {
     // The id contains its time (UUID, version 7): older files are skipped.
     let made = id.get_timestamp().map(|stamp| stamp.to_unix());
     let made = made.map(|(seconds, nanos)| SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos));
-    let log = made.and_then(|made| made.checked_sub(CALL)).map_or_else(|| log.clone(), |since| log.clone().since(since));
-    let mut found: Vec<Entry> = log.entries().flatten().filter(|entry| is(entry, id)).take(LINES).collect();
-    let Some(half) = found.iter().find(|entry| entry.event() == "judged" && entry.get(member::request).is_some()).cloned() else {
+    let log = made
+        .and_then(|made| made.checked_sub(CALL))
+        .map_or_else(|| log.clone(), |since| log.clone().since(since));
+    let mut found: Vec<Entry> = log
+        .entries()
+        .flatten()
+        .filter(|entry| is(entry, id))
+        .take(LINES)
+        .collect();
+    let Some(half) = found
+        .iter()
+        .find(|entry| entry.event() == "judged" && entry.get(member::request).is_some())
+        .cloned()
+    else {
         return found;
     };
-    let wants = if half.get(member::direction).as_deref() == Some("outbound") { "inbound" } else { "outbound" };
+    let wants = if half.get(member::direction).as_deref() == Some("outbound") {
+        "inbound"
+    } else {
+        "outbound"
+    };
     let same = |entry: &Entry| {
         entry.event() == "judged"
             && entry.get(member::direction).as_deref() == Some(wants)
@@ -125,9 +161,15 @@ fn whole(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
         match &*name {
             member::findings::NAME | member::uninspected::NAME => {
                 for one in value.elements() {
-                    let parts: Vec<String> =
-                        one.members().map(|(name, value)| format!("{} {}", terminal_safe(&name), plain(value))).collect();
-                    let what = if name == member::findings::NAME { "found" } else { "not inspected" };
+                    let parts: Vec<String> = one
+                        .members()
+                        .map(|(name, value)| format!("{} {}", terminal_safe(&name), plain(value)))
+                        .collect();
+                    let what = if name == member::findings::NAME {
+                        "found"
+                    } else {
+                        "not inspected"
+                    };
                     writeln!(out, "    {what}: {}", parts.join(", "))?;
                 }
             }

@@ -43,13 +43,20 @@ pub(super) fn run(
     let (_, log) = all.open(args.file.as_ref())?;
     Ok(count(args, &log, err).and_then(|stats| {
         let most = usize::from(args.top);
-        if args.json { document(&stats, most, out) } else { table(&stats, most, out) }.map(|()| 0)
+        if args.json {
+            document(&stats, most, out)
+        } else {
+            table(&stats, most, out)
+        }
+        .map(|()| 0)
     }))
 }
 
 fn count(args: &Args, log: &Log, err: &mut dyn Write) -> io::Result<Stats> {
     let filter = args.wanted.filter();
-    let log = filter.since.map_or_else(|| log.clone(), |since| log.clone().since(since));
+    let log = filter
+        .since
+        .map_or_else(|| log.clone(), |since| log.clone().since(since));
     let mut stats = Stats::default();
     let (mut noted, mut shown, mut read) = (Instant::now(), false, 0u64);
     let shows = io::stderr().is_terminal();
@@ -92,24 +99,48 @@ fn time(time: Option<SystemTime>) -> Option<String> {
 
 fn table(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
     let span = |at| time(at).unwrap_or_else(|| "-".to_owned());
-    writeln!(out, "{} lines, {} to {}", stats.lines, span(stats.from), span(stats.to))?;
+    writeln!(
+        out,
+        "{} lines, {} to {}",
+        stats.lines,
+        span(stats.from),
+        span(stats.to)
+    )?;
     if stats.bad > 0 {
-        writeln!(out, "{} unreadable lines: see `lychgate audit verify`", stats.bad)?;
+        writeln!(
+            out,
+            "{} unreadable lines: see `lychgate audit verify`",
+            stats.bad
+        )?;
     }
     if stats.partial > 0 {
-        writeln!(out, "{} messages were only partially inspected: {} bytes were not", stats.partial, stats.uninspected_bytes)?;
+        writeln!(
+            out,
+            "{} messages were only partially inspected: {} bytes were not",
+            stats.partial, stats.uninspected_bytes
+        )?;
     }
     if stats.injections > 0 {
         let matches = stats.injection_matches;
-        writeln!(out, "injections found in {} messages ({matches} matches)", stats.injections)?;
+        writeln!(
+            out,
+            "injections found in {} messages ({matches} matches)",
+            stats.injections
+        )?;
     }
     for (name, top) in lists(stats) {
         let first = top.first(most);
-        let Some((_, highest)) = first.first().copied().filter(|(_, highest)| *highest > 0) else { continue };
+        let Some((_, highest)) = first.first().copied().filter(|(_, highest)| *highest > 0) else {
+            continue;
+        };
         writeln!(out, "\n{name}")?;
         for (name, count) in &first {
             let bar = "█".repeat(count.saturating_mul(BAR).div_ceil(highest).min(BAR) as usize);
-            writeln!(out, "  {count:>9}  {bar:<24}  {}", terminal_safe(cut(name, 80)))?;
+            writeln!(
+                out,
+                "  {count:>9}  {bar:<24}  {}",
+                terminal_safe(cut(name, 80))
+            )?;
         }
         let rest = top.len().saturating_sub(first.len());
         if rest > 0 {
@@ -138,9 +169,18 @@ fn document(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
         stats.injection_matches
     )?;
     for (name, top) in lists(stats) {
-        let first: Vec<String> =
-            top.first(most).iter().map(|(name, count)| format!(r#"{{"name":{},"count":{count}}}"#, quote(name))).collect();
-        write!(out, r#","{name}":{{"different":{},"others":{},"first":[{}]}}"#, top.len(), top.others(), first.join(","))?;
+        let first: Vec<String> = top
+            .first(most)
+            .iter()
+            .map(|(name, count)| format!(r#"{{"name":{},"count":{count}}}"#, quote(name)))
+            .collect();
+        write!(
+            out,
+            r#","{name}":{{"different":{},"others":{},"first":[{}]}}"#,
+            top.len(),
+            top.others(),
+            first.join(",")
+        )?;
     }
     writeln!(out, "}}")
 }

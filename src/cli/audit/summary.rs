@@ -41,16 +41,34 @@ fn look(word: &str, severity: &str) -> &'static str {
 
 /// A line in short.
 pub(super) fn brief(entry: &Entry, colour: bool) -> String {
-    let text = |name: &str| entry.text(name).map(|text| terminal_safe(cut(&text, TEXT_BYTES)).into_owned()).unwrap_or_default();
+    let text = |name: &str| {
+        entry
+            .text(name)
+            .map(|text| terminal_safe(cut(&text, TEXT_BYTES)).into_owned())
+            .unwrap_or_default()
+    };
     let event = text(member::event::NAME);
     let judged = event == "judged";
-    let word = if judged { text(member::verdict::NAME) } else { event.clone() };
-    let time = text(member::time::NAME).replacen('T', " ", 1).replace('Z', "");
+    let word = if judged {
+        text(member::verdict::NAME)
+    } else {
+        event.clone()
+    };
+    let time = text(member::time::NAME)
+        .replacen('T', " ", 1)
+        .replace('Z', "");
     let mut out = format!("{time}  ");
     let shown = format!("{word:<8}");
     if colour {
-        let severity = if judged { String::new() } else { text(member::severity::NAME) };
-        out.push_str(&format!("\u{1b}[{}m{shown}\u{1b}[0m", look(&word, &severity)));
+        let severity = if judged {
+            String::new()
+        } else {
+            text(member::severity::NAME)
+        };
+        out.push_str(&format!(
+            "\u{1b}[{}m{shown}\u{1b}[0m",
+            look(&word, &severity)
+        ));
     } else {
         out.push_str(&shown);
     }
@@ -61,10 +79,14 @@ pub(super) fn brief(entry: &Entry, colour: bool) -> String {
     };
     let mut parts = vec![format!("{arrow}{}", text(member::upstream::NAME))];
     if judged {
-        let what = [member::tool::NAME, member::prompt::NAME, member::resource::NAME]
-            .into_iter()
-            .map(text)
-            .find(|name| !name.is_empty());
+        let what = [
+            member::tool::NAME,
+            member::prompt::NAME,
+            member::resource::NAME,
+        ]
+        .into_iter()
+        .map(text)
+        .find(|name| !name.is_empty());
         let kind = text(member::kind::NAME);
         parts.push(format!("{} {kind}", text(member::method::NAME)));
         parts.extend(what);
@@ -82,9 +104,17 @@ pub(super) fn brief(entry: &Entry, colour: bool) -> String {
         parts.extend(rest(entry));
     }
     let who = text(member::agent::NAME);
-    parts.push(if who.is_empty() { who } else { format!("by {who}") });
+    parts.push(if who.is_empty() {
+        who
+    } else {
+        format!("by {who}")
+    });
     parts.push(text(member::audit::NAME));
-    for part in parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()) {
+    for part in parts
+        .iter()
+        .map(|part| part.trim())
+        .filter(|part| !part.is_empty())
+    {
         out.push(' ');
         out.push_str(part);
     }
@@ -102,14 +132,27 @@ fn found(entry: &Entry) -> String {
     }
     let more = rules.len().saturating_sub(RULES);
     rules.truncate(RULES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    if rules.is_empty() { more } else { format!("[{}{more}]", rules.join(", ")) }
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    if rules.is_empty() {
+        more
+    } else {
+        format!("[{}{more}]", rules.join(", "))
+    }
 }
 
 /// The other members of the line, as `name=value`.
 fn rest(entry: &Entry) -> impl Iterator<Item = String> {
-    let members = entry.root().members().filter(|(name, _)| !SHOWN.contains(&&**name));
-    members.map(|(name, value)| format!("{}={}", terminal_safe(&name), plain(value))).take(12)
+    let members = entry
+        .root()
+        .members()
+        .filter(|(name, _)| !SHOWN.contains(&&**name));
+    members
+        .map(|(name, value)| format!("{}={}", terminal_safe(&name), plain(value)))
+        .take(12)
 }
 
 /// A value in one line, harmless and cut.
@@ -125,9 +168,15 @@ pub(super) fn plain(value: Value<'_>) -> String {
             let items: Vec<String> = value
                 .elements()
                 .take(RULES)
-                .map(|item| terminal_safe(cut(item.raw().trim_matches('"'), TEXT_BYTES)).into_owned())
+                .map(|item| {
+                    terminal_safe(cut(item.raw().trim_matches('"'), TEXT_BYTES)).into_owned()
+                })
                 .collect();
-            let more = if value.elements().nth(RULES).is_some() { ", …" } else { "" };
+            let more = if value.elements().nth(RULES).is_some() {
+                ", …"
+            } else {
+                ""
+            };
             format!("{}{more}", items.join(", "))
         }
         _ => terminal_safe(cut(value.raw(), 4 * TEXT_BYTES)).into_owned(),

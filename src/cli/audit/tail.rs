@@ -49,9 +49,16 @@ pub(super) fn run(
     Ok(tail(args, &log, Follow::new(&path), out, err))
 }
 
-fn tail(args: &Args, log: &Log, mut follow: Follow, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+fn tail(
+    args: &Args,
+    log: &Log,
+    mut follow: Follow,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     let filter = args.wanted.filter();
-    let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let colour = io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let show = |entry: &Entry, out: &mut dyn Write| match args.json {
         true => writeln!(out, "{}", entry.raw()),
         false => writeln!(out, "{}", brief(entry, colour)),
@@ -90,7 +97,9 @@ fn tail(args: &Args, log: &Log, mut follow: Follow, out: &mut dyn Write, err: &m
 /// The last lines of what was rotated away, so many.
 fn earlier(log: &Log, filter: &Filter, most: usize) -> io::Result<VecDeque<Entry>> {
     let mut found: VecDeque<Entry> = VecDeque::new();
-    let log = filter.since.map_or_else(|| log.clone(), |since| log.clone().since(since));
+    let log = filter
+        .since
+        .map_or_else(|| log.clone(), |since| log.clone().since(since));
     for file in log.rotated_files()?.into_iter().rev() {
         let missing = most.saturating_sub(found.len());
         if missing == 0 {
@@ -98,7 +107,9 @@ fn earlier(log: &Log, filter: &Filter, most: usize) -> io::Result<VecDeque<Entry
         }
         let mut last = VecDeque::new();
         // `audit verify` reports unreadable lines.
-        Entries::of(&file)?.flatten().for_each(|entry| keep(&mut last, entry, filter, missing));
+        Entries::of(&file)?
+            .flatten()
+            .for_each(|entry| keep(&mut last, entry, filter, missing));
         last.append(&mut found);
         found = last;
     }

@@ -52,26 +52,50 @@ pub(super) fn run(
     let mut keys = Vec::new();
     for text in &args.key {
         let hint = "use the format that `lychgate audit key` prints: `ed25519:` and 44 characters";
-        keys.push(PublicKey::parse(text).ok_or_else(|| fault("`--key` is not a valid public key", hint))?);
+        keys.push(
+            PublicKey::parse(text)
+                .ok_or_else(|| fault("`--key` is not a valid public key", hint))?,
+        );
     }
     // A log that is named needs no config: one that cannot be read only keeps its key from being found.
-    let config = if args.file.is_some() { all.audit().unwrap_or_default() } else { all.audit()? };
-    let found = if keys.is_empty() { key::of_log(&log, &config) } else { None };
+    let config = if args.file.is_some() {
+        all.audit().unwrap_or_default()
+    } else {
+        all.audit()?
+    };
+    let found = if keys.is_empty() {
+        key::of_log(&log, &config)
+    } else {
+        None
+    };
     keys.extend(found.as_ref().map(|(_, key)| *key));
     let trusted = match (&found, args.key.is_empty()) {
         (_, false) => Trust::Given,
         (Some(_), true) => Trust::Beside,
         (None, true) => Trust::None,
     };
-    let against = TrustAnchors { keys, anchors: args.anchors.clone() };
+    let against = TrustAnchors {
+        keys,
+        anchors: args.anchors.clone(),
+    };
     let what = format!("reading `{}` and its rotated files", log.display());
     let report = match patiently(what, err, || verify(&log, &against)) {
         Ok(report) => report,
         Err(error) => return Ok(Err(error)),
     };
-    let report = report.map_err(|error| fault(&error.to_string(), "name the log, as in `lychgate audit verify audit.jsonl`"))?;
+    let report = report.map_err(|error| {
+        fault(
+            &error.to_string(),
+            "name the log, as in `lychgate audit verify audit.jsonl`",
+        )
+    })?;
     let code = u8::from(!report.is_verified());
-    Ok(if args.json { json(&report, trusted, out) } else { text(&report, trusted, out, err) }.map(|()| code))
+    Ok(if args.json {
+        json(&report, trusted, out)
+    } else {
+        text(&report, trusted, out, err)
+    }
+    .map(|()| code))
 }
 
 /// Where the key came from.
@@ -101,7 +125,12 @@ fn json(report: &Report, trusted: Trust, out: &mut dyn Write) -> io::Result<()> 
     writeln!(out, "{document}")
 }
 
-fn text(report: &Report, trusted: Trust, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+fn text(
+    report: &Report,
+    trusted: Trust,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<()> {
     for flaw in &report.flaws {
         let line = flaw.line.map(|line| format!(":{line}")).unwrap_or_default();
         writeln!(out, "{}{line}: {}", flaw.file.escape_debug(), flaw.what)?;
@@ -110,14 +139,28 @@ fn text(report: &Report, trusted: Trust, out: &mut dyn Write, err: &mut dyn Writ
         writeln!(out, "and {} more", report.more_flaws)?;
     }
     for torn in &report.torn {
-        let then = if torn.closed { "the gateway resumed after it, and the log records that" } else { "the log ends there" };
+        let then = if torn.closed {
+            "the gateway resumed after it, and the log records that"
+        } else {
+            "the log ends there"
+        };
         let (file, line, bytes) = (torn.file.escape_debug(), torn.line, torn.bytes);
         // Where something else is wrong, it may be a part of that.
-        let harmless = if report.is_verified() { ". This is not tampering." } else { "" };
-        writeln!(out, "{file}:{line}: {bytes} bytes of an incomplete line: {then}{harmless}")?;
+        let harmless = if report.is_verified() {
+            ". This is not tampering."
+        } else {
+            ""
+        };
+        writeln!(
+            out,
+            "{file}:{line}: {bytes} bytes of an incomplete line: {then}{harmless}"
+        )?;
     }
     if let Some(through) = report.removed_through {
-        writeln!(out, "lines 1 to {through} were removed by retention, as recorded")?;
+        writeln!(
+            out,
+            "lines 1 to {through} were removed by retention, as recorded"
+        )?;
     }
     let files = report.files.len();
     let (files, lines) = (number(files as u64, "file"), number(report.lines, "line"));
@@ -125,23 +168,42 @@ fn text(report: &Report, trusted: Trust, out: &mut dyn Write, err: &mut dyn Writ
         (Some(first), Some(last)) => writeln!(out, "{lines} in {files}: {first} to {last}")?,
         _ => writeln!(out, "no line in {files}")?,
     }
-    let anchors = if report.anchors > 0 { format!(", {}", number(report.anchors, "anchor")) } else { String::new() };
+    let anchors = if report.anchors > 0 {
+        format!(", {}", number(report.anchors, "anchor"))
+    } else {
+        String::new()
+    };
     let checked = match trusted {
         Trust::Given | Trust::Beside => format!("{} with a valid signature", report.signed),
         Trust::None => "signatures not checked".to_owned(),
     };
-    write!(out, "{}{anchors}, {checked}", number(report.checkpoints, "checkpoint"))?;
+    write!(
+        out,
+        "{}{anchors}, {checked}",
+        number(report.checkpoints, "checkpoint")
+    )?;
     match report.vouched_through {
         Some(through) => writeln!(out, "; they cover the log up to line {through}")?,
         None => writeln!(out)?,
     }
-    writeln!(out, "{}", if report.is_verified() { "the log is verified" } else { "the log is NOT verified" })?;
+    writeln!(
+        out,
+        "{}",
+        if report.is_verified() {
+            "the log is verified"
+        } else {
+            "the log is NOT verified"
+        }
+    )?;
     match trusted {
         Trust::Beside => writeln!(
             err,
             "hint: the key was read from this machine; for stronger evidence pass a copy kept elsewhere with `--key`"
         ),
-        Trust::None => writeln!(err, "hint: without a key, checkpoint signatures are not checked: pass `--key`"),
+        Trust::None => writeln!(
+            err,
+            "hint: without a key, checkpoint signatures are not checked: pass `--key`"
+        ),
         Trust::Given => Ok(()),
     }
 }

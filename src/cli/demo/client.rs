@@ -44,18 +44,24 @@ pub(super) enum Revision {
 
 impl Agent {
     pub(super) fn new() -> Self {
-        Self { http: Client::builder(TokioExecutor::new()).build_http(), session: None, last_id: 0 }
+        Self {
+            http: Client::builder(TokioExecutor::new()).build_http(),
+            session: None,
+            last_id: 0,
+        }
     }
 
     /// Opens a session, as the revisions up to 2025-11-25 want it.
     pub(super) async fn open(&mut self, url: &str) -> io::Result<Answer> {
         let client = json!({ "name": "lychgate-demo", "version": env!("CARGO_PKG_VERSION") });
         let params = json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client });
-        let body = json!({ "jsonrpc": "2.0", "id": "open", "method": "initialize", "params": params });
+        let body =
+            json!({ "jsonrpc": "2.0", "id": "open", "method": "initialize", "params": params });
         let answer = self.post(url, &body.to_string(), &[]).await?;
         self.session.clone_from(&answer.session);
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        self.post(url, &ready.to_string(), &[(header::VERSION, LEGACY)]).await?;
+        self.post(url, &ready.to_string(), &[(header::VERSION, LEGACY)])
+            .await?;
         Ok(answer)
     }
 
@@ -68,15 +74,26 @@ impl Agent {
             let meta = json!({ version: MODERN, "io.modelcontextprotocol/clientCapabilities": {} });
             object.insert("_meta".to_owned(), meta);
         }
-        json!({ "jsonrpc": "2.0", "id": self.last_id, "method": "tools/call", "params": params }).to_string()
+        json!({ "jsonrpc": "2.0", "id": self.last_id, "method": "tools/call", "params": params })
+            .to_string()
     }
 
     /// Sends a request that calls a tool.
-    pub(super) async fn call(&self, url: &str, speaks: Revision, tool: &str, request: &str) -> io::Result<Answer> {
+    pub(super) async fn call(
+        &self,
+        url: &str,
+        speaks: Revision,
+        tool: &str,
+        request: &str,
+    ) -> io::Result<Answer> {
         match speaks {
             Revision::Legacy => self.post(url, request, &[(header::VERSION, LEGACY)]).await,
             Revision::Modern => {
-                let headers = [(header::VERSION, MODERN), (header::METHOD, "tools/call"), (header::NAME, tool)];
+                let headers = [
+                    (header::VERSION, MODERN),
+                    (header::METHOD, "tools/call"),
+                    (header::NAME, tool),
+                ];
                 self.post(url, request, &headers).await
             }
         }
@@ -86,25 +103,46 @@ impl Agent {
         let mut request = Request::post(url).header(CONTENT_TYPE, "application/json");
         request = request.header(ACCEPT, "application/json, text/event-stream");
         let modern = headers.contains(&(header::VERSION, MODERN));
-        let session = self.session.as_deref().filter(|_| !modern).map(|session| (header::SESSION, session));
+        let session = self
+            .session
+            .as_deref()
+            .filter(|_| !modern)
+            .map(|session| (header::SESSION, session));
         for (name, value) in headers.iter().copied().chain(session) {
             request = request.header(name, value);
         }
-        self.send(request.body(Full::new(Bytes::copy_from_slice(body.as_bytes()))).map_err(io::Error::other)?).await
+        self.send(
+            request
+                .body(Full::new(Bytes::copy_from_slice(body.as_bytes())))
+                .map_err(io::Error::other)?,
+        )
+        .await
     }
 
     /// Fetches a page: the metrics.
     pub(super) async fn get(&self, url: &str) -> io::Result<String> {
         let uri: Uri = url.parse().map_err(io::Error::other)?;
-        let request = Request::builder().method(Method::GET).uri(uri).body(Full::default()).map_err(io::Error::other)?;
+        let request = Request::builder()
+            .method(Method::GET)
+            .uri(uri)
+            .body(Full::default())
+            .map_err(io::Error::other)?;
         Ok(String::from_utf8_lossy(&self.send(request).await?.body).into_owned())
     }
 
     async fn send(&self, request: Request<Full<Bytes>>) -> io::Result<Answer> {
         let response = self.http.request(request).await.map_err(io::Error::other)?;
-        let session = response.headers().get(header::SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let session = response
+            .headers()
+            .get(header::SESSION)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned);
         let status = response.status();
-        Ok(Answer { status, body: gather(response.into_body()).await?, session })
+        Ok(Answer {
+            status,
+            body: gather(response.into_body()).await?,
+            session,
+        })
     }
 }
 
@@ -112,7 +150,9 @@ impl Agent {
 pub(super) async fn gather(mut body: Incoming) -> io::Result<Bytes> {
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(io::Error::other)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(io::Error::other)?.into_data() else {
+            continue;
+        };
         if whole.len() + data.len() > BODY_BYTES {
             return Err(io::Error::other("the body is too long"));
         }

@@ -12,11 +12,27 @@ pub(super) struct Hint {
 
 /// How the usual clients are led to `url`, under the name `sample`.
 pub(super) fn hints(url: &str) -> Vec<Hint> {
-    let hint = |client, place, text| Hint { client, place, text };
+    let hint = |client, place, text| Hint {
+        client,
+        place,
+        text,
+    };
     vec![
-        hint("Claude Code", "in a shell", format!("claude mcp add --transport http sample {url}")),
-        hint("Cursor", ".cursor/mcp.json", format!(r#"{{ "mcpServers": {{ "sample": {{ "url": "{url}" }} }} }}"#)),
-        hint("VS Code", ".vscode/mcp.json", format!(r#"{{ "servers": {{ "sample": {{ "type": "http", "url": "{url}" }} }} }}"#)),
+        hint(
+            "Claude Code",
+            "in a shell",
+            format!("claude mcp add --transport http sample {url}"),
+        ),
+        hint(
+            "Cursor",
+            ".cursor/mcp.json",
+            format!(r#"{{ "mcpServers": {{ "sample": {{ "url": "{url}" }} }} }}"#),
+        ),
+        hint(
+            "VS Code",
+            ".vscode/mcp.json",
+            format!(r#"{{ "servers": {{ "sample": {{ "type": "http", "url": "{url}" }} }} }}"#),
+        ),
         hint(
             "Python",
             "package `mcp`",

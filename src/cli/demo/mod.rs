@@ -1,6 +1,9 @@
 //! `lychgate demo`: the gate at work between an agent and a server that it brings along.
 
-#![allow(clippy::disallowed_types, reason = "the demo is an agent and a server, and reads JSON as they do")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "the demo is an agent and a server, and reads JSON as they do"
+)]
 
 mod client;
 mod hints;
@@ -30,7 +33,11 @@ use show::Screen;
 /// Ports of the gate and of its admin side, where they are free.
 const PORTS: [u16; 2] = [8800, 8801];
 /// The counters that the tour raises.
-const COUNTERS: [&str; 3] = ["lychgate_messages_total", "lychgate_commands_blocked_total", "lychgate_injection_detected_total"];
+const COUNTERS: [&str; 3] = [
+    "lychgate_messages_total",
+    "lychgate_commands_blocked_total",
+    "lychgate_injection_detected_total",
+];
 
 /// Arguments of `lychgate demo`.
 #[derive(clap::Args)]
@@ -47,7 +54,10 @@ pub(super) struct Args {
 /// 1 not, 2 it could not be shown.
 #[allow(clippy::print_stderr)]
 pub(super) fn run(args: &Args) -> ExitCode {
-    let shown = tokio::runtime::Builder::new_multi_thread().enable_all().build().map(|runtime| runtime.block_on(demo(args)));
+    let shown = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map(|runtime| runtime.block_on(demo(args)));
     match shown {
         Ok(Ok(true)) => ExitCode::SUCCESS,
         Ok(Ok(false)) => ExitCode::from(1),
@@ -56,7 +66,9 @@ pub(super) fn run(args: &Args) -> ExitCode {
             ExitCode::from(2)
         }
         // A closed pipe (`| head`) is not an error.
-        Ok(Err(Stopped::Io(error))) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Ok(Err(Stopped::Io(error))) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
         Ok(Err(Stopped::Io(error))) | Err(error) => {
             eprintln!("the demo failed: {error}");
             ExitCode::from(2)
@@ -86,9 +98,15 @@ async fn demo(&Args { once, oauth }: &Args) -> Result<bool, Stopped> {
     }
     let running = app::start(config, None).await.map_err(Stopped::Faults)?;
     let gate = format!("http://{}/mcp/sample", running.address);
-    let metrics = running.admin.map(|admin| format!("http://{admin}/metrics")).unwrap_or_default();
+    let metrics = running
+        .admin
+        .map(|admin| format!("http://{admin}/metrics"))
+        .unwrap_or_default();
 
-    screen.heading("lychgate demo", "agent ─▶ lychgate ─▶ sample server with the tools echo, fetch_page, run_command")?;
+    screen.heading(
+        "lychgate demo",
+        "agent ─▶ lychgate ─▶ sample server with the tools echo, fetch_page, run_command",
+    )?;
     let well = match oauth {
         true => oauth::show(&mut screen, &gate, &sample).await?,
         false => tour(&mut screen, &gate, &sample).await?,
@@ -96,10 +114,20 @@ async fn demo(&Args { once, oauth }: &Args) -> Result<bool, Stopped> {
     evidence(&mut screen, &running, &audit, &metrics).await?;
     if once {
         screen.line("")?;
-        screen.verdict(well, if well { "all as expected" } else { "not all as expected" })?;
+        screen.verdict(
+            well,
+            if well {
+                "all as expected"
+            } else {
+                "not all as expected"
+            },
+        )?;
     } else {
         // Heard from before the words that say how to end it.
-        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let (mut terminate, mut interrupt) = (
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::interrupt())?,
+        );
         invite(&mut screen, &gate, &metrics, &audit)?;
         tokio::select! {
             _ = terminate.recv() => {}
@@ -111,14 +139,24 @@ async fn demo(&Args { once, oauth }: &Args) -> Result<bool, Stopped> {
 }
 
 fn config(sample: &Sample, audit: &Path, once: bool) -> Config {
-    let transport = HttpTransport { login: None, ..HttpTransport::new(sample.url.clone()) };
+    let transport = HttpTransport {
+        login: None,
+        ..HttpTransport::new(sample.url.clone())
+    };
     let mut config = Config::default();
     let [port, admin] = PORTS.map(|port| address(if once { 0 } else { port }));
     config.listen.address = port;
     config.admin.address = Some(admin);
     config.policies.entry("default".to_owned()).or_default();
-    config.upstreams.insert("sample".to_owned(), UpstreamConfig::new(Transport::Http(transport)));
-    config.audit = AuditConfig { to: Some(AuditTo::File(audit.to_owned())), required: true, ..AuditConfig::default() };
+    config.upstreams.insert(
+        "sample".to_owned(),
+        UpstreamConfig::new(Transport::Http(transport)),
+    );
+    config.audit = AuditConfig {
+        to: Some(AuditTo::File(audit.to_owned())),
+        required: true,
+        ..AuditConfig::default()
+    };
     config.pins.persistent = false;
     config.limits.drain = Duration::from_secs(1);
     config
@@ -127,12 +165,17 @@ fn config(sample: &Sample, audit: &Path, once: bool) -> Config {
 /// The loopback address with this port, or with any other where it is taken.
 fn address(port: u16) -> SocketAddr {
     let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    if TcpListener::bind(wanted).is_ok() { wanted } else { SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) }
+    if TcpListener::bind(wanted).is_ok() {
+        wanted
+    } else {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+    }
 }
 
 /// A private folder.
 fn folder() -> io::Result<PathBuf> {
-    let folder = std::env::temp_dir().join(format!("lychgate-demo-{}", uuid::Uuid::new_v4().simple()));
+    let folder =
+        std::env::temp_dir().join(format!("lychgate-demo-{}", uuid::Uuid::new_v4().simple()));
     std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
     Ok(folder)
 }
@@ -141,7 +184,10 @@ async fn tour(screen: &mut Screen, gate: &str, sample: &Sample) -> io::Result<bo
     let mut agent = Agent::new();
     let opened = agent.open(gate).await?;
     if !opened.status.is_success() {
-        return Err(io::Error::other(format!("the session was answered with {}", opened.status)));
+        return Err(io::Error::other(format!(
+            "the session was answered with {}",
+            opened.status
+        )));
     }
     let mut well = true;
     for stop in tour::stops() {
@@ -153,26 +199,40 @@ async fn tour(screen: &mut Screen, gate: &str, sample: &Sample) -> io::Result<bo
 }
 
 /// Shows what the tour left in the audit log and in the counters.
-async fn evidence(screen: &mut Screen, running: &Running, audit: &Path, metrics: &str) -> io::Result<()> {
+async fn evidence(
+    screen: &mut Screen,
+    running: &Running,
+    audit: &Path,
+    metrics: &str,
+) -> io::Result<()> {
     running.gate().recorder().flush();
     let text = std::fs::read_to_string(audit)?;
-    let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let lines: Vec<Value> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
     screen.heading("audit log", &audit.display().to_string())?;
-    for line in lines.iter().filter(|line| line.get(crate::record::entry::member::tool::NAME).is_some()) {
+    for line in lines
+        .iter()
+        .filter(|line| line.get(crate::record::entry::member::tool::NAME).is_some())
+    {
         screen.audited(line)?;
     }
     screen.heading("counters", metrics)?;
     let metrics_text = Agent::new().get(metrics).await?;
-    for line in
-        metrics_text.lines().filter(|line| COUNTERS.iter().any(|counter| line.starts_with(counter)) && !line.ends_with(" 0"))
-    {
+    for line in metrics_text.lines().filter(|line| {
+        COUNTERS.iter().any(|counter| line.starts_with(counter)) && !line.ends_with(" 0")
+    }) {
         screen.line(&format!("  {line}"))?;
     }
     Ok(())
 }
 
 fn invite(screen: &mut Screen, gate: &str, metrics: &str, audit: &Path) -> io::Result<()> {
-    screen.heading("now your agent", "the gateway keeps running; ask the agent to fetch a page or run a command")?;
+    screen.heading(
+        "now your agent",
+        "the gateway keeps running; ask the agent to fetch a page or run a command",
+    )?;
     screen.pair("url", gate)?;
     screen.pair("metrics", metrics)?;
     screen.pair("audit", &audit.display().to_string())?;

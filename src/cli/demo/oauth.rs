@@ -38,23 +38,42 @@ pub(super) fn configure(config: &mut Config, folder: &Path) {
 
 /// Has a person log in, an access token end, and a call need a further scope. Whether all calls passed in the end.
 pub(super) async fn show(screen: &mut Screen, gate: &str, sample: &Sample) -> io::Result<bool> {
-    let Some(login) = sample.server.login() else { return Err(io::Error::other("the sample server has no login")) };
+    let Some(login) = sample.server.login() else {
+        return Err(io::Error::other("the sample server has no login"));
+    };
     let (name, password) = &login.settings().person;
     screen.heading("log in", "at the login page, as")?;
     screen.pair("name", name)?;
     screen.pair("password", password)?;
 
-    let mut call = Call { agent: Agent::new(), gate };
-    screen.heading("first call", "the server answers 401; the agent receives a login link")?;
+    let mut call = Call {
+        agent: Agent::new(),
+        gate,
+    };
+    screen.heading(
+        "first call",
+        "the server answers 401; the agent receives a login link",
+    )?;
     let logged_in = call.until_passed(screen, "echo", "text", "Hello").await?;
 
-    screen.heading("renewed", &format!("after {} s the token expires and is renewed", ACCESS.as_secs()))?;
+    screen.heading(
+        "renewed",
+        &format!(
+            "after {} s the token expires and is renewed",
+            ACCESS.as_secs()
+        ),
+    )?;
     tokio::time::sleep(ACCESS).await;
     let renewed = logged_in && call.passes("echo", "text", "Hello again").await?.is_none();
     screen.verdict(renewed, if renewed { "passed" } else { "it did not pass" })?;
 
-    screen.heading("further scope", "the server answers 403; a login with more scope is required")?;
-    let allowed = call.until_passed(screen, "run_command", "command", "git status").await?;
+    screen.heading(
+        "further scope",
+        "the server answers 403; a login with more scope is required",
+    )?;
+    let allowed = call
+        .until_passed(screen, "run_command", "command", "git status")
+        .await?;
     Ok(logged_in && renewed && allowed)
 }
 
@@ -65,7 +84,13 @@ struct Call<'a> {
 
 impl Call<'_> {
     /// Calls a tool until the call passes. Whenever it is answered with a link, waits until that is done with.
-    async fn until_passed(&mut self, screen: &mut Screen, tool: &str, argument: &str, value: &str) -> io::Result<bool> {
+    async fn until_passed(
+        &mut self,
+        screen: &mut Screen,
+        tool: &str,
+        argument: &str,
+        value: &str,
+    ) -> io::Result<bool> {
         let began = Instant::now();
         while let Some(link) = self.passes(tool, argument, value).await? {
             screen.pair("open", &link)?;
@@ -83,19 +108,38 @@ impl Call<'_> {
     }
 
     /// Calls a tool; returns the login link, if one is required.
-    async fn passes(&mut self, tool: &str, argument: &str, value: &str) -> io::Result<Option<String>> {
-        let request = self.agent.request(Revision::Modern, tool, &json!({ argument: value }));
-        let answer = self.agent.call(self.gate, Revision::Modern, tool, &request).await?;
+    async fn passes(
+        &mut self,
+        tool: &str,
+        argument: &str,
+        value: &str,
+    ) -> io::Result<Option<String>> {
+        let request = self
+            .agent
+            .request(Revision::Modern, tool, &json!({ argument: value }));
+        let answer = self
+            .agent
+            .call(self.gate, Revision::Modern, tool, &request)
+            .await?;
         let text = String::from_utf8_lossy(&answer.body);
-        let origin = self.gate.find("/mcp/").and_then(|end| self.gate.get(..end)).unwrap_or_default();
+        let origin = self
+            .gate
+            .find("/mcp/")
+            .and_then(|end| self.gate.get(..end))
+            .unwrap_or_default();
         let begins = text.find(&format!("{origin}{PAGES}"));
-        let link = begins
-            .and_then(|begins| text.get(begins..))
-            .map(|rest| rest.chars().take_while(|c| c.is_ascii_alphanumeric() || ":/.-_".contains(*c)).collect::<String>());
+        let link = begins.and_then(|begins| text.get(begins..)).map(|rest| {
+            rest.chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || ":/.-_".contains(*c))
+                .collect::<String>()
+        });
         match link {
             Some(link) => Ok(Some(link.trim_end_matches('.').to_owned())),
             None if answer.status.is_success() && !text.contains("\"isError\":true") => Ok(None),
-            None => Err(io::Error::other(format!("`{tool}` was answered with {}: {text}", answer.status))),
+            None => Err(io::Error::other(format!(
+                "`{tool}` was answered with {}: {text}",
+                answer.status
+            ))),
         }
     }
 }

@@ -46,7 +46,11 @@ impl Screen {
             TextStyle::Green => 32,
             TextStyle::Yellow => 33,
         };
-        if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.colour && !text.is_empty() {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
     }
 
     /// Writes a line. A reader that went away ends the demo like any other error.
@@ -56,7 +60,10 @@ impl Screen {
 
     /// Writes a heading.
     pub(super) fn heading(&mut self, text: &str, rest: &str) -> io::Result<()> {
-        let (text, rest) = (self.in_look(TextStyle::Bold, text), self.in_look(TextStyle::Dim, rest));
+        let (text, rest) = (
+            self.in_look(TextStyle::Bold, text),
+            self.in_look(TextStyle::Dim, rest),
+        );
         self.line(&format!("\n{text}  {rest}\n"))
     }
 
@@ -74,19 +81,45 @@ impl Screen {
             Outcome::Cleaned { .. } => (TextStyle::Yellow, "~", "cleaned"),
         };
         let word = self.in_look(look, &format!("  {mark} {word:<10}"));
-        let call = self.in_look(TextStyle::Bold, &format!("{} {:?}", seen.stop.tool, seen.stop.value));
-        let revision = seen.stop.revision().map(|revision| format!("  (revision {revision})")).unwrap_or_default();
-        self.line(&format!("{word}{call}{}", self.in_look(TextStyle::Dim, &revision)))?;
+        let call = self.in_look(
+            TextStyle::Bold,
+            &format!("{} {:?}", seen.stop.tool, seen.stop.value),
+        );
+        let revision = seen
+            .stop
+            .revision()
+            .map(|revision| format!("  (revision {revision})"))
+            .unwrap_or_default();
+        self.line(&format!(
+            "{word}{call}{}",
+            self.in_look(TextStyle::Dim, &revision)
+        ))?;
         match &seen.became {
-            Outcome::Passed => self.block("", "the agent received the server's answer byte for byte", |_| None)?,
+            Outcome::Passed => self.block(
+                "",
+                "the agent received the server's answer byte for byte",
+                |_| None,
+            )?,
             Outcome::Refused(text) => {
                 self.block("", "the server never saw it; the agent reads:", |_| None)?;
                 self.block("", text, |_| None)?;
             }
             Outcome::Cleaned { sent, got } => {
                 let kept = |line: &str| plain(line).is_some_and(|line| got.contains(&line));
-                self.block(SENT, sent, |line| if kept(line) { None } else { Some(TextStyle::Red) })?;
-                self.block("agent got", got, |line| if line.starts_with("[lychgate") { Some(look) } else { None })?;
+                self.block(SENT, sent, |line| {
+                    if kept(line) {
+                        None
+                    } else {
+                        Some(TextStyle::Red)
+                    }
+                })?;
+                self.block("agent got", got, |line| {
+                    if line.starts_with("[lychgate") {
+                        Some(look)
+                    } else {
+                        None
+                    }
+                })?;
             }
         }
         if !seen.as_promised {
@@ -97,7 +130,12 @@ impl Screen {
     }
 
     /// Writes a text beside its name, folded to the width, line by line in its look.
-    fn block(&mut self, name: &str, text: &str, look: impl Fn(&str) -> Option<TextStyle>) -> io::Result<()> {
+    fn block(
+        &mut self,
+        name: &str,
+        text: &str,
+        look: impl Fn(&str) -> Option<TextStyle>,
+    ) -> io::Result<()> {
         let (gone, mut name) = (name == SENT, Some(name));
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let look = look(line);
@@ -119,19 +157,37 @@ impl Screen {
 
     /// Writes a summary of an audit line.
     pub(super) fn audited(&mut self, line: &Value) -> io::Result<()> {
-        let text = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
+        let text = |name: &str| {
+            line.get(name)
+                .and_then(Value::as_str)
+                .unwrap_or("")
+                .to_owned()
+        };
         let look = match text(member::verdict::NAME).as_str() {
             "block" => TextStyle::Red,
             "rewrite" => TextStyle::Yellow,
             _ => TextStyle::Green,
         };
-        let time = text(member::time::NAME).get(11..19).unwrap_or("").to_owned();
-        let findings = line.get(member::findings::NAME).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let mut rules: Vec<&str> =
-            findings.iter().filter_map(|finding| finding.get(object::finding::rule::NAME)?.as_str()).collect();
+        let time = text(member::time::NAME)
+            .get(11..19)
+            .unwrap_or("")
+            .to_owned();
+        let findings = line
+            .get(member::findings::NAME)
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let mut rules: Vec<&str> = findings
+            .iter()
+            .filter_map(|finding| finding.get(object::finding::rule::NAME)?.as_str())
+            .collect();
         rules.dedup();
         let verdict = self.in_look(look, &format!("{:<8}", text(member::verdict::NAME)));
-        let what = format!("{:<9}{:<13}", text(member::direction::NAME), text(member::tool::NAME));
+        let what = format!(
+            "{:<9}{:<13}",
+            text(member::direction::NAME),
+            text(member::tool::NAME)
+        );
         self.line(format!("  {time}  {verdict} {what} {}", rules.join(", ")).trim_end())
     }
 
@@ -145,7 +201,14 @@ impl Screen {
 
     /// Writes how it ended.
     pub(super) fn verdict(&mut self, well: bool, text: &str) -> io::Result<()> {
-        let text = self.in_look(if well { TextStyle::Green } else { TextStyle::Red }, text);
+        let text = self.in_look(
+            if well {
+                TextStyle::Green
+            } else {
+                TextStyle::Red
+            },
+            text,
+        );
         self.line(&text)
     }
 }
@@ -164,7 +227,11 @@ fn plain(line: &str) -> Option<String> {
     }
     // A word is enough to find a line again: what stands around it may change with the markup.
     let words: Vec<&str> = out.split_whitespace().take(3).collect();
-    if words.is_empty() { None } else { Some(words.join(" ")) }
+    if words.is_empty() {
+        None
+    } else {
+        Some(words.join(" "))
+    }
 }
 
 /// Folds a line between words.
@@ -191,13 +258,19 @@ mod tests {
     #[test]
     fn long_lines_are_folded_between_words() {
         let folded = fold(&"word ".repeat(40));
-        assert!(folded.len() == 3 && folded.iter().all(|line| line.len() <= WIDTH), "{folded:?}");
+        assert!(
+            folded.len() == 3 && folded.iter().all(|line| line.len() <= WIDTH),
+            "{folded:?}"
+        );
         assert_eq!(fold("short  line"), ["short line"]);
     }
 
     #[test]
     fn a_line_of_html_is_known_by_its_words() {
-        assert_eq!(plain("<p>Bake for <b>40 minutes</b></p>").as_deref(), Some("Bake for 40"));
+        assert_eq!(
+            plain("<p>Bake for <b>40 minutes</b></p>").as_deref(),
+            Some("Bake for 40")
+        );
         assert_eq!(plain("<body><div id=\"x\">"), None);
     }
 }

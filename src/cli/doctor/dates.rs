@@ -26,13 +26,26 @@ fn time(tag: u8, text: &[u8]) -> Option<SystemTime> {
         // UTCTime: years up to 49 are of this century.
         0x17 => {
             let (year, rest) = text.split_at_checked(2)?;
-            (format!("{}{year}", if year < "50" { "20" } else { "19" }), rest)
+            (
+                format!("{}{year}", if year < "50" { "20" } else { "19" }),
+                rest,
+            )
         }
-        0x18 => text.split_at_checked(4).map(|(year, rest)| (year.to_owned(), rest))?,
+        0x18 => text
+            .split_at_checked(4)
+            .map(|(year, rest)| (year.to_owned(), rest))?,
         _ => return None,
     };
     let two = |at: usize| rest.get(at..at + 2);
-    let rfc3339 = format!("{year}-{}-{}T{}:{}:{}{}", two(0)?, two(2)?, two(4)?, two(6)?, two(8)?, rest.get(10..)?);
+    let rfc3339 = format!(
+        "{year}-{}-{}T{}:{}:{}{}",
+        two(0)?,
+        two(2)?,
+        two(4)?,
+        two(6)?,
+        two(8)?,
+        rest.get(10..)?
+    );
     humantime::parse_rfc3339(&rfc3339).ok()
 }
 
@@ -43,8 +56,15 @@ fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (length, rest) = match first {
         short if *short < 0x80 => (usize::from(*short), rest),
         long => {
-            let (bytes, rest) = rest.split_at_checked(usize::from(long & 0x7F)).filter(|(bytes, _)| bytes.len() <= 4)?;
-            (bytes.iter().fold(0usize, |length, byte| length << 8 | usize::from(*byte)), rest)
+            let (bytes, rest) = rest
+                .split_at_checked(usize::from(long & 0x7F))
+                .filter(|(bytes, _)| bytes.len() <= 4)?;
+            (
+                bytes
+                    .iter()
+                    .fold(0usize, |length, byte| length << 8 | usize::from(*byte)),
+                rest,
+            )
         }
     };
     let (inside, after) = rest.split_at_checked(length)?;
@@ -63,7 +83,10 @@ mod tests {
             params.not_after = rcgen::date_time_ymd(year, 2, 3);
             let der = params.self_signed(&key).unwrap().der().to_vec();
             let at = |text: &str| humantime::parse_rfc3339(text).unwrap();
-            let expected = (at("1975-01-01T00:00:00Z"), at(&format!("{year}-02-03T00:00:00Z")));
+            let expected = (
+                at("1975-01-01T00:00:00Z"),
+                at(&format!("{year}-02-03T00:00:00Z")),
+            );
             assert_eq!(validity(&der).unwrap(), expected, "{year}");
             (0..der.len().min(200)).for_each(|length| assert!(validity(&der[..length]).is_none()));
         }

@@ -12,7 +12,9 @@ const BESIDES: u64 = 64;
 pub(super) fn limits(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
     // Each agent's connection may have one to a server.
-    let wanted = (config.limits.connections as u64).saturating_mul(2).saturating_add(BESIDES);
+    let wanted = (config.limits.connections as u64)
+        .saturating_mul(2)
+        .saturating_add(BESIDES);
     let limit = getrlimit(Resource::Nofile);
     match limit.current {
         Some(current) if current < wanted => {
@@ -24,11 +26,17 @@ pub(super) fn limits(config: &Config) -> CheckResult {
             };
             result.find(
                 Level::Warning,
-                format!("the open file limit is {current}; {} connections may need {wanted}", config.limits.connections),
+                format!(
+                    "the open file limit is {current}; {} connections may need {wanted}",
+                    config.limits.connections
+                ),
                 format!("{more}; or `connections = {fits}` under `[limits]`"),
             );
         }
-        current => result.pass(format!("open files: {} allowed", current.map_or("any number".to_owned(), |n| n.to_string()))),
+        current => result.pass(format!(
+            "open files: {} allowed",
+            current.map_or("any number".to_owned(), |n| n.to_string())
+        )),
     }
     result
 }
@@ -37,15 +45,38 @@ pub(super) fn limits(config: &Config) -> CheckResult {
 pub(super) fn surroundings() -> CheckResult {
     let mut result = CheckResult::default();
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let proxies: Vec<&str> =
-        ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"].into_iter().filter(|name| set(name)).collect();
+    let proxies: Vec<&str> = [
+        "HTTPS_PROXY",
+        "https_proxy",
+        "HTTP_PROXY",
+        "http_proxy",
+        "ALL_PROXY",
+    ]
+    .into_iter()
+    .filter(|name| set(name))
+    .collect();
     if !proxies.is_empty() {
-        let what = format!("{} is set, but the gateway does not use proxies", proxies.join(", "));
-        result.find(Level::Note, what, format!("unset {}, or allow the gateway through the firewall", proxies.join(" ")));
+        let what = format!(
+            "{} is set, but the gateway does not use proxies",
+            proxies.join(", ")
+        );
+        result.find(
+            Level::Note,
+            what,
+            format!(
+                "unset {}, or allow the gateway through the firewall",
+                proxies.join(" ")
+            ),
+        );
     }
     if crate::seal::state_folder().is_none() {
-        let what = "neither `XDG_STATE_HOME` nor `HOME` is set: logins and quarantine cannot be stored";
-        result.find(Level::Warning, what, "export XDG_STATE_HOME=/var/lib, or name `vault` under `[oauth]`");
+        let what =
+            "neither `XDG_STATE_HOME` nor `HOME` is set: logins and quarantine cannot be stored";
+        result.find(
+            Level::Warning,
+            what,
+            "export XDG_STATE_HOME=/var/lib, or name `vault` under `[oauth]`",
+        );
     } else {
         result.pass("the state folder is set");
     }

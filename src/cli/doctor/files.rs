@@ -26,9 +26,25 @@ struct File {
 /// Modes and owners of what holds secrets, and of what decides.
 pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
     let mut result = CheckResult::default();
-    let mut files = vec![File { what: "the config".to_owned(), path: path.to_owned(), secret: false }];
-    let mut add = |what: &str, path: &Path, secret| files.push(File { what: what.to_owned(), path: path.to_owned(), secret });
-    config.files.iter().for_each(|file| add("a file that secrets are read from", file, !is_listed(config, file)));
+    let mut files = vec![File {
+        what: "the config".to_owned(),
+        path: path.to_owned(),
+        secret: false,
+    }];
+    let mut add = |what: &str, path: &Path, secret| {
+        files.push(File {
+            what: what.to_owned(),
+            path: path.to_owned(),
+            secret,
+        })
+    };
+    config.files.iter().for_each(|file| {
+        add(
+            "a file that secrets are read from",
+            file,
+            !is_listed(config, file),
+        )
+    });
     if let Some(tls) = &config.listen.tls {
         add("the listener's key", &tls.key, true);
     }
@@ -42,8 +58,16 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
     let of_user = state_folder();
     let keys = [
         ("the key of the vault", &config.oauth.vault_key, "vault.key"),
-        ("the key of the quarantine", &config.quarantine.key, "quarantine.key"),
-        ("the key of the evidence store", &config.evidence.key, "evidence.key"),
+        (
+            "the key of the quarantine",
+            &config.quarantine.key,
+            "quarantine.key",
+        ),
+        (
+            "the key of the evidence store",
+            &config.evidence.key,
+            "evidence.key",
+        ),
     ];
     for (what, key, name) in keys {
         match (key, &of_user) {
@@ -58,13 +82,22 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
     for (what, folder) in stores(config) {
         add(what, &folder, true);
     }
-    if let Some(folder) = config.oauth.vault.clone().or_else(|| of_user.as_ref().map(|folder| folder.join("vault"))) {
+    if let Some(folder) = config
+        .oauth
+        .vault
+        .clone()
+        .or_else(|| of_user.as_ref().map(|folder| folder.join("vault")))
+    {
         add("the vault", &folder, true);
     }
     if let Some(AuditTo::File(file)) = &config.audit.to {
         add("the audit log", file, true);
     }
-    if let Some(file) = config.admin.address.and_then(|admin| config.approval.token_file(admin.port())) {
+    if let Some(file) = config
+        .admin
+        .address
+        .and_then(|admin| config.approval.token_file(admin.port()))
+    {
         add("the token of the admin port", &file, true);
     }
     if let Some(file) = config.pins.clone().of_config(state_folder(), path).file {
@@ -75,22 +108,46 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
     }
     let mut correct = 0;
     for file in &files {
-        let Ok(meta) = std::fs::metadata(&file.path) else { continue };
+        let Ok(meta) = std::fs::metadata(&file.path) else {
+            continue;
+        };
         let (mode, shown) = (meta.permissions().mode() & 0o777, file.path.display());
         let fit = if meta.is_dir() { "700" } else { "600" };
         if file.secret && mode & 0o077 != 0 {
-            let what = format!("{} `{shown}` has mode {mode:o}: readable by other users", file.what);
-            result.find(Level::Error, what, own_or(&file.path, format!("chmod {fit} '{shown}'")));
+            let what = format!(
+                "{} `{shown}` has mode {mode:o}: readable by other users",
+                file.what
+            );
+            result.find(
+                Level::Error,
+                what,
+                own_or(&file.path, format!("chmod {fit} '{shown}'")),
+            );
         } else if mode & 0o022 != 0 {
-            let what = format!("{} `{shown}` has mode {mode:o}: writable by other users", file.what);
-            result.find(Level::Error, what, own_or(&file.path, format!("chmod go-w '{shown}'")));
+            let what = format!(
+                "{} `{shown}` has mode {mode:o}: writable by other users",
+                file.what
+            );
+            result.find(
+                Level::Error,
+                what,
+                own_or(&file.path, format!("chmod go-w '{shown}'")),
+            );
         } else {
             correct += 1;
         }
         let own = rustix::process::geteuid().as_raw();
         if meta.uid() != own && meta.uid() != 0 && own != 0 {
-            let what = format!("{} `{shown}` belongs to another user (id {})", file.what, meta.uid());
-            result.find(Level::Warning, what, own_or(&file.path, format!("chown \"$(id -u)\" '{shown}'")));
+            let what = format!(
+                "{} `{shown}` belongs to another user (id {})",
+                file.what,
+                meta.uid()
+            );
+            result.find(
+                Level::Warning,
+                what,
+                own_or(&file.path, format!("chown \"$(id -u)\" '{shown}'")),
+            );
         }
     }
     result.pass(format!("{correct} files and folders have correct modes"));
@@ -109,7 +166,9 @@ fn own_or(path: &Path, fix: String) -> String {
 /// Whether a folder is a system folder or a home folder, rather than the gate's own.
 fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let of_system = ["/etc", "/usr", "/boot", "/dev", "/proc", "/sys"].iter().any(|system| folder.starts_with(system));
+    let of_system = ["/etc", "/usr", "/boot", "/dev", "/proc", "/sys"]
+        .iter()
+        .any(|system| folder.starts_with(system));
     // `/`, `/var`, `/var/lib`, `/home/ann`.
     let is_shallow = folder.components().count() <= 3;
     of_system || is_shallow || home.is_some_and(|home| home.starts_with(&folder))
@@ -117,11 +176,26 @@ fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
 
 /// The folders of stored messages.
 fn stores(config: &Config) -> Vec<(&'static str, PathBuf)> {
-    let quarantine = config.quarantine.clone().of_user(state_folder()).folder.filter(|_| config.quarantine.enabled);
-    let seals = config.policies.values().any(|policy| policy.evidence == Keeps::Sealed);
-    let evidence = if seals { config.evidence.clone().of_user(state_folder()).folder } else { config.evidence.folder.clone() };
+    let quarantine = config
+        .quarantine
+        .clone()
+        .of_user(state_folder())
+        .folder
+        .filter(|_| config.quarantine.enabled);
+    let seals = config
+        .policies
+        .values()
+        .any(|policy| policy.evidence == Keeps::Sealed);
+    let evidence = if seals {
+        config.evidence.clone().of_user(state_folder()).folder
+    } else {
+        config.evidence.folder.clone()
+    };
     let named = |what, folder: Option<PathBuf>| folder.map(|folder| (what, folder));
-    named("the quarantine", quarantine).into_iter().chain(named("the evidence store", evidence)).collect()
+    named("the quarantine", quarantine)
+        .into_iter()
+        .chain(named("the evidence store", evidence))
+        .collect()
 }
 
 /// Whether a file is named for something else than a secret: it was read with the config all the same.
@@ -132,7 +206,9 @@ fn is_listed(config: &Config, file: &Path) -> bool {
 /// Whether the audit log hangs together, where that is quickly seen.
 pub(super) fn audit(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
-    let Some(AuditTo::File(file)) = &config.audit.to else { return result };
+    let Some(AuditTo::File(file)) = &config.audit.to else {
+        return result;
+    };
     let Ok(meta) = std::fs::metadata(file) else {
         result.pass("the audit log does not exist yet");
         return result;
@@ -141,15 +217,39 @@ pub(super) fn audit(config: &Config) -> CheckResult {
         result.pass("the audit log is too long for a quick check: run `lychgate audit verify`");
         return result;
     }
-    let keys = config.audit.key().and_then(|key| PublicKey::of_file(&key).ok()).into_iter().collect();
-    match verify(file, &TrustAnchors { keys, anchors: Vec::new() }) {
+    let keys = config
+        .audit
+        .key()
+        .and_then(|key| PublicKey::of_file(&key).ok())
+        .into_iter()
+        .collect();
+    match verify(
+        file,
+        &TrustAnchors {
+            keys,
+            anchors: Vec::new(),
+        },
+    ) {
         Err(error) => {
-            let fix = format!("chmod u+r '{}', or run this as the gateway's user", file.display());
-            result.find(Level::Error, format!("cannot read the audit log: {error}"), fix);
+            let fix = format!(
+                "chmod u+r '{}', or run this as the gateway's user",
+                file.display()
+            );
+            result.find(
+                Level::Error,
+                format!("cannot read the audit log: {error}"),
+                fix,
+            );
         }
-        Ok(report) if report.is_verified() => result.pass(format!("audit log verified: {} lines", report.lines)),
+        Ok(report) if report.is_verified() => {
+            result.pass(format!("audit log verified: {} lines", report.lines))
+        }
         Ok(report) => {
-            let first = report.flaws.first().map(|flaw| flaw.what.clone()).unwrap_or_default();
+            let first = report
+                .flaws
+                .first()
+                .map(|flaw| flaw.what.clone())
+                .unwrap_or_default();
             let more = match report.flaws.len().saturating_sub(1) {
                 0 => String::new(),
                 more => format!(" (and {more} more)"),
@@ -169,27 +269,48 @@ pub(super) fn disks(config: &Config) -> CheckResult {
         places.push(("the audit log", file.clone()));
     }
     let of_user = state_folder();
-    places.extend(config.oauth.vault.clone().or(of_user).map(|folder| ("the vault", folder)));
+    places.extend(
+        config
+            .oauth
+            .vault
+            .clone()
+            .or(of_user)
+            .map(|folder| ("the vault", folder)),
+    );
     places.extend(stores(config));
     places.extend(config.pins.file.clone().map(|file| ("the lock file", file)));
     for (what, path) in places {
-        let Some(there) = path.ancestors().find(|path| path.exists()) else { continue };
+        let Some(there) = path.ancestors().find(|path| path.exists()) else {
+            continue;
+        };
         let shown = there.display();
-        let Ok(disk) = rustix::fs::statvfs(there) else { continue };
+        let Ok(disk) = rustix::fs::statvfs(there) else {
+            continue;
+        };
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-        let room = if free >= 1 << 30 { format!("{} GB", free >> 30) } else { format!("{} MB", free >> 20) };
+        let room = if free >= 1 << 30 {
+            format!("{} GB", free >> 30)
+        } else {
+            format!("{} MB", free >> 20)
+        };
         let before = result.found.len();
         if disk.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
             result.find(
                 Level::Error,
                 format!("`{shown}` is read-only: cannot write {what}"),
-                own_or(there, format!("mount -o remount,rw '{shown}', or set another path in the config")),
+                own_or(
+                    there,
+                    format!("mount -o remount,rw '{shown}', or set another path in the config"),
+                ),
             );
         } else if rustix::fs::access(there, rustix::fs::Access::WRITE_OK).is_err() {
             result.find(
                 Level::Error,
                 format!("`{shown}` is not writable by this user: it holds {what}"),
-                own_or(there, format!("chown \"$(id -u)\" '{shown}', or run this as the gateway's user")),
+                own_or(
+                    there,
+                    format!("chown \"$(id -u)\" '{shown}', or run this as the gateway's user"),
+                ),
             );
         } else if let Some(level) = shortage(free) {
             result.find(
@@ -204,7 +325,11 @@ pub(super) fn disks(config: &Config) -> CheckResult {
     }
     if config.audit.to.is_none() {
         let fix = "[audit] with `file = \"/var/log/lychgate/audit.jsonl\"`";
-        result.find(Level::Warning, "no audit log: past verdicts cannot be shown or explained", fix);
+        result.find(
+            Level::Warning,
+            "no audit log: past verdicts cannot be shown or explained",
+            fix,
+        );
     }
     result
 }
@@ -225,19 +350,36 @@ mod tests {
     #[test]
     fn owner_and_mode_of_shared_folders_stay() {
         let home = Some(Path::new("/srv/people/ann"));
-        for folder in
-            ["/", "/etc", "/etc/lychgate", "/var/lib", "/home/ann", "/srv/people/ann", "/srv/people", "/usr/local/share"]
-        {
+        for folder in [
+            "/",
+            "/etc",
+            "/etc/lychgate",
+            "/var/lib",
+            "/home/ann",
+            "/srv/people/ann",
+            "/srv/people",
+            "/usr/local/share",
+        ] {
             assert!(is_shared(Path::new(folder), home), "{folder}");
         }
-        for folder in ["/var/lib/lychgate", "/srv/people/ann/.local/state/lychgate", "/home/ann/.local/state"] {
+        for folder in [
+            "/var/lib/lychgate",
+            "/srv/people/ann/.local/state/lychgate",
+            "/home/ann/.local/state",
+        ] {
             assert!(!is_shared(Path::new(folder), home), "{folder}");
         }
         for shared in ["/", "/etc"] {
             let fix = own_or(Path::new(shared), format!("chown \"$(id -u)\" '{shared}'"));
-            assert!(!fix.contains("chown") && fix.contains("XDG_STATE_HOME"), "{fix}");
+            assert!(
+                !fix.contains("chown") && fix.contains("XDG_STATE_HOME"),
+                "{fix}"
+            );
         }
-        assert_eq!(own_or(Path::new("/var/lib/no-such-gate/x"), "chown 1".to_owned()), "chown 1");
+        assert_eq!(
+            own_or(Path::new("/var/lib/no-such-gate/x"), "chown 1".to_owned()),
+            "chown 1"
+        );
     }
 
     #[test]

@@ -33,21 +33,44 @@ pub(super) fn ports(config: &Config) -> CheckResult {
     let listen = config.listen.address;
     if !listen.ip().to_canonical().is_loopback() {
         if config.listen.tls.is_none() {
-            let what =
-                format!("{listen} is reachable from other machines without TLS: agent tokens cross the network in clear text");
-            result.find(Level::Warning, what, "`tls = { cert = …, key = … }` under `[listen]`, or put a TLS proxy in front");
+            let what = format!(
+                "{listen} is reachable from other machines without TLS: agent tokens cross the network in clear text"
+            );
+            result.find(
+                Level::Warning,
+                what,
+                "`tls = { cert = …, key = … }` under `[listen]`, or put a TLS proxy in front",
+            );
         }
         if config.is_open() {
             let what = format!("{listen} is reachable from other machines without authentication");
-            result.find(Level::Error, what, "lychgate agent add NAME, with `[agents]` in the config");
+            result.find(
+                Level::Error,
+                what,
+                "lychgate agent add NAME, with `[agents]` in the config",
+            );
         }
     } else if config.is_open() {
         let what = "any program on this machine may call: agents are not authenticated";
-        result.find(Level::Note, what, "lychgate agent add NAME, with `[agents]` in the config");
+        result.find(
+            Level::Note,
+            what,
+            "lychgate agent add NAME, with `[agents]` in the config",
+        );
     }
-    if let Some(admin) = config.admin.address.filter(|admin| !admin.ip().to_canonical().is_loopback()) {
-        let what = format!("the admin port {admin} is reachable from other machines, and its metrics require no authentication");
-        result.find(Level::Warning, what, "`address = \"127.0.0.1:8801\"` under `[admin]`, or use a separate network");
+    if let Some(admin) = config
+        .admin
+        .address
+        .filter(|admin| !admin.ip().to_canonical().is_loopback())
+    {
+        let what = format!(
+            "the admin port {admin} is reachable from other machines, and its metrics require no authentication"
+        );
+        result.find(
+            Level::Warning,
+            what,
+            "`address = \"127.0.0.1:8801\"` under `[admin]`, or use a separate network",
+        );
     }
     result
 }
@@ -55,7 +78,9 @@ pub(super) fn ports(config: &Config) -> CheckResult {
 /// `runs`: whether a gate answers at the admin port, if there is one.
 fn port(address: SocketAddr, section: &str, runs: Option<bool>, result: &mut CheckResult) {
     match TcpListener::bind(address) {
-        Ok(_) => result.pass(format!("{address} ({section}) is free: no gateway is running there")),
+        Ok(_) => result.pass(format!(
+            "{address} ({section}) is free: no gateway is running there"
+        )),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && runs == Some(true) => {
             result.pass(format!("{address} ({section}): a gateway is running there"));
         }
@@ -64,10 +89,14 @@ fn port(address: SocketAddr, section: &str, runs: Option<bool>, result: &mut Che
             if runs.is_none()
                 && let Some((pid, _)) = holder.as_ref().filter(|(_, name)| is_own(name))
             {
-                return result.pass(format!("{address} ({section}): a gateway is running there (process {pid})"));
+                return result.pass(format!(
+                    "{address} ({section}): a gateway is running there (process {pid})"
+                ));
             }
-            let who =
-                holder.as_ref().map_or_else(|| "another program".to_owned(), |(pid, name)| format!("`{name}` (process {pid})"));
+            let who = holder.as_ref().map_or_else(
+                || "another program".to_owned(),
+                |(pid, name)| format!("`{name}` (process {pid})"),
+            );
             let stop = holder.map_or_else(
                 || format!("ss -ltnp 'sport = :{}' shows the process", address.port()),
                 |(pid, _)| format!("kill {pid}"),
@@ -91,7 +120,9 @@ fn port(address: SocketAddr, section: &str, runs: Option<bool>, result: &mut Che
 /// Whether a process has the name of this program.
 fn is_own(name: &str) -> bool {
     let own = std::env::current_exe().ok();
-    own.as_ref().and_then(|path| path.file_name()?.to_str()).is_some_and(|own| own == name)
+    own.as_ref()
+        .and_then(|path| path.file_name()?.to_str())
+        .is_some_and(|own| own == name)
 }
 
 /// The process that listens on a port, and its name, as far as this user may see it (Linux).
@@ -101,22 +132,44 @@ fn holder(port: u16) -> Option<(u32, String)> {
         let text = fs::read_to_string(table).unwrap_or_default();
         for line in text.lines().skip(1) {
             let words: Vec<&str> = line.split_whitespace().collect();
-            let (Some(local), Some(&"0A"), Some(inode)) = (words.get(1), words.get(3), words.get(9)) else { continue };
-            if local.rsplit(':').next().and_then(|hex| u16::from_str_radix(hex, 16).ok()) == Some(port) {
+            let (Some(local), Some(&"0A"), Some(inode)) =
+                (words.get(1), words.get(3), words.get(9))
+            else {
+                continue;
+            };
+            if local
+                .rsplit(':')
+                .next()
+                .and_then(|hex| u16::from_str_radix(hex, 16).ok())
+                == Some(port)
+            {
                 inodes.insert(format!("socket:[{inode}]"));
             }
         }
     }
-    let processes = fs::read_dir("/proc")
-        .ok()?
-        .flatten()
-        .filter_map(|entry| Some((entry.file_name().to_str()?.parse::<u32>().ok()?, entry.path())));
+    let processes = fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| {
+        Some((
+            entry.file_name().to_str()?.parse::<u32>().ok()?,
+            entry.path(),
+        ))
+    });
     let mut left = LOOKED_AT;
     for (pid, folder) in processes {
-        for file in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
+        for file in fs::read_dir(folder.join("fd"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             left = left.checked_sub(1)?;
-            if fs::read_link(file.path()).is_ok_and(|target| target.to_str().is_some_and(|target| inodes.contains(target))) {
-                let name = fs::read_to_string(folder.join("comm")).unwrap_or_default().trim().to_owned();
+            if fs::read_link(file.path()).is_ok_and(|target| {
+                target
+                    .to_str()
+                    .is_some_and(|target| inodes.contains(target))
+            }) {
+                let name = fs::read_to_string(folder.join("comm"))
+                    .unwrap_or_default()
+                    .trim()
+                    .to_owned();
                 return Some((pid, name));
             }
         }
@@ -129,7 +182,11 @@ pub(super) fn certificates(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
     if let Some(tls) = &config.listen.tls {
         if let Err(error) = listen::tls::acceptor(tls) {
-            result.find(Level::Error, format!("invalid listener certificate: {error}"), "see `tls` under `[listen]`");
+            result.find(
+                Level::Error,
+                format!("invalid listener certificate: {error}"),
+                "see `tls` under `[listen]`",
+            );
         }
         lasts("the listener's certificate", &tls.cert, &mut result);
         if let Some(ca) = &tls.client_ca {
@@ -137,12 +194,18 @@ pub(super) fn certificates(config: &Config) -> CheckResult {
         }
     }
     for (name, upstream) in &config.upstreams {
-        let (Transport::Http(http) | Transport::Sse(http)) = &upstream.transport else { continue };
+        let (Transport::Http(http) | Transport::Sse(http)) = &upstream.transport else {
+            continue;
+        };
         if let Some(ca) = &http.ca {
             lasts(&format!("the CA for `{name}`"), ca, &mut result);
         }
         if let Some((cert, _)) = &http.client_cert {
-            lasts(&format!("the client's certificate for `{name}`"), cert, &mut result);
+            lasts(
+                &format!("the client's certificate for `{name}`"),
+                cert,
+                &mut result,
+            );
         }
     }
     if result.found.is_empty() && result.passed.is_empty() {
@@ -153,28 +216,58 @@ pub(super) fn certificates(config: &Config) -> CheckResult {
 
 fn lasts(what: &str, file: &Path, result: &mut CheckResult) {
     match trust::certificates(file) {
-        Err(error) => result.find(Level::Error, format!("{what}: {error}"), format!("put a PEM file at '{}'", file.display())),
+        Err(error) => result.find(
+            Level::Error,
+            format!("{what}: {error}"),
+            format!("put a PEM file at '{}'", file.display()),
+        ),
         Ok(all) => {
             let spans = || all.iter().filter_map(|certificate| validity(certificate));
-            let span = spans().map(|(from, _)| from).max().zip(spans().map(|(_, until)| until).min());
-            let fix =
-                format!("renew it and store it at '{}': openssl x509 -noout -enddate -in '{}'", file.display(), file.display());
+            let span = spans()
+                .map(|(from, _)| from)
+                .max()
+                .zip(spans().map(|(_, until)| until).min());
+            let fix = format!(
+                "renew it and store it at '{}': openssl x509 -noout -enddate -in '{}'",
+                file.display(),
+                file.display()
+            );
             lasts_for(what, span, &fix, result);
         }
     }
 }
 
 /// Tells for how long a certificate is valid.
-pub(super) fn lasts_for(what: &str, span: Option<(SystemTime, SystemTime)>, fix: &str, result: &mut CheckResult) {
+pub(super) fn lasts_for(
+    what: &str,
+    span: Option<(SystemTime, SystemTime)>,
+    fix: &str,
+    result: &mut CheckResult,
+) {
     let Some((from, until)) = span else { return };
     let (now, days) = (SystemTime::now(), |span: Duration| span.as_secs() / 86_400);
     if let Some(wait) = from.duration_since(now).ok().filter(|wait| !wait.is_zero()) {
         let fix = format!("check this machine's clock (`date -u`); if it is correct, {fix}");
-        return result.find(Level::Error, format!("{what} is not valid before {} days from now", days(wait) + 1), fix);
+        return result.find(
+            Level::Error,
+            format!(
+                "{what} is not valid before {} days from now",
+                days(wait) + 1
+            ),
+            fix,
+        );
     }
     match until.duration_since(now) {
-        Err(past) => result.find(Level::Error, format!("{what} ended {} days ago", days(past.duration())), fix),
-        Ok(left) if days(left) < SOON => result.find(Level::Warning, format!("{what} ends in {} days", days(left)), fix),
+        Err(past) => result.find(
+            Level::Error,
+            format!("{what} ended {} days ago", days(past.duration())),
+            fix,
+        ),
+        Ok(left) if days(left) < SOON => result.find(
+            Level::Warning,
+            format!("{what} ends in {} days", days(left)),
+            fix,
+        ),
         Ok(left) => result.pass(format!("{what} is valid for {} more days", days(left))),
     }
 }
@@ -189,12 +282,26 @@ mod tests {
         let result = |from, until| {
             let mut result = CheckResult::default();
             lasts_for("it", Some((from, until)), "renew it", &mut result);
-            result.found.first().map(|finding| (finding.level, finding.what.clone()))
+            result
+                .found
+                .first()
+                .map(|finding| (finding.level, finding.what.clone()))
         };
         assert_eq!(result(now - day, now + day * 300), None);
         let (level, what) = result(now + day * 800, now + day * 900).unwrap();
-        assert!(level == Level::Error && what.starts_with("it is not valid before 8"), "{what}");
-        assert!(result(now - day * 9, now - day * 2).unwrap().1.contains("ended"));
-        assert_eq!(result(now - day * 9, now + day * 2).unwrap().0, Level::Warning);
+        assert!(
+            level == Level::Error && what.starts_with("it is not valid before 8"),
+            "{what}"
+        );
+        assert!(
+            result(now - day * 9, now - day * 2)
+                .unwrap()
+                .1
+                .contains("ended")
+        );
+        assert_eq!(
+            result(now - day * 9, now + day * 2).unwrap().0,
+            Level::Warning
+        );
     }
 }

@@ -93,7 +93,11 @@ struct CheckResult {
 
 impl CheckResult {
     fn find(&mut self, level: Level, what: impl Into<String>, fix: impl Into<String>) {
-        self.found.push(Finding { level, what: what.into(), fix: fix.into() });
+        self.found.push(Finding {
+            level,
+            what: what.into(),
+            fix: fix.into(),
+        });
     }
 
     fn pass(&mut self, what: impl Into<String>) {
@@ -112,7 +116,10 @@ impl CheckResult {
             } else {
                 format!("{}: ", fault.file)
             };
-            let fix = fault.hint.clone().unwrap_or_else(|| "`lychgate check` lists all faults".to_owned());
+            let fix = fault
+                .hint
+                .clone()
+                .unwrap_or_else(|| "`lychgate check` lists all faults".to_owned());
             self.find(Level::Error, format!("{place}{}", fault.message), fix);
         }
     }
@@ -120,8 +127,14 @@ impl CheckResult {
 
 /// A command with the `--config` of the command line; without one, every verb finds the same file.
 fn of_config(fix: &str, named: Option<&Path>) -> String {
-    let Some(config) = named.filter(|_| fix.starts_with("lychgate ")) else { return fix.to_owned() };
-    let (command, rest) = fix.split_once(", ").map_or((fix, String::new()), |(command, rest)| (command, format!(", {rest}")));
+    let Some(config) = named.filter(|_| fix.starts_with("lychgate ")) else {
+        return fix.to_owned();
+    };
+    let (command, rest) = fix
+        .split_once(", ")
+        .map_or((fix, String::new()), |(command, rest)| {
+            (command, format!(", {rest}"))
+        });
     format!("{command} --config '{}'{rest}", config.display())
 }
 
@@ -133,12 +146,18 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     let file = match args.config.find() {
         Ok(file) => file,
         Err(faults) => {
-            faults.iter().try_for_each(|fault| writeln!(err, "{fault}"))?;
+            faults
+                .iter()
+                .try_for_each(|fault| writeln!(err, "{fault}"))?;
             return Ok(2);
         }
     };
     if let Err(error) = std::fs::File::open(&file) {
-        writeln!(err, "{}: cannot be read: {error}\n  hint: pass another file with `--config FILE`", file.display())?;
+        writeln!(
+            err,
+            "{}: cannot be read: {error}\n  hint: pass another file with `--config FILE`",
+            file.display()
+        )?;
         return Ok(2);
     }
     let progress = io::stderr().is_terminal();
@@ -146,9 +165,15 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         write!(err, "checking …")?;
         err.flush()?;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
     let mut report = runtime.block_on(check(file));
-    for finding in report.iter_mut().flat_map(|(_, checked)| &mut checked.found) {
+    for finding in report
+        .iter_mut()
+        .flat_map(|(_, checked)| &mut checked.found)
+    {
         finding.fix = of_config(&finding.fix, args.config.on_command_line());
     }
     // What hangs is not waited for.
@@ -156,13 +181,24 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     if progress {
         write!(err, "\r\x1b[K")?;
     }
-    out.write_all(if args.json { in_json(&report) } else { in_words(&report) }.as_bytes())?;
+    out.write_all(
+        if args.json {
+            in_json(&report)
+        } else {
+            in_words(&report)
+        }
+        .as_bytes(),
+    )?;
     out.flush()?;
     Ok(u8::from(worst(&report) > Some(Level::Note)))
 }
 
 fn worst(report: &Report) -> Option<Level> {
-    report.iter().flat_map(|(_, checked)| &checked.found).map(|finding| finding.level).max()
+    report
+        .iter()
+        .flat_map(|(_, checked)| &checked.found)
+        .map(|finding| finding.level)
+        .max()
 }
 
 async fn check(file: PathBuf) -> Report {
@@ -176,11 +212,20 @@ async fn check(file: PathBuf) -> Report {
             return vec![("config", result), surroundings];
         }
         Err(_) => {
-            result.find(Level::Error, "reading the config failed", "run `lychgate check`");
+            result.find(
+                Level::Error,
+                "reading the config failed",
+                "run `lychgate check`",
+            );
             return vec![("config", result)];
         }
     };
-    result.pass(format!("{} is valid: {} upstreams, {} policies", file.display(), config.upstreams.len(), config.policies.len()));
+    result.pass(format!(
+        "{} is valid: {} upstreams, {} policies",
+        file.display(),
+        config.upstreams.len(),
+        config.policies.len()
+    ));
     let path = file;
     let with = |check: fn(&Config) -> CheckResult| {
         let config = config.clone();
@@ -190,7 +235,9 @@ async fn check(file: PathBuf) -> Report {
         let config = config.clone();
         blocking(move || files::modes(&config, &path))
     };
-    let rounds = u32::try_from(config.upstreams.len().div_ceil(upstreams::AT_ONCE)).unwrap_or(u32::MAX).max(1);
+    let rounds = u32::try_from(config.upstreams.len().div_ceil(upstreams::AT_ONCE))
+        .unwrap_or(u32::MAX)
+        .max(1);
     let checks: Vec<Check> = vec![
         Box::pin(within(RULES_PATIENCE, "rules", with(rules))),
         Box::pin(bounded("ports", with(listener::ports))),
@@ -199,7 +246,11 @@ async fn check(file: PathBuf) -> Report {
         Box::pin(bounded("disk", with(files::disks))),
         Box::pin(bounded("audit", with(files::audit))),
         Box::pin(bounded("logins", upstreams::logins(config.clone()))),
-        Box::pin(within(PATIENCE * rounds, "upstreams", upstreams::reach(config.clone()))),
+        Box::pin(within(
+            PATIENCE * rounds,
+            "upstreams",
+            upstreams::reach(config.clone()),
+        )),
         Box::pin(bounded("limits", with(environment::limits))),
         Box::pin(bounded("surroundings", blocking(environment::surroundings))),
     ];
@@ -210,27 +261,38 @@ async fn check(file: PathBuf) -> Report {
 
 /// A check that may wait for a disk.
 async fn blocking(check: impl FnOnce() -> CheckResult + Send + 'static) -> CheckResult {
-    tokio::task::spawn_blocking(check).await.unwrap_or_else(|_| {
-        let mut result = CheckResult::default();
-        result.find(Level::Error, "the check itself failed", "please report it");
-        result
-    })
+    tokio::task::spawn_blocking(check)
+        .await
+        .unwrap_or_else(|_| {
+            let mut result = CheckResult::default();
+            result.find(Level::Error, "the check itself failed", "please report it");
+            result
+        })
 }
 
-async fn bounded(name: &'static str, check: impl Future<Output = CheckResult>) -> (&'static str, CheckResult) {
+async fn bounded(
+    name: &'static str,
+    check: impl Future<Output = CheckResult>,
+) -> (&'static str, CheckResult) {
     within(PATIENCE, name, check).await
 }
 
-async fn within(patience: Duration, name: &'static str, check: impl Future<Output = CheckResult>) -> (&'static str, CheckResult) {
-    let checked = tokio::time::timeout(patience, check).await.unwrap_or_else(|_| {
-        let mut result = CheckResult::default();
-        result.find(
-            Level::Warning,
-            format!("not checked: timed out after {} s", patience.as_secs()),
-            "check the disk and the network",
-        );
-        result
-    });
+async fn within(
+    patience: Duration,
+    name: &'static str,
+    check: impl Future<Output = CheckResult>,
+) -> (&'static str, CheckResult) {
+    let checked = tokio::time::timeout(patience, check)
+        .await
+        .unwrap_or_else(|_| {
+            let mut result = CheckResult::default();
+            result.find(
+                Level::Warning,
+                format!("not checked: timed out after {} s", patience.as_secs()),
+                "check the disk and the network",
+            );
+            result
+        });
     (name, checked)
 }
 
@@ -244,17 +306,29 @@ fn rules(config: &Config) -> CheckResult {
             return result;
         }
     };
-    let count = |direction| policies.values().map(|policy| policy.rules(direction).rules().len()).max().unwrap_or(0);
+    let count = |direction| {
+        policies
+            .values()
+            .map(|policy| policy.rules(direction).rules().len())
+            .max()
+            .unwrap_or(0)
+    };
     result.pass(format!(
         "{} outbound and {} inbound rules loaded; all rule tests pass",
         count(Direction::Outbound),
         count(Direction::Inbound)
     ));
-    let mut observed: Vec<&str> =
-        policies.iter().filter(|(_, policy)| policy.mode == Mode::Observe).map(|(name, _)| &*name.0).collect();
+    let mut observed: Vec<&str> = policies
+        .iter()
+        .filter(|(_, policy)| policy.mode == Mode::Observe)
+        .map(|(name, _)| &*name.0)
+        .collect();
     observed.sort_unstable();
     for name in observed {
-        let policy = config.upstreams.get(name).map_or("default", |upstream| upstream.policy.as_str());
+        let policy = config
+            .upstreams
+            .get(name)
+            .map_or("default", |upstream| upstream.policy.as_str());
         result.find(
             Level::Warning,
             format!("`{name}` is in observe mode: attacks are recorded but not blocked"),
@@ -262,35 +336,72 @@ fn rules(config: &Config) -> CheckResult {
         );
     }
     for what in app::unencrypted(config) {
-        result.find(Level::Warning, what, "use `https://` in `url` of this upstream");
+        result.find(
+            Level::Warning,
+            what,
+            "use `https://` in `url` of this upstream",
+        );
     }
     for (name, policy) in config.policies.iter().filter(|(_, policy)| !policy.builtin) {
-        let what = format!("policy `{name}` does not use the built-in rules ({} custom folders)", policy.rules.len());
-        result.find(Level::Warning, what, format!("add `\"builtin\"` to `rules` in `[policy.{name}]`"));
+        let what = format!(
+            "policy `{name}` does not use the built-in rules ({} custom folders)",
+            policy.rules.len()
+        );
+        result.find(
+            Level::Warning,
+            what,
+            format!("add `\"builtin\"` to `rules` in `[policy.{name}]`"),
+        );
     }
     result
 }
 
 fn in_words(report: &Report) -> String {
     let mut out = String::new();
-    let mut all: Vec<(&str, &Finding)> =
-        report.iter().flat_map(|(area, checked)| checked.found.iter().map(|finding| (*area, finding))).collect();
+    let mut all: Vec<(&str, &Finding)> = report
+        .iter()
+        .flat_map(|(area, checked)| checked.found.iter().map(|finding| (*area, finding)))
+        .collect();
     all.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.level));
     for (area, Finding { level, what, fix }) in &all {
         let (level, what, fix) = (level.name(), plain(what, SENTENCE), plain(fix, SENTENCE));
-        out.push_str(&format!("{level:<8} {area:<13} {what}\n                       fix: {fix}\n"));
+        out.push_str(&format!(
+            "{level:<8} {area:<13} {what}\n                       fix: {fix}\n"
+        ));
     }
     if !all.is_empty() {
         out.push('\n');
     }
     out.push_str("checked and ok\n");
-    for (area, what) in report.iter().flat_map(|(area, checked)| checked.passed.iter().map(move |what| (area, what))) {
+    for (area, what) in report
+        .iter()
+        .flat_map(|(area, checked)| checked.passed.iter().map(move |what| (area, what)))
+    {
         out.push_str(&format!("  {area:<13} {}\n", plain(what, SENTENCE)));
     }
-    let count = |level| all.iter().filter(|(_, finding)| finding.level == level).count();
-    let (errors, warnings, notes) = (count(Level::Error), count(Level::Warning), count(Level::Note));
-    let many = |count: usize, what: &str| if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
-    out.push_str(&format!("\n{}, {}, {}\n", many(errors, "error"), many(warnings, "warning"), many(notes, "note")));
+    let count = |level| {
+        all.iter()
+            .filter(|(_, finding)| finding.level == level)
+            .count()
+    };
+    let (errors, warnings, notes) = (
+        count(Level::Error),
+        count(Level::Warning),
+        count(Level::Note),
+    );
+    let many = |count: usize, what: &str| {
+        if count == 1 {
+            format!("1 {what}")
+        } else {
+            format!("{count} {what}s")
+        }
+    };
+    out.push_str(&format!(
+        "\n{}, {}, {}\n",
+        many(errors, "error"),
+        many(warnings, "warning"),
+        many(notes, "note")
+    ));
     out
 }
 
@@ -301,10 +412,17 @@ fn in_json(report: &Report) -> String {
             .iter()
             .map(move |Finding { level, what, fix }| json!({ "area": area, "level": level.name(), "what": what, "fix": fix }))
     });
-    let passed =
-        report.iter().flat_map(|(area, checked)| checked.passed.iter().map(move |what| json!({ "area": area, "what": what })));
+    let passed = report.iter().flat_map(|(area, checked)| {
+        checked
+            .passed
+            .iter()
+            .map(move |what| json!({ "area": area, "what": what }))
+    });
     let (findings, passed): (Vec<Value>, Vec<Value>) = (found.collect(), passed.collect());
-    format!("{:#}\n", json!({ "ok": worst(report) <= Some(Level::Note), "findings": findings, "passed": passed }))
+    format!(
+        "{:#}\n",
+        json!({ "ok": worst(report) <= Some(Level::Note), "findings": findings, "passed": passed })
+    )
 }
 
 #[cfg(test)]
@@ -316,7 +434,13 @@ mod tests {
         let fix = "lychgate agent add NAME, with `[agents]` in the config";
         assert_eq!(of_config(fix, None), fix);
         let result = of_config(fix, Some(Path::new("many.toml")));
-        assert_eq!(result, "lychgate agent add NAME --config 'many.toml', with `[agents]` in the config");
-        assert_eq!(of_config("chmod 600 'x'", Some(Path::new("many.toml"))), "chmod 600 'x'");
+        assert_eq!(
+            result,
+            "lychgate agent add NAME --config 'many.toml', with `[agents]` in the config"
+        );
+        assert_eq!(
+            of_config("chmod 600 'x'", Some(Path::new("many.toml"))),
+            "chmod 600 'x'"
+        );
     }
 }

@@ -48,7 +48,11 @@ pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
         Err(error) => Err(error),
     };
     match kept {
-        Err(error) => result.find(Level::Error, format!("cannot use the login vault: {error}"), "lychgate auth status"),
+        Err(error) => result.find(
+            Level::Error,
+            format!("cannot use the login vault: {error}"),
+            "lychgate auth status",
+        ),
         Ok(kept) => {
             for fault in &kept.faults {
                 result.find(Level::Error, fault.to_string(), "lychgate auth status");
@@ -57,11 +61,21 @@ pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
                 let (upstream, whose) = (&account.upstream, account.party.principal.to_string());
                 let fix = format!("lychgate login {upstream}");
                 match &account.granted {
-                    None => result.find(Level::Warning, format!("`{upstream}` requires a login ({whose})"), fix),
+                    None => result.find(
+                        Level::Warning,
+                        format!("`{upstream}` requires a login ({whose})"),
+                        fix,
+                    ),
                     Some(granted) => {
-                        let over = granted.expires_unix.is_some_and(|end| end <= unix_now()) && granted.refresh.is_none();
-                        let what = format!("the token for `{upstream}` ({whose}) {}", lasts(granted));
-                        if over { result.find(Level::Warning, what, fix) } else { result.pass(what) }
+                        let over = granted.expires_unix.is_some_and(|end| end <= unix_now())
+                            && granted.refresh.is_none();
+                        let what =
+                            format!("the token for `{upstream}` ({whose}) {}", lasts(granted));
+                        if over {
+                            result.find(Level::Warning, what, fix)
+                        } else {
+                            result.pass(what)
+                        }
                     }
                 }
                 if let Some(error) = &account.last_error {
@@ -93,12 +107,18 @@ pub(super) async fn reach(config: Arc<Config>) -> CheckResult {
     let (config, logins) = (&config, &logins);
     let asked = stream::iter(&config.upstreams).map(|(name, upstream)| async move {
         let mut result = CheckResult::default();
-        match Upstream::new(UpstreamName(name.as_str().into()), upstream, &config.limits, Some(logins)) {
+        match Upstream::new(
+            UpstreamName(name.as_str().into()),
+            upstream,
+            &config.limits,
+            Some(logins),
+        ) {
             Err(fault) => result.faults(&[fault]),
             Ok(built) => match &upstream.transport {
                 Transport::Stdio(_) => child(name, &built, config, &mut result).await,
                 Transport::Http(http) | Transport::Sse(http) => {
-                    let (said, shown) = tokio::join!(answers(name, &built, config), connects(name, http));
+                    let (said, shown) =
+                        tokio::join!(answers(name, &built, config), connects(name, http));
                     result.add(said);
                     result.add(shown);
                 }
@@ -130,9 +150,13 @@ async fn child(name: &str, upstream: &Upstream, config: &Config, result: &mut Ch
         Ok(Ok(_)) => result.pass(format!("`{name}` answers")),
         Ok(Err(failed)) => result.find(Level::Error, format!("`{name}`: {failed}"), fix),
         Err(_) => {
-            let printed = printed.map(|output| format!("; {output}")).unwrap_or_default();
-            let what =
-                format!("`{name}` did not respond within {} s; the first start may take longer{printed}", (STEP * 2).as_secs());
+            let printed = printed
+                .map(|output| format!("; {output}"))
+                .unwrap_or_default();
+            let what = format!(
+                "`{name}` did not respond within {} s; the first start may take longer{printed}",
+                (STEP * 2).as_secs()
+            );
             result.find(Level::Warning, what, fix);
         }
     }
@@ -155,11 +179,21 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResul
             );
         }
         Ok(Err(RequestError::Call(CallError::AuthRequired))) => {
-            let fix = format!("`bearer` in `[upstream.{name}.http]` is missing or wrong; without it: lychgate login {name}");
-            result.find(Level::Error, format!("`{name}` responds with 401: the token is missing or invalid"), fix);
+            let fix = format!(
+                "`bearer` in `[upstream.{name}.http]` is missing or wrong; without it: lychgate login {name}"
+            );
+            result.find(
+                Level::Error,
+                format!("`{name}` responds with 401: the token is missing or invalid"),
+                fix,
+            );
         }
         Ok(Err(RequestError::Call(CallError::NoToken(why)))) => {
-            result.find(Level::Error, format!("`{name}`: no token: {why}"), format!("lychgate login {name}"));
+            result.find(
+                Level::Error,
+                format!("`{name}`: no token: {why}"),
+                format!("lychgate login {name}"),
+            );
         }
         Ok(Err(RequestError::Call(CallError::Connect(error)))) => {
             result.find(
@@ -169,14 +203,21 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResul
             );
         }
         Ok(Err(RequestError::Call(error @ CallError::NotStarted(_)))) => {
-            let fix = format!("correct `command` in `[upstream.{name}.stdio]`, or install the program");
+            let fix =
+                format!("correct `command` in `[upstream.{name}.stdio]`, or install the program");
             result.find(Level::Error, format!("`{name}`: {error}"), fix);
         }
         Ok(Err(failed)) => {
             // The probe distinguishes a web page from a server that refuses.
             let health = upstream.health().await;
-            let what = health.reason().map_or_else(|| failed.to_string(), ToOwned::to_owned);
-            result.find(Level::Error, format!("`{name}`: {what}"), format!("lychgate scan {name}"));
+            let what = health
+                .reason()
+                .map_or_else(|| failed.to_string(), ToOwned::to_owned);
+            result.find(
+                Level::Error,
+                format!("`{name}`: {what}"),
+                format!("lychgate scan {name}"),
+            );
         }
         Err(_) => result.find(
             Level::Error,
@@ -190,17 +231,37 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResul
 /// Checks the certificate and the clock by a plain connection. Unreachable servers are reported by `reach`.
 async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
     let mut result = CheckResult::default();
-    let Ok(url) = http.url.parse::<Uri>() else { return result };
-    let Some(host) = url.host().map(|host| host.trim_matches(['[', ']']).to_owned()) else { return result };
+    let Ok(url) = http.url.parse::<Uri>() else {
+        return result;
+    };
+    let Some(host) = url
+        .host()
+        .map(|host| host.trim_matches(['[', ']']).to_owned())
+    else {
+        return result;
+    };
     let secure = url.scheme_str() == Some("https");
     let port = url.port_u16().unwrap_or(if secure { 443 } else { 80 });
-    let Ok(Ok(stream)) = tokio::time::timeout(STEP, TcpStream::connect((host.as_str(), port))).await else { return result };
+    let Ok(Ok(stream)) =
+        tokio::time::timeout(STEP, TcpStream::connect((host.as_str(), port))).await
+    else {
+        return result;
+    };
     let head = if secure {
-        let Ok((connector, shown)) = connector(http.ca.as_deref()) else { return result };
-        let Ok(server) = ServerName::try_from(host.clone()) else { return result };
+        let Ok((connector, shown)) = connector(http.ca.as_deref()) else {
+            return result;
+        };
+        let Ok(server) = ServerName::try_from(host.clone()) else {
+            return result;
+        };
         let stream = tokio::time::timeout(STEP, connector.connect(server, stream)).await;
         let span = shown.lock().as_deref().and_then(dates::validity);
-        lasts_for(&format!("the certificate of `{name}`"), span, "its operator must renew it", &mut result);
+        lasts_for(
+            &format!("the certificate of `{name}`"),
+            span,
+            "its operator must renew it",
+            &mut result,
+        );
         match stream {
             Ok(Ok(stream)) => head(stream, &url, &host).await,
             _ => None,
@@ -209,18 +270,28 @@ async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
         head(stream, &url, &host).await
     };
     let date = head.as_deref().and_then(|head| {
-        let named = |line: &&str| line.split_once(':').is_some_and(|(name, _)| name.eq_ignore_ascii_case("date"));
+        let named = |line: &&str| {
+            line.split_once(':')
+                .is_some_and(|(name, _)| name.eq_ignore_ascii_case("date"))
+        };
         httpdate::parse_http_date(head.lines().find(named)?.split_once(':')?.1.trim()).ok()
     });
     if let Some(theirs) = date {
         let now = SystemTime::now();
-        let apart = now.duration_since(theirs).or_else(|_| theirs.duration_since(now)).unwrap_or_default();
+        let apart = now
+            .duration_since(theirs)
+            .or_else(|_| theirs.duration_since(now))
+            .unwrap_or_default();
         if apart > SKEW {
             let what = format!(
                 "the clocks of this machine and `{name}` differ by {} s: tokens and certificates may appear expired or not yet valid",
                 apart.as_secs()
             );
-            result.find(Level::Warning, what, "timedatectl set-ntp true (or `chronyc makestep`), then `date -u`");
+            result.find(
+                Level::Warning,
+                what,
+                "timedatectl set-ntp true (or `chronyc makestep`), then `date -u`",
+            );
         } else {
             result.pass(format!("the clock of `{name}` matches this machine's"));
         }
@@ -228,10 +299,16 @@ async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
     result
 }
 
-async fn head<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, url: &Uri, host: &str) -> Option<String> {
+async fn head<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
+    url: &Uri,
+    host: &str,
+) -> Option<String> {
     // Without the query, which may contain a key.
-    let request =
-        format!("HEAD {} HTTP/1.1\r\nhost: {host}\r\nuser-agent: lychgate-doctor\r\nconnection: close\r\n\r\n", url.path());
+    let request = format!(
+        "HEAD {} HTTP/1.1\r\nhost: {host}\r\nuser-agent: lychgate-doctor\r\nconnection: close\r\n\r\n",
+        url.path()
+    );
     let asked = async {
         stream.write_all(request.as_bytes()).await.ok()?;
         let mut head = Vec::new();
@@ -251,10 +328,18 @@ fn connector(ca: Option<&Path>) -> Result<(TlsConnector, PeerCertificate), Strin
         None => trust::system_roots()?,
     };
     let provider = Arc::new(ring::default_provider());
-    let inner = WebPkiServerVerifier::builder_with_provider(roots, provider).build().map_err(|error| error.to_string())?;
+    let inner = WebPkiServerVerifier::builder_with_provider(roots, provider)
+        .build()
+        .map_err(|error| error.to_string())?;
     let shown = PeerCertificate::default();
-    let verifier = Arc::new(RecordingVerifier { inner, shown: shown.clone() });
-    let config = trust::client_tls()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+    let verifier = Arc::new(RecordingVerifier {
+        inner,
+        shown: shown.clone(),
+    });
+    let config = trust::client_tls()?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
     Ok((TlsConnector::from(Arc::new(config)), shown))
 }
 
@@ -275,7 +360,8 @@ impl ServerCertVerifier for RecordingVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         *self.shown.lock() = Some(end_entity.to_vec());
-        self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+        self.inner
+            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
 
     fn verify_tls12_signature(

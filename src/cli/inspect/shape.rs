@@ -10,11 +10,22 @@ const SHAPES: &str = "a line is a JSON-RPC message (`jsonrpc`), a call (`tool_na
                       which may name the call that returned it (`tool_name`, `arguments`)";
 
 /// What the parameters of a call may hold.
-const CALL_PARAMS: [&str; 6] = ["name", "arguments", "_meta", "task", "inputResponses", "requestState"];
+const CALL_PARAMS: [&str; 6] = [
+    "name",
+    "arguments",
+    "_meta",
+    "task",
+    "inputResponses",
+    "requestState",
+];
 
 /// A line as a message, and where in it the text stands, if it was one. A line of an unknown shape is refused: judged as if it held
 /// nothing, it would pass.
-pub(super) fn message(root: Value<'_>, line: Bytes, direction: Direction) -> Result<(Bytes, &'static [&'static str]), String> {
+pub(super) fn message(
+    root: Value<'_>,
+    line: Bytes,
+    direction: Direction,
+) -> Result<(Bytes, &'static [&'static str]), String> {
     if root.get("jsonrpc").is_some() {
         check_message(root, direction)?;
         return Ok((line, &[]));
@@ -28,7 +39,9 @@ pub(super) fn message(root: Value<'_>, line: Bytes, direction: Direction) -> Res
     if root.get("tool_name").is_some() && root.get("text").is_none() {
         return Err("a line with `tool_name` and no `text` is a call, which only agents send: use `--direction outbound`".into());
     }
-    let text = root.get("text").ok_or_else(|| format!("unknown shape: {SHAPES}"))?;
+    let text = root
+        .get("text")
+        .ok_or_else(|| format!("unknown shape: {SHAPES}"))?;
     if direction == Direction::Outbound {
         let hint = "use `--direction inbound`, or write agents' messages as calls";
         return Err(format!("a line with `text` is a tool's result: {hint}"));
@@ -39,13 +52,21 @@ pub(super) fn message(root: Value<'_>, line: Bytes, direction: Direction) -> Res
     let text = text.raw();
     let (result, at): (String, &[&str]) = if raw("format") == Some(r#""tool_description""#) {
         (
-            format!(r#"{{"tools":[{{"name":"tool","description":{text},"inputSchema":{{"type":"object"}}}}]}}"#),
+            format!(
+                r#"{{"tools":[{{"name":"tool","description":{text},"inputSchema":{{"type":"object"}}}}]}}"#
+            ),
             &["tools", "description"],
         )
     } else {
-        (format!(r#"{{"content":[{{"type":"text","text":{text}}}]}}"#), &["content", "text"])
+        (
+            format!(r#"{{"content":[{{"type":"text","text":{text}}}]}}"#),
+            &["content", "text"],
+        )
     };
-    Ok((format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#).into(), at))
+    Ok((
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#).into(),
+        at,
+    ))
 }
 
 /// The call that returned the text of a line, if the line names one (`tool_name`, `arguments`): which texts are rendered, and
@@ -55,22 +76,35 @@ pub(super) fn call_of_text(root: Value<'_>) -> Result<Option<Bytes>, String> {
         return Ok(None);
     }
     let call = call(root)?;
-    if call.is_some() && root.get("format").is_some_and(|format| format.raw() == r#""tool_description""#) {
-        return Err("a tool description is not returned by a call: remove `tool_name` or `format`".into());
+    if call.is_some()
+        && root
+            .get("format")
+            .is_some_and(|format| format.raw() == r#""tool_description""#)
+    {
+        return Err(
+            "a tool description is not returned by a call: remove `tool_name` or `format`".into(),
+        );
     }
     Ok(call)
 }
 
 /// A line's `tool_name` and `arguments` as a message; `None` without `tool_name`.
 fn call(root: Value<'_>) -> Result<Option<Bytes>, String> {
-    let Some(tool) = root.get("tool_name") else { return Ok(None) };
+    let Some(tool) = root.get("tool_name") else {
+        return Ok(None);
+    };
     if tool.str().is_none() {
         return Err(format!("`tool_name` is not a string: {SHAPES}"));
     }
-    let arguments = root.get("arguments").filter(|arguments| arguments.kind() == ValueKind::Object);
-    let arguments = arguments.ok_or_else(|| format!("`arguments` is missing or not an object: {SHAPES}"))?;
+    let arguments = root
+        .get("arguments")
+        .filter(|arguments| arguments.kind() == ValueKind::Object);
+    let arguments =
+        arguments.ok_or_else(|| format!("`arguments` is missing or not an object: {SHAPES}"))?;
     let (tool, arguments) = (tool.raw(), arguments.raw());
-    let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{tool},"arguments":{arguments}}}}}"#);
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{tool},"arguments":{arguments}}}}}"#
+    );
     Ok(Some(call.into()))
 }
 
@@ -105,14 +139,25 @@ const METHODS: [&str; 23] = [
 /// `x-vendor/query`) pass a gate, so they are judged.
 fn is_unknown(method: &str) -> bool {
     let area = |method: &'static str| method.split_once('/').map(|(area, _)| area);
-    let of_mcp = method.split_once('/').is_none_or(|(own, _)| METHODS.into_iter().filter_map(area).any(|area| area == own));
+    let of_mcp = method
+        .split_once('/')
+        .is_none_or(|(own, _)| METHODS.into_iter().filter_map(area).any(|area| area == own));
     of_mcp && !METHODS.contains(&method)
 }
 
 /// Members of results that only servers send: an agent answers a server's question with `role` and `model` (sampling), `action`
 /// (elicitation), `roots` or nothing.
-const SERVER_RESULTS: [&str; 9] =
-    ["structuredContent", "isError", "contents", "tools", "prompts", "resources", "resourceTemplates", "messages", "serverInfo"];
+const SERVER_RESULTS: [&str; 9] = [
+    "structuredContent",
+    "isError",
+    "contents",
+    "tools",
+    "prompts",
+    "resources",
+    "resourceTemplates",
+    "messages",
+    "serverInfo",
+];
 
 /// Refuses a method that MCP does not have, an answer of a server among what agents send, a call whose parameters are not those of a
 /// call, and one that comes from a server.
@@ -127,7 +172,10 @@ fn check_message(root: Value<'_>, direction: Direction) -> Result<(), String> {
     };
     let method = method.str().ok_or("`method` is not a string")?;
     if is_unknown(&method) {
-        return Err(format!("MCP has no method `{}`; tool calls use `tools/call`", visible(&method)));
+        return Err(format!(
+            "MCP has no method `{}`; tool calls use `tools/call`",
+            visible(&method)
+        ));
     }
     if method != "tools/call" {
         return Ok(());
@@ -135,20 +183,36 @@ fn check_message(root: Value<'_>, direction: Direction) -> Result<(), String> {
     if direction == Direction::Inbound {
         return Err("a `tools/call` is sent by agents: use `--direction outbound`".into());
     }
-    let params = root.get("params").filter(|params| params.get("name").is_some_and(|name| name.str().is_some()));
+    let params = root
+        .get("params")
+        .filter(|params| params.get("name").is_some_and(|name| name.str().is_some()));
     let params = params.ok_or("a `tools/call` needs `params` with the string `name`")?;
-    if params.get("arguments").is_some_and(|arguments| arguments.kind() != ValueKind::Object) {
+    if params
+        .get("arguments")
+        .is_some_and(|arguments| arguments.kind() != ValueKind::Object)
+    {
         return Err("`params.arguments` of a `tools/call` is not an object".into());
     }
-    match params.members().find(|(key, _)| !CALL_PARAMS.contains(&&**key)) {
-        Some((key, _)) => Err(format!("unknown `params.{}`: a `tools/call` has `name` and `arguments`", visible(&key))),
+    match params
+        .members()
+        .find(|(key, _)| !CALL_PARAMS.contains(&&**key))
+    {
+        Some((key, _)) => Err(format!(
+            "unknown `params.{}`: a `tools/call` has `name` and `arguments`",
+            visible(&key)
+        )),
         None => Ok(()),
     }
 }
 
 /// Whether a result is one that only servers send. That of sampling may hold `content`, too.
 fn is_of_server(result: Value<'_>) -> bool {
-    let is_content = result.get("content").is_some_and(|content| content.kind() == ValueKind::Array);
+    let is_content = result
+        .get("content")
+        .is_some_and(|content| content.kind() == ValueKind::Array);
     let is_sampled = result.get("role").is_some() && result.get("model").is_some();
-    is_content && !is_sampled || SERVER_RESULTS.iter().any(|member| result.get(member).is_some())
+    is_content && !is_sampled
+        || SERVER_RESULTS
+            .iter()
+            .any(|member| result.get(member).is_some())
 }

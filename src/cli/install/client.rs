@@ -75,23 +75,39 @@ pub(super) struct Places {
 impl Places {
     /// The places of the current user and folder.
     pub(super) fn here() -> Option<Self> {
-        let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let set = |name: &str| {
+            std::env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
         let home = set("HOME")?;
         let config = set("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
         let codex = set("CODEX_HOME").unwrap_or_else(|| home.join(".codex"));
-        Some(Self { config, codex, project: std::env::current_dir().ok()?, is_mac: cfg!(target_os = "macos"), home })
+        Some(Self {
+            config,
+            codex,
+            project: std::env::current_dir().ok()?,
+            is_mac: cfg!(target_os = "macos"),
+            home,
+        })
     }
 
     /// Where programs keep what they write, under their own name.
     fn programs(&self) -> PathBuf {
-        if self.is_mac { self.home.join("Library/Application Support") } else { self.config.clone() }
+        if self.is_mac {
+            self.home.join("Library/Application Support")
+        } else {
+            self.config.clone()
+        }
     }
 }
 
 impl Client {
     /// Its name on the command line.
     pub(super) fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+        self.to_possible_value()
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default()
     }
 
     /// All files that it may keep servers in: those of the user, then those of the project. Names and formats are those of the
@@ -100,27 +116,47 @@ impl Client {
         let format = self.format();
         let of_user = self.user_paths(places).into_iter().map(|path| (path, None));
         let project = &places.project;
-        let of_project = self.project_paths().iter().map(|path| (project.join(path), Some(project.clone())));
-        let agents = (self == Self::AmazonQ).then(|| project.join(".amazonq/cli-agents")).into_iter();
-        let of_agents = agents.flat_map(|folder| agent_files(&folder)).map(|path| (path, Some(project.clone())));
+        let of_project = self
+            .project_paths()
+            .iter()
+            .map(|path| (project.join(path), Some(project.clone())));
+        let agents = (self == Self::AmazonQ)
+            .then(|| project.join(".amazonq/cli-agents"))
+            .into_iter();
+        let of_agents = agents
+            .flat_map(|folder| agent_files(&folder))
+            .map(|path| (path, Some(project.clone())));
         // The home folder may be the project too, also by way of a link.
         let mut seen = HashSet::new();
         of_user
             .chain(of_project)
             .chain(of_agents)
             .filter(|(path, _)| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())))
-            .map(|(path, project)| ConfigFile { client: self, path, format, project })
+            .map(|(path, project)| ConfigFile {
+                client: self,
+                path,
+                format,
+                project,
+            })
             .collect()
     }
 
     fn format(self) -> Format {
         match self {
             Self::VsCode => Format::Json { servers: "servers" },
-            Self::Zed => Format::Json { servers: "context_servers" },
-            Self::Amp => Format::Json { servers: "amp.mcpServers" },
+            Self::Zed => Format::Json {
+                servers: "context_servers",
+            },
+            Self::Amp => Format::Json {
+                servers: "amp.mcpServers",
+            },
             Self::OpenCode => Format::OpenCode,
-            Self::Codex => Format::Toml { servers: "mcp_servers" },
-            _ => Format::Json { servers: "mcpServers" },
+            Self::Codex => Format::Toml {
+                servers: "mcp_servers",
+            },
+            _ => Format::Json {
+                servers: "mcpServers",
+            },
         }
     }
 
@@ -129,7 +165,9 @@ impl Client {
         let code = places.programs().join("Code/User");
         match self {
             Self::ClaudeCode => vec![home.join(".claude.json")],
-            Self::ClaudeDesktop => vec![places.programs().join("Claude/claude_desktop_config.json")],
+            Self::ClaudeDesktop => {
+                vec![places.programs().join("Claude/claude_desktop_config.json")]
+            }
             Self::Cursor => vec![home.join(".cursor/mcp.json")],
             Self::VsCode => vec![code.join("mcp.json")],
             Self::Windsurf => vec![home.join(".codeium/windsurf/mcp_config.json")],
@@ -137,20 +175,36 @@ impl Client {
             Self::Codex => vec![places.codex.join("config.toml")],
             Self::Zed => vec![config.join("zed/settings.json")],
             Self::Cline => {
-                let of_editor = code.join("globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json");
-                vec![of_editor, home.join(".cline/data/settings/cline_mcp_settings.json")]
+                let of_editor = code
+                    .join("globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json");
+                vec![
+                    of_editor,
+                    home.join(".cline/data/settings/cline_mcp_settings.json"),
+                ]
             }
-            Self::OpenCode => vec![config.join("opencode/opencode.json"), config.join("opencode/opencode.jsonc")],
+            Self::OpenCode => vec![
+                config.join("opencode/opencode.json"),
+                config.join("opencode/opencode.jsonc"),
+            ],
             Self::CopilotCli => vec![home.join(".copilot/mcp-config.json")],
             Self::Junie => vec![home.join(".junie/mcp/mcp.json")],
             Self::Kiro => vec![home.join(".kiro/settings/mcp.json")],
             Self::AmazonQ => {
                 let folder = home.join(".aws/amazonq");
-                let named = ["mcp.json", "default.json", "agents/default.json"].map(|name| folder.join(name));
-                named.into_iter().chain(agent_files(&folder.join("cli-agents"))).collect()
+                let named = ["mcp.json", "default.json", "agents/default.json"]
+                    .map(|name| folder.join(name));
+                named
+                    .into_iter()
+                    .chain(agent_files(&folder.join("cli-agents")))
+                    .collect()
             }
-            Self::RooCode => vec![code.join("globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json")],
-            Self::Amp => vec![config.join("amp/settings.json"), config.join("amp/settings.jsonc")],
+            Self::RooCode => vec![
+                code.join("globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+            ],
+            Self::Amp => vec![
+                config.join("amp/settings.json"),
+                config.join("amp/settings.jsonc"),
+            ],
         }
     }
 
@@ -163,7 +217,12 @@ impl Client {
             Self::GeminiCli => &[".gemini/settings.json"],
             Self::Codex => &[".codex/config.toml"],
             Self::Zed => &[".zed/settings.json"],
-            Self::OpenCode => &["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"],
+            Self::OpenCode => &[
+                "opencode.json",
+                "opencode.jsonc",
+                ".opencode/opencode.json",
+                ".opencode/opencode.jsonc",
+            ],
             // It reads `.mcp.json` as well: those servers are moved as Claude Code's.
             Self::CopilotCli => &[".github/mcp.json"],
             Self::Junie => &[".junie/mcp/mcp.json"],
@@ -178,13 +237,21 @@ impl Client {
     /// How to make the client read its file again.
     pub(super) fn restart(self) -> &'static str {
         match self {
-            Self::ClaudeCode | Self::GeminiCli | Self::Codex | Self::OpenCode | Self::CopilotCli | Self::AmazonQ | Self::Amp => {
-                "new sessions use it"
-            }
+            Self::ClaudeCode
+            | Self::GeminiCli
+            | Self::Codex
+            | Self::OpenCode
+            | Self::CopilotCli
+            | Self::AmazonQ
+            | Self::Amp => "new sessions use it",
             Self::ClaudeDesktop | Self::Windsurf => "restart it",
-            Self::Cursor | Self::VsCode | Self::Zed | Self::Cline | Self::Junie | Self::Kiro | Self::RooCode => {
-                "it reloads the file automatically, or after a restart"
-            }
+            Self::Cursor
+            | Self::VsCode
+            | Self::Zed
+            | Self::Cline
+            | Self::Junie
+            | Self::Kiro
+            | Self::RooCode => "it reloads the file automatically, or after a restart",
         }
     }
 }
@@ -193,21 +260,44 @@ impl ConfigFile {
     /// A file that was named by hand, in the format of this client.
     pub(super) fn named(client: Client, path: &Path, places: &Places) -> Option<Self> {
         let path = std::path::absolute(path).ok()?;
-        if let Some(known) = client.files(places).into_iter().find(|file| file.path == path) {
+        if let Some(known) = client
+            .files(places)
+            .into_iter()
+            .find(|file| file.path == path)
+        {
             return Some(known);
         }
-        let within = client.project_paths().iter().filter(|within| path.ends_with(within));
+        let within = client
+            .project_paths()
+            .iter()
+            .filter(|within| path.ends_with(within));
         // The longest one: `.opencode/opencode.json` ends with `opencode.json`.
-        let depth = within.map(|within| Path::new(within).components().count()).max();
-        let project = depth.and_then(|depth| path.ancestors().nth(depth)).map(Path::to_owned);
-        Some(Self { client, path, format: client.format(), project })
+        let depth = within
+            .map(|within| Path::new(within).components().count())
+            .max();
+        let project = depth
+            .and_then(|depth| path.ancestors().nth(depth))
+            .map(Path::to_owned);
+        Some(Self {
+            client,
+            path,
+            format: client.format(),
+            project,
+        })
     }
 }
 
 /// The agents of Amazon Q's command line, a file each.
 fn agent_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|end| end == "json")).take(AGENT_FILES).collect();
+    let entries = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let mut files: Vec<_> = entries
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .take(AGENT_FILES)
+        .collect();
     files.sort();
     files
 }

@@ -11,7 +11,10 @@ pub(super) struct Edit {
 
 impl Edit {
     pub(super) fn new(span: Range<usize>, text: impl Into<String>) -> Self {
-        Self { span, text: text.into() }
+        Self {
+            span,
+            text: text.into(),
+        }
     }
 
     /// A text put in between.
@@ -40,9 +43,16 @@ mod tests {
 
     #[test]
     fn edits_change_their_place_only_and_never_overlap() {
-        let edits = vec![Edit::new(4..7, "two"), Edit::insert(0, ">"), Edit::new(8..8, "!")];
+        let edits = vec![
+            Edit::new(4..7, "two"),
+            Edit::insert(0, ">"),
+            Edit::new(8..8, "!"),
+        ];
         assert_eq!(apply("one 222 3", edits).as_deref(), Some(">one two !3"));
-        assert_eq!(apply("abc", vec![Edit::new(0..2, ""), Edit::new(1..3, "")]), None);
+        assert_eq!(
+            apply("abc", vec![Edit::new(0..2, ""), Edit::new(1..3, "")]),
+            None
+        );
         assert_eq!(apply("abc", vec![Edit::new(2..9, "")]), None);
     }
 }

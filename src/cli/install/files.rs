@@ -16,7 +16,10 @@ thread_local! {
 }
 
 /// Stands wherever a verb may be stopped with something half done, so that tests can stop it there.
-#[cfg_attr(not(test), allow(clippy::unnecessary_wraps, reason = "only tests stop here"))]
+#[cfg_attr(
+    not(test),
+    allow(clippy::unnecessary_wraps, reason = "only tests stop here")
+)]
 fn step() -> io::Result<()> {
     #[cfg(test)]
     if let Some(left) = STEPS_LEFT.get() {
@@ -59,16 +62,24 @@ pub(in crate::cli) fn put(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::R
     step()?;
     sweep(path);
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = target.parent().ok_or_else(|| io::Error::other("a file needs a folder"))?;
+    let folder = target
+        .parent()
+        .ok_or_else(|| io::Error::other("a file needs a folder"))?;
     fs::create_dir_all(folder)?;
-    let mode = mode.or_else(|| fs::metadata(&target).ok().map(|found| found.mode() & 0o777)).unwrap_or(0o600);
+    let mode = mode
+        .or_else(|| fs::metadata(&target).ok().map(|found| found.mode() & 0o777))
+        .unwrap_or(0o600);
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = target.with_file_name(name);
     // Whether or not it was made: there is nothing more to be done about it.
     let discard = |_: &io::Error| drop(fs::remove_file(&new));
     let written = (|| {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&new)?;
         file.set_permissions(fs::Permissions::from_mode(mode))?;
         io::Write::write_all(&mut file, bytes)?;
         file.sync_all()
@@ -88,9 +99,10 @@ pub(in crate::cli) fn gone(path: &Path) -> io::Result<()> {
     step()?;
     sweep(path);
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(io::Error::new(error.kind(), format!("`{}` cannot be removed: {error}", path.display())))
-        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io::Error::new(
+            error.kind(),
+            format!("`{}` cannot be removed: {error}", path.display()),
+        )),
         _ => Ok(()),
     }
 }
@@ -100,7 +112,9 @@ pub(super) fn sweep(path: &Path) {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let entries = target.parent().and_then(|folder| fs::read_dir(folder).ok());
     for entry in entries.into_iter().flatten().flatten() {
-        if left_of(&entry.file_name()).is_some_and(|name| target.file_name() == Some(OsStr::new(&name))) {
+        if left_of(&entry.file_name())
+            .is_some_and(|name| target.file_name() == Some(OsStr::new(&name)))
+        {
             // Without this permission the file cannot be written either, which is reported then.
             drop(fs::remove_file(entry.path()));
         }
@@ -113,8 +127,11 @@ fn left_of(name: &OsStr) -> Option<String> {
     let process: i32 = process.parse().ok()?;
     // This process writes one file after the other: what bears its number is of another one that had it.
     let is_own = u32::try_from(process) == Ok(std::process::id());
-    let is_gone =
-        || test_kill_process(Pid::from_raw(process)?).is_err_and(|error| error == rustix::io::Errno::SRCH).then_some(());
+    let is_gone = || {
+        test_kill_process(Pid::from_raw(process)?)
+            .is_err_and(|error| error == rustix::io::Errno::SRCH)
+            .then_some(())
+    };
     (is_own || is_gone().is_some()).then(|| file.to_owned())
 }
 
@@ -145,11 +162,17 @@ pub(super) fn hold(folder: &Path) -> io::Result<StateLock> {
             ),
         )
     })?;
-    let files: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
+    let files: Vec<PathBuf> = fs::read_dir(folder)?
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
     for file in files {
         let is_left = file.file_name().and_then(left_of).is_some();
         // A copy is made before it is written down what it is for, and nothing is changed before that.
-        let is_copy = file.extension().is_some_and(|extension| extension == "before") && !file.with_extension("json").exists();
+        let is_copy = file
+            .extension()
+            .is_some_and(|extension| extension == "before")
+            && !file.with_extension("json").exists();
         if is_left || is_copy {
             fs::remove_file(file)?;
         }
@@ -168,7 +191,8 @@ mod tests {
         let gone = child.id();
         child.wait().unwrap();
         let init = folder.path().join("secret.1.new");
-        let kept = ["secret", "secret.new", "secret.x.new", "other.txt"].map(|name| folder.path().join(name));
+        let kept = ["secret", "secret.new", "secret.x.new", "other.txt"]
+            .map(|name| folder.path().join(name));
         let left = folder.path().join(format!("secret.{gone}.new"));
         for file in kept.iter().chain([&init, &left]) {
             fs::write(file, "x").unwrap();
@@ -184,7 +208,13 @@ mod tests {
     fn one_at_a_time_holds_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         let held = hold(folder.path()).unwrap();
-        assert!(hold(folder.path()).err().unwrap().to_string().contains("another `install`"));
+        assert!(
+            hold(folder.path())
+                .err()
+                .unwrap()
+                .to_string()
+                .contains("another `install`")
+        );
         drop(held);
         assert!(hold(folder.path()).is_ok());
     }

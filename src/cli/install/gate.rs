@@ -41,7 +41,10 @@ impl GateConfig {
             Ok(text) => Some(text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
-                return Err(io::Error::new(error.kind(), format!("`{}`: {error}", path.display())));
+                return Err(io::Error::new(
+                    error.kind(),
+                    format!("`{}`: {error}", path.display()),
+                ));
             }
         };
         let new = old.clone().unwrap_or_default();
@@ -52,7 +55,14 @@ impl GateConfig {
                 error.message()
             ))
         })?;
-        Ok(Self { path, old, new, secrets: vec![], variables: BTreeSet::new(), base: None })
+        Ok(Self {
+            path,
+            old,
+            new,
+            secrets: vec![],
+            variables: BTreeSet::new(),
+            base: None,
+        })
     }
 
     /// Begins a new file; one that is there already keeps what it has.
@@ -82,7 +92,10 @@ impl GateConfig {
     /// How the URLs of the gate begin.
     pub(super) fn base_url(&self) -> String {
         let root = Document::parse(self.new.as_str()).ok();
-        let listen = |key: &str| root.as_ref().and_then(|root| Some(root.get("listen")?.get(key)?.as_str()?.to_owned()));
+        let listen = |key: &str| {
+            root.as_ref()
+                .and_then(|root| Some(root.get("listen")?.get(key)?.as_str()?.to_owned()))
+        };
         let address = listen("address").unwrap_or_else(|| ADDRESS.to_owned());
         let url = listen("public_url").unwrap_or_else(|| format!("http://{address}"));
         format!("{}/mcp/", url.trim_end_matches('/'))
@@ -90,14 +103,22 @@ impl GateConfig {
 
     /// Adds a server, unless it is there under some name, and gives the name it has and the text that was added. `kept` is how it
     /// was added before, if it was.
-    pub(super) fn add(&mut self, wanted: &str, url: &UrlEntry, kept: Option<&MovedServer>) -> (String, String) {
+    pub(super) fn add(
+        &mut self,
+        wanted: &str,
+        url: &UrlEntry,
+        kept: Option<&MovedServer>,
+    ) -> (String, String) {
         let kind = if url.sse { "sse" } else { "http" };
-        self.variables.extend(url.headers.iter().filter_map(|(_, header)| match header {
-            Header::Variable(name) | Header::BearerVariable(name) => Some(name.clone()),
-            Header::Text(_) => None,
-        }));
+        self.variables
+            .extend(url.headers.iter().filter_map(|(_, header)| match header {
+                Header::Variable(name) | Header::BearerVariable(name) => Some(name.clone()),
+                Header::Text(_) => None,
+            }));
         let own = kept.map(|kept| kept.secrets.clone()).unwrap_or_default();
-        if let Some((name, block)) = kept.and_then(|kept| Some((kept.upstream.as_ref()?, &kept.block))) {
+        if let Some((name, block)) =
+            kept.and_then(|kept| Some((kept.upstream.as_ref()?, &kept.block)))
+        {
             let (table, secrets) = self.table(name, kind, url, &own);
             if block.trim_start() == table && self.leads(name, kind) == Some(url.url.clone()) {
                 self.secrets.extend(secrets);
@@ -123,25 +144,46 @@ impl GateConfig {
     }
 
     /// A server as the gate's config has it, and the files of secrets that it names. `own` are the files that it had before.
-    fn table(&self, name: &str, kind: &str, url: &UrlEntry, own: &[PathBuf]) -> (String, Vec<(PathBuf, String)>) {
+    fn table(
+        &self,
+        name: &str,
+        kind: &str,
+        url: &UrlEntry,
+        own: &[PathBuf],
+    ) -> (String, Vec<(PathBuf, String)>) {
         let mut members = vec![format!("url = {}", quoted(&url.url))];
         let (mut headers, mut secrets) = (vec![], vec![]);
         for (header, value) in &url.headers {
             match value {
-                Header::BearerVariable(variable) => members.push(format!("bearer = {{ env = {} }}", quoted(variable))),
-                Header::Variable(variable) => headers.push(format!("{} = {{ env = {} }}", quoted(header), quoted(variable))),
+                Header::BearerVariable(variable) => {
+                    members.push(format!("bearer = {{ env = {} }}", quoted(variable)))
+                }
+                Header::Variable(variable) => headers.push(format!(
+                    "{} = {{ env = {} }}",
+                    quoted(header),
+                    quoted(variable)
+                )),
                 Header::Text(text) if names_a_secret(header) => {
                     let file = self.secret(name, header, &secrets, own);
-                    headers.push(format!("{} = {{ file = {} }}", quoted(header), quoted(&file.display().to_string())));
+                    headers.push(format!(
+                        "{} = {{ file = {} }}",
+                        quoted(header),
+                        quoted(&file.display().to_string())
+                    ));
                     secrets.push((file, format!("{text}\n")));
                 }
-                Header::Text(text) => headers.push(format!("{} = {}", quoted(header), quoted(text))),
+                Header::Text(text) => {
+                    headers.push(format!("{} = {}", quoted(header), quoted(text)))
+                }
             }
         }
         if !headers.is_empty() {
             members.push(format!("headers = {{ {} }}", headers.join(", ")));
         }
-        (format!("[upstream.{name}]\n{kind} = {{ {} }}\n", members.join(", ")), secrets)
+        (
+            format!("[upstream.{name}]\n{kind} = {{ {} }}\n", members.join(", ")),
+            secrets,
+        )
     }
 
     /// Whether there is anything to write.
@@ -155,9 +197,14 @@ impl GateConfig {
     /// It cannot be written, or was changed since it was read.
     pub(super) fn write(&self) -> io::Result<()> {
         if Self::read(&self.path)?.old != self.old {
-            return Err(io::Error::other(format!("`{}` was changed in the meantime\n  hint: try again", self.path.display())));
+            return Err(io::Error::other(format!(
+                "`{}` was changed in the meantime\n  hint: try again",
+                self.path.display()
+            )));
         }
-        self.secrets.iter().try_for_each(|(path, secret)| put(path, secret.as_bytes(), Some(0o600)))?;
+        self.secrets
+            .iter()
+            .try_for_each(|(path, secret)| put(path, secret.as_bytes(), Some(0o600)))?;
         match self.is_changed() {
             true if self.new.trim().is_empty() => gone(&self.path),
             true => put(&self.path, self.new.as_bytes(), None),
@@ -171,8 +218,9 @@ impl GateConfig {
     /// Takes back what was added; false where it is not there as it was.
     pub(super) fn remove(&mut self, block: &str) -> bool {
         // A gap before it may have gone, if it stands first now.
-        let found =
-            [block, block.trim_start()].into_iter().find(|block| !block.is_empty() && self.new.matches(block).count() == 1);
+        let found = [block, block.trim_start()]
+            .into_iter()
+            .find(|block| !block.is_empty() && self.new.matches(block).count() == 1);
         if let Some(block) = found {
             self.new = self.new.replacen(block, "", 1);
         }
@@ -188,7 +236,14 @@ impl GateConfig {
     /// The URL that an upstream leads to.
     fn leads(&self, name: &str, kind: &str) -> Option<String> {
         let root = Document::parse(self.new.as_str()).ok()?;
-        Some(root.get("upstream")?.get(name)?.get(kind)?.get("url")?.as_str()?.to_owned())
+        Some(
+            root.get("upstream")?
+                .get(name)?
+                .get(kind)?
+                .get("url")?
+                .as_str()?
+                .to_owned(),
+        )
     }
 
     /// An upstream that is this very URL and nothing else: what else a transport has (headers, tokens, certificates, logins) lets
@@ -198,27 +253,55 @@ impl GateConfig {
         let upstreams = root.get("upstream")?.as_table_like()?;
         let fits = |item: &Item| {
             let http = item.get(kind).and_then(Item::as_table_like);
-            http.is_some_and(|http| http.len() == 1 && http.get("url").and_then(Item::as_str) == Some(&url.url))
+            http.is_some_and(|http| {
+                http.len() == 1 && http.get("url").and_then(Item::as_str) == Some(&url.url)
+            })
         };
-        let found = upstreams.iter().find(|(_, item)| fits(item)).map(|(name, _)| name.to_owned());
+        let found = upstreams
+            .iter()
+            .find(|(_, item)| fits(item))
+            .map(|(name, _)| name.to_owned());
         found.filter(|_| url.headers.is_empty())
     }
 
     fn free(&self, wanted: &str) -> String {
         let plain = plain(wanted, 48);
         let numbered = (2..=9999).map(|number| format!("{plain}-{number}"));
-        std::iter::once(plain.clone()).chain(numbered).find(|name| !self.has(name)).unwrap_or(plain)
+        std::iter::once(plain.clone())
+            .chain(numbered)
+            .find(|name| !self.has(name))
+            .unwrap_or(plain)
     }
 
     /// Where a header of a server is kept: in a file that is its own already, or in one that is not there yet.
-    fn secret(&self, name: &str, header: &str, taken: &[(PathBuf, String)], own: &[PathBuf]) -> PathBuf {
-        let header: String = header.to_ascii_lowercase().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    fn secret(
+        &self,
+        name: &str,
+        header: &str,
+        taken: &[(PathBuf, String)],
+        own: &[PathBuf],
+    ) -> PathBuf {
+        let header: String = header
+            .to_ascii_lowercase()
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+            .collect();
         let folder = self.path.parent().unwrap_or(Path::new(".")).join("secrets");
         let plain = folder.join(format!("{name}-{header}"));
         let numbered = (2..=9999).map(|number| folder.join(format!("{name}-{header}-{number}")));
-        let is_taken = |path: &PathBuf| self.secrets.iter().chain(taken).any(|(taken, _)| taken == path);
-        let is_free = |path: &PathBuf| !is_taken(path) && (own.contains(path) || path.symlink_metadata().is_err());
-        std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain)
+        let is_taken = |path: &PathBuf| {
+            self.secrets
+                .iter()
+                .chain(taken)
+                .any(|(taken, _)| taken == path)
+        };
+        let is_free = |path: &PathBuf| {
+            !is_taken(path) && (own.contains(path) || path.symlink_metadata().is_err())
+        };
+        std::iter::once(plain.clone())
+            .chain(numbered)
+            .find(is_free)
+            .unwrap_or(plain)
     }
 }
 
@@ -244,10 +327,20 @@ pub(super) fn plain(name: &str, characters: usize) -> String {
     let plain: String = name
         .to_ascii_lowercase()
         .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '-' })
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
+                c
+            } else {
+                '-'
+            }
+        })
         .take(characters)
         .collect();
-    if is_name(&plain) { plain } else { "server".to_owned() }
+    if is_name(&plain) {
+        plain
+    } else {
+        "server".to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -255,26 +348,48 @@ mod tests {
     use super::*;
 
     fn url(url: &str, headers: Vec<(String, Header)>) -> UrlEntry {
-        UrlEntry { url: url.to_owned(), url_span: 0..0, sse: false, headers, headers_spans: vec![] }
+        UrlEntry {
+            url: url.to_owned(),
+            url_span: 0..0,
+            sse: false,
+            headers,
+            headers_spans: vec![],
+        }
     }
 
     #[test]
     fn servers_are_added_once_and_taken_back_without_a_trace() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lychgate.toml");
-        for old in
-            ["", "# mine\n[listen]\naddress = \"127.0.0.1:9000\"", "[upstream.docs]\nhttp = { url = \"https://other/mcp\" }\n"]
-        {
+        for old in [
+            "",
+            "# mine\n[listen]\naddress = \"127.0.0.1:9000\"",
+            "[upstream.docs]\nhttp = { url = \"https://other/mcp\" }\n",
+        ] {
             fs::write(&path, old).unwrap();
             let mut gate = GateConfig::read(&path).unwrap();
-            let secret = vec![("Authorization".to_owned(), Header::Text("Bearer s3cr3t".into()))];
+            let secret = vec![(
+                "Authorization".to_owned(),
+                Header::Text("Bearer s3cr3t".into()),
+            )];
             let (first, one) = gate.add("docs", &url("https://a/mcp", vec![]), None);
             let (again, nothing) = gate.add("Docs", &url("https://a/mcp", vec![]), None);
             let (second, two) = gate.add("My Server!", &url("https://b/mcp", secret), None);
-            assert_eq!(first, if old.contains("docs") { "docs-2" } else { "docs" });
+            assert_eq!(
+                first,
+                if old.contains("docs") {
+                    "docs-2"
+                } else {
+                    "docs"
+                }
+            );
             assert_eq!((again, nothing.as_str()), (first, ""));
             assert_eq!(second, "my-server-");
-            assert!(!gate.new.contains("s3cr3t") && gate.secrets[0].1.contains("s3cr3t"), "{}", gate.new);
+            assert!(
+                !gate.new.contains("s3cr3t") && gate.secrets[0].1.contains("s3cr3t"),
+                "{}",
+                gate.new
+            );
             assert!(Document::parse(gate.new.as_str()).is_ok(), "{}", gate.new);
             assert!(gate.remove(&two) && gate.remove(&one) && !gate.remove(&one));
             assert_eq!(gate.new, old);
@@ -295,9 +410,17 @@ mod tests {
             fs::write(&path, &old).unwrap();
             let mut gate = GateConfig::read(&path).unwrap();
             let (name, block) = gate.add("a", &url("https://a/mcp", vec![]), None);
-            assert_eq!((name.as_str(), block.contains("https://a/mcp")), ("a-2", true), "{own}");
+            assert_eq!(
+                (name.as_str(), block.contains("https://a/mcp")),
+                ("a-2", true),
+                "{own}"
+            );
             // One without any is shared, also when it is not the first with this URL.
-            assert_eq!(gate.add("b", &url("https://a/mcp", vec![]), None), ("a-2".to_owned(), String::new()), "{own}");
+            assert_eq!(
+                gate.add("b", &url("https://a/mcp", vec![]), None),
+                ("a-2".to_owned(), String::new()),
+                "{own}"
+            );
         }
     }
 
@@ -305,10 +428,19 @@ mod tests {
     fn the_address_is_the_configs() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lychgate.toml");
-        assert_eq!(GateConfig::read(&path).unwrap().base_url(), "http://127.0.0.1:8800/mcp/");
+        assert_eq!(
+            GateConfig::read(&path).unwrap().base_url(),
+            "http://127.0.0.1:8800/mcp/"
+        );
         fs::write(&path, "[listen]\naddress = \"127.0.0.1:9000\"\n").unwrap();
-        assert_eq!(GateConfig::read(&path).unwrap().base_url(), "http://127.0.0.1:9000/mcp/");
+        assert_eq!(
+            GateConfig::read(&path).unwrap().base_url(),
+            "http://127.0.0.1:9000/mcp/"
+        );
         fs::write(&path, "[listen]\npublic_url = \"https://gate.example/\"\n").unwrap();
-        assert_eq!(GateConfig::read(&path).unwrap().base_url(), "https://gate.example/mcp/");
+        assert_eq!(
+            GateConfig::read(&path).unwrap().base_url(),
+            "https://gate.example/mcp/"
+        );
     }
 }

@@ -1,6 +1,9 @@
 //! Clients' files in JSON, comments and trailing commas included.
 
-#![allow(clippy::disallowed_types, reason = "clients keep their servers in JSON")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "clients keep their servers in JSON"
+)]
 
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
@@ -23,10 +26,21 @@ pub(super) enum Dialect {
 pub(super) fn servers_of_opencode(text: &str, known: &GateEntry) -> Result<Vec<Server>, String> {
     let mut out = vec![];
     if let Some(Value::Object(root)) = parse(text)? {
-        let entry = |all: &Object<'_>| ["type", "command", "url"].iter().any(|key| all.get_string(key).is_some());
+        let entry = |all: &Object<'_>| {
+            ["type", "command", "url"]
+                .iter()
+                .any(|key| all.get_string(key).is_some())
+        };
         match root.get_object("mcp") {
             Some(mcp) if mcp.get_object("servers").is_some_and(|all| !entry(all)) => {
-                collect(text, mcp, &["mcp", "servers"], Dialect::OpenCode, known, &mut out);
+                collect(
+                    text,
+                    mcp,
+                    &["mcp", "servers"],
+                    Dialect::OpenCode,
+                    known,
+                    &mut out,
+                );
             }
             _ => collect(text, &root, &["mcp"], Dialect::OpenCode, known, &mut out),
         }
@@ -44,8 +58,13 @@ pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Se
         Some(Value::Object(root)) => root,
         Some(_) => return Err("it is not an object".to_owned()),
     };
-    if root.get(key).is_some_and(|prop| !matches!(prop.value, Value::Object(_) | Value::NullKeyword(_))) {
-        return Err(format!("its `{key}` is not an object with a member for each server"));
+    if root
+        .get(key)
+        .is_some_and(|prop| !matches!(prop.value, Value::Object(_) | Value::NullKeyword(_)))
+    {
+        return Err(format!(
+            "its `{key}` is not an object with a member for each server"
+        ));
     }
     let mut out = vec![];
     collect(text, &root, &[key], Dialect::Common, known, &mut out);
@@ -68,7 +87,10 @@ pub(super) fn find(text: &str, path: &[String]) -> Option<std::ops::Range<usize>
         let Value::Object(mut object) = value else {
             return None;
         };
-        let at = object.properties.iter().position(|prop| prop.name.as_str() == key)?;
+        let at = object
+            .properties
+            .iter()
+            .position(|prop| prop.name.as_str() == key)?;
         value = object.properties.swap_remove(at).value;
     }
     Some(value.start()..value.end())
@@ -88,25 +110,39 @@ fn canonical(value: &Value<'_>) -> serde_json::Value {
         Value::BooleanLit(lit) => lit.value.into(),
         Value::NullKeyword(_) => serde_json::Value::Null,
         Value::Array(array) => array.elements.iter().map(canonical).collect(),
-        Value::Object(object) => {
-            object.properties.iter().map(|prop| (prop.name.as_str().to_owned(), canonical(&prop.value))).collect()
-        }
+        Value::Object(object) => object
+            .properties
+            .iter()
+            .map(|prop| (prop.name.as_str().to_owned(), canonical(&prop.value)))
+            .collect(),
     }
 }
 
 /// Private strings of a file: values of variables and headers, and values whose names indicate a secret.
 pub(super) fn private(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut out = vec![];
-    let mut open: Vec<(Value<'_>, bool)> = parse(text).ok().flatten().map(|value| (value, false)).into_iter().collect();
+    let mut open: Vec<(Value<'_>, bool)> = parse(text)
+        .ok()
+        .flatten()
+        .map(|value| (value, false))
+        .into_iter()
+        .collect();
     while let Some((value, hidden)) = open.pop() {
         match value {
-            Value::StringLit(lit) if hidden => out.push(lit.start() + 1..lit.end().saturating_sub(1)),
+            Value::StringLit(lit) if hidden => {
+                out.push(lit.start() + 1..lit.end().saturating_sub(1))
+            }
             Value::Array(array) => {
                 let mut after_flag = false;
                 for element in array.elements {
-                    let word = element.as_string_lit().map(|lit| lit.value.clone().into_owned()).unwrap_or_default();
+                    let word = element
+                        .as_string_lit()
+                        .map(|lit| lit.value.clone().into_owned())
+                        .unwrap_or_default();
                     let hide = hidden || after_flag || super::diff::tells(&word);
-                    after_flag = word.starts_with('-') && !word.contains('=') && crate::config::names_a_secret(&word);
+                    after_flag = word.starts_with('-')
+                        && !word.contains('=')
+                        && crate::config::names_a_secret(&word);
                     open.push((element, hide));
                 }
             }
@@ -130,34 +166,58 @@ fn parse(text: &str) -> Result<Option<Value<'_>>, String> {
         allow_loose_object_property_names: false,
         ..ParseOptions::default()
     };
-    parse_to_ast(text, &CollectOptions::default(), &options).map(|parsed| parsed.value).map_err(|error| error.to_string())
+    parse_to_ast(text, &CollectOptions::default(), &options)
+        .map(|parsed| parsed.value)
+        .map_err(|error| error.to_string())
 }
 
-fn collect(text: &str, object: &Object<'_>, path: &[&str], dialect: Dialect, known: &GateEntry, out: &mut Vec<Server>) {
+fn collect(
+    text: &str,
+    object: &Object<'_>,
+    path: &[&str],
+    dialect: Dialect,
+    known: &GateEntry,
+    out: &mut Vec<Server>,
+) {
     let Some(servers) = path.last().and_then(|key| object.get_object(key)) else {
         return;
     };
     for prop in &servers.properties {
         let name = prop.name.as_str().to_owned();
-        let path = path.iter().map(|key| (*key).to_owned()).chain([name.clone()]).collect();
+        let path = path
+            .iter()
+            .map(|key| (*key).to_owned())
+            .chain([name.clone()])
+            .collect();
         let reached = match &prop.value {
             Value::Object(entry) => reached(text, entry, dialect, known),
             _ => Connection::Otherwise("it is not an object".to_owned()),
         };
-        out.push(Server { name, path, span: prop.value.start()..prop.value.end(), reached });
+        out.push(Server {
+            name,
+            path,
+            span: prop.value.start()..prop.value.end(),
+            reached,
+        });
     }
 }
 
 fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) -> Connection {
     if let (Dialect::OpenCode, Some(list)) = (dialect, entry.get_array("command")) {
-        let words: Option<Vec<_>> = list.elements.iter().map(|word| word.as_string_lit().map(|word| &*word.value)).collect();
+        let words: Option<Vec<_>> = list
+            .elements
+            .iter()
+            .map(|word| word.as_string_lit().map(|word| &*word.value))
+            .collect();
         let Some([command, rest @ ..]) = words.as_deref() else {
             return Connection::Otherwise("its `command` is not a list of strings".to_owned());
         };
         if known.is_wrap(command, rest.first().copied()) {
             return Connection::Gate;
         }
-        let arguments = Arguments::WithCommand { behind_bracket: list.start() + 1 };
+        let arguments = Arguments::WithCommand {
+            behind_bracket: list.start() + 1,
+        };
         return Connection::Child(CommandEntry {
             command: (*command).to_owned(),
             command_span: list.start()..list.end(),
@@ -175,7 +235,9 @@ fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) 
         let Some(url) = entry.get_string(key) else {
             continue;
         };
-        let kind = entry.get_string("type").map(|kind| kind.value.to_ascii_lowercase());
+        let kind = entry
+            .get_string("type")
+            .map(|kind| kind.value.to_ascii_lowercase());
         let sse = match kind.as_deref() {
             Some(kind) => kind == "sse",
             None => url.value.trim_end_matches('/').ends_with("/sse"),
@@ -187,17 +249,32 @@ fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) 
             };
             for header in &all.properties {
                 let Some(value) = header.value.as_string_lit() else {
-                    return Connection::Otherwise(format!("the header `{}` is not a string", header.name.as_str()));
+                    return Connection::Otherwise(format!(
+                        "the header `{}` is not a string",
+                        header.name.as_str()
+                    ));
                 };
-                headers.push((header.name.as_str().to_owned(), in_common(&value.value, dialect)));
+                headers.push((
+                    header.name.as_str().to_owned(),
+                    in_common(&value.value, dialect),
+                ));
             }
             spans.push(removal(text, entry, prop));
         }
         let url_span = url.start()..url.end();
-        let url = UrlEntry { url: in_common(&url.value, dialect), url_span, sse, headers: vec![], headers_spans: spans };
+        let url = UrlEntry {
+            url: in_common(&url.value, dialect),
+            url_span,
+            sse,
+            headers: vec![],
+            headers_spans: spans,
+        };
         return Connection::url(url, headers, known);
     }
-    Connection::Otherwise("it has neither a command nor a URL; it may be provided by an extension of the client".to_owned())
+    Connection::Otherwise(
+        "it has neither a command nor a URL; it may be provided by an extension of the client"
+            .to_owned(),
+    )
 }
 
 /// A string with its variables as most clients write them: what has one that the gate cannot set is found by its `${`.
@@ -214,10 +291,16 @@ fn child(entry: &Object<'_>, key: &str, known: &GateEntry) -> Connection {
     };
     let arguments = match entry.get("args").map(|prop| &prop.value) {
         None => Arguments::Missing { at: command.end() },
-        Some(Value::Array(array)) => Arguments::At { behind_bracket: array.start() + 1, empty: array.elements.is_empty() },
+        Some(Value::Array(array)) => Arguments::At {
+            behind_bracket: array.start() + 1,
+            empty: array.elements.is_empty(),
+        },
         Some(_) => return Connection::Otherwise("its `args` are not a list".to_owned()),
     };
-    let first = entry.get_array("args").and_then(|array| array.elements.first()).and_then(Value::as_string_lit);
+    let first = entry
+        .get_array("args")
+        .and_then(|array| array.elements.first())
+        .and_then(Value::as_string_lit);
     if known.is_wrap(&command.value, first.map(|first| &*first.value)) {
         return Connection::Gate;
     }
@@ -230,7 +313,11 @@ fn child(entry: &Object<'_>, key: &str, known: &GateEntry) -> Connection {
 
 /// What to take away so that a member is gone, and a comma with it.
 fn removal(text: &str, entry: &Object<'_>, prop: &ObjectProp<'_>) -> std::ops::Range<usize> {
-    let at = entry.properties.iter().position(|other| other.start() == prop.start()).unwrap_or(0);
+    let at = entry
+        .properties
+        .iter()
+        .position(|other| other.start() == prop.start())
+        .unwrap_or(0);
     let before = at.checked_sub(1).and_then(|at| entry.properties.get(at));
     match (before, entry.properties.get(at + 1)) {
         (Some(before), _) => before.end()..prop.end(),

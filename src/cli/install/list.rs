@@ -40,9 +40,16 @@ impl InstallContext<'_> {
             return Ok(0);
         }
         for (file, servers) in &found {
-            writeln!(self.out, "{:<15} {}", file.client.name(), file.path.display())?;
+            writeln!(
+                self.out,
+                "{:<15} {}",
+                file.client.name(),
+                file.path.display()
+            )?;
             match servers {
-                Ok(servers) if servers.is_empty() => writeln!(self.out, "                no servers")?,
+                Ok(servers) if servers.is_empty() => {
+                    writeln!(self.out, "                no servers")?
+                }
                 Ok(servers) => {
                     for server in servers {
                         writeln!(

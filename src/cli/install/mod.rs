@@ -131,16 +131,26 @@ struct InstallContext<'a> {
 }
 
 /// Runs `install`; 0 if all is done, 1 if something was left unchanged or declined, 2 on errors.
-pub(super) fn install(args: &InstallArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+pub(super) fn install(
+    args: &InstallArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     let mut unserved = None;
     let code = with_desk(args.yes, out, err, |desk| {
         let code = desk.install(args)?;
         unserved = desk.unserved.take();
         Ok(code)
     })?;
-    let Some(config) = unserved else { return Ok(code) };
+    let Some(config) = unserved else {
+        return Ok(code);
+    };
     let mut ask = |question: &str, err: &mut dyn Write| confirm::confirm(question, err);
-    let ask: Option<&mut Ask<'_>> = if io::stdin().is_terminal() { Some(&mut ask) } else { None };
+    let ask: Option<&mut Ask<'_>> = if io::stdin().is_terminal() {
+        Some(&mut ask)
+    } else {
+        None
+    };
     if is_service_wanted(args, ask, err)? {
         return Ok(code.max(service::install(&config, args.yes, out, err)?));
     }
@@ -151,7 +161,11 @@ pub(super) fn install(args: &InstallArgs, out: &mut dyn Write, err: &mut dyn Wri
 type Ask<'a> = dyn FnMut(&str, &mut dyn Write) -> io::Result<bool> + 'a;
 
 /// Whether to run the gate as a service: as `--service` says, else as the person at the terminal answers.
-fn is_service_wanted(args: &InstallArgs, ask: Option<&mut Ask<'_>>, err: &mut dyn Write) -> io::Result<bool> {
+fn is_service_wanted(
+    args: &InstallArgs,
+    ask: Option<&mut Ask<'_>>,
+    err: &mut dyn Write,
+) -> io::Result<bool> {
     match ask {
         _ if args.service => Ok(true),
         Some(ask) if !args.yes => ask("Run the gate as a service of this user now? [y/N] ", err),
@@ -160,7 +174,11 @@ fn is_service_wanted(args: &InstallArgs, ask: Option<&mut Ask<'_>>, err: &mut dy
 }
 
 /// Carries `uninstall` out; exit codes as of `install`.
-pub(super) fn uninstall(args: &UninstallArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+pub(super) fn uninstall(
+    args: &UninstallArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     with_desk(args.yes, out, err, |desk| desk.uninstall(args))
 }
 
@@ -170,17 +188,43 @@ fn with_desk(
     err: &mut dyn Write,
     work: impl FnOnce(&mut InstallContext<'_>) -> io::Result<u8>,
 ) -> io::Result<u8> {
-    let parts = (Places::here(), program::stable(), state_folder(), user_file());
+    let parts = (
+        Places::here(),
+        program::stable(),
+        state_folder(),
+        user_file(),
+    );
     let (Some(places), Ok(program), Some(state_root), Some(user_config)) = parts else {
-        writeln!(err, "the home folder or the path of this program is unknown\n  hint: set `HOME`")?;
+        writeln!(
+            err,
+            "the home folder or the path of this program is unknown\n  hint: set `HOME`"
+        )?;
         return Ok(2);
     };
-    let gate_config = ConfigArg::default().named().unwrap_or_else(|| user_config.clone());
+    let gate_config = ConfigArg::default()
+        .named()
+        .unwrap_or_else(|| user_config.clone());
     let state = state_root.join("install");
     let program = program.display().to_string();
-    let mut ask = move |err: &mut dyn Write| if yes { Ok(true) } else { confirm::confirm("Write this? [y/N] ", err) };
-    let mut desk =
-        InstallContext { places, state, state_root, gate_config, user_config, program, unserved: None, out, err, yes: &mut ask };
+    let mut ask = move |err: &mut dyn Write| {
+        if yes {
+            Ok(true)
+        } else {
+            confirm::confirm("Write this? [y/N] ", err)
+        }
+    };
+    let mut desk = InstallContext {
+        places,
+        state,
+        state_root,
+        gate_config,
+        user_config,
+        program,
+        unserved: None,
+        out,
+        err,
+        yes: &mut ask,
+    };
     match work(&mut desk) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             writeln!(desk.err, "{error}")?;
@@ -192,15 +236,21 @@ fn with_desk(
 
 /// What a file holds, without a byte order mark; `None` where it is not there.
 fn read(file: &ConfigFile) -> io::Result<Option<String>> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("`{}`: {error}", file.path.display()));
+    let named = |error: io::Error| {
+        io::Error::new(error.kind(), format!("`{}`: {error}", file.path.display()))
+    };
     let opened = match fs::File::open(&file.path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(named)?,
     };
     let mut text = String::new();
-    let read = io::Read::take(opened, FILE_BYTES + 1).read_to_string(&mut text).map_err(named)?;
+    let read = io::Read::take(opened, FILE_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(named)?;
     if read as u64 > FILE_BYTES {
-        return Err(named(io::Error::other(format!("longer than {FILE_BYTES} bytes"))));
+        return Err(named(io::Error::other(format!(
+            "longer than {FILE_BYTES} bytes"
+        ))));
     }
     Ok(Some(files::without_mark(text)))
 }

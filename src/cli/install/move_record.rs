@@ -81,7 +81,10 @@ impl MoveRecord {
                 .map(Some)
                 .map_err(|error| io::Error::other(format!("`{}`: {error}", place.display()))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(io::Error::new(error.kind(), format!("`{}`: {error}", place.display()))),
+            Err(error) => Err(io::Error::new(
+                error.kind(),
+                format!("`{}`: {error}", place.display()),
+            )),
         }
     }
 
@@ -98,10 +101,23 @@ impl MoveRecord {
         if let Ok(backup) = fs::read_to_string(&self.backup).map(without_mark)
             && (hash == self.written_sha256 || hash == self.found_sha256 || text == backup)
         {
-            let changed = self.servers.iter().filter(|server| server.is_changed).map(MovedServer::name).collect();
-            return RestoreOutcome { text: backup, changed, removed: vec![] };
+            let changed = self
+                .servers
+                .iter()
+                .filter(|server| server.is_changed)
+                .map(MovedServer::name)
+                .collect();
+            return RestoreOutcome {
+                text: backup,
+                changed,
+                removed: vec![],
+            };
         }
-        let mut back = RestoreOutcome { text: text.to_owned(), changed: vec![], removed: vec![] };
+        let mut back = RestoreOutcome {
+            text: text.to_owned(),
+            changed: vec![],
+            removed: vec![],
+        };
         match format {
             Format::Json { .. } | Format::OpenCode => self.json_back(&mut back),
             Format::Toml { .. } => self.toml_back(&mut back),
@@ -114,7 +130,8 @@ impl MoveRecord {
         // What cannot be read does not tell that something has been removed.
         let is_readable = jsonc::find(&text, &[]).is_some();
         for server in &self.servers {
-            let is = jsonc::find(&text, &server.path).and_then(|span| Some((span.clone(), text.get(span)?)));
+            let is = jsonc::find(&text, &server.path)
+                .and_then(|span| Some((span.clone(), text.get(span)?)));
             match is {
                 Some((span, now)) if now == server.new || jsonc::same(now, &server.new) => {
                     edits.push(Edit::new(span, &*server.old))
@@ -130,10 +147,14 @@ impl MoveRecord {
 
     /// Entries may be in several pieces, so they are taken whole from the file as it was.
     fn toml_back(&self, back: &mut RestoreOutcome) {
-        let backup =
-            fs::read_to_string(&self.backup).ok().map(without_mark).and_then(|text| text.parse::<toml_edit::DocumentMut>().ok());
-        let (Some(backup), Ok(mut root)) = (backup, back.text.parse::<toml_edit::DocumentMut>()) else {
-            back.changed.extend(self.servers.iter().map(MovedServer::name));
+        let backup = fs::read_to_string(&self.backup)
+            .ok()
+            .map(without_mark)
+            .and_then(|text| text.parse::<toml_edit::DocumentMut>().ok());
+        let (Some(backup), Ok(mut root)) = (backup, back.text.parse::<toml_edit::DocumentMut>())
+        else {
+            back.changed
+                .extend(self.servers.iter().map(MovedServer::name));
             return;
         };
         for server in &self.servers {

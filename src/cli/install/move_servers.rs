@@ -39,7 +39,10 @@ pub(super) struct FileChange {
 impl InstallContext<'_> {
     /// Carries `install` out.
     pub(super) fn install(&mut self, args: &InstallArgs) -> io::Result<u8> {
-        let config = args.config.clone().unwrap_or_else(|| self.gate_config.clone());
+        let config = args
+            .config
+            .clone()
+            .unwrap_or_else(|| self.gate_config.clone());
         let mut gate = GateConfig::read(&config)?;
         let Some(client) = args.client else {
             let known = Records::read(&self.state)?.known(&gate, &self.program);
@@ -54,7 +57,12 @@ impl InstallContext<'_> {
         };
         let mut records = Records::read(&self.state)?;
         let known = records.known(&gate, &self.program);
-        let job = MoveContext { args, wrap, known, base: new_config("install", &self.state_root) };
+        let job = MoveContext {
+            args,
+            wrap,
+            known,
+            base: new_config("install", &self.state_root),
+        };
         let mut code = 0;
         let mut steps = vec![];
         let files = self.files(client, args.file.as_ref())?;
@@ -62,7 +70,12 @@ impl InstallContext<'_> {
             if let Some(text) = read(file)? {
                 let step = step(file.clone(), text, &job, &mut gate, &mut records)?;
                 for (name, why) in &step.plan.left {
-                    writeln!(self.err, "left unchanged: `{}` of {}: {why}", name.escape_debug(), step.file.path.display())?;
+                    writeln!(
+                        self.err,
+                        "left unchanged: `{}` of {}: {why}",
+                        name.escape_debug(),
+                        step.file.path.display()
+                    )?;
                     code = 1;
                 }
                 steps.push(step);
@@ -70,18 +83,32 @@ impl InstallContext<'_> {
         }
         let released = release(&steps, &mut gate, &mut records);
         for name in &released.stay {
-            writeln!(self.err, "`[upstream.{name}]` of {} was changed since, and is kept", gate.path.display())?;
+            writeln!(
+                self.err,
+                "`[upstream.{name}]` of {} was changed since, and is kept",
+                gate.path.display()
+            )?;
         }
         if !self.has_all_named(client, args, &steps)? {
             return Ok(2);
         }
-        if steps.iter().all(|step| step.plan.text == step.text && !step.is_for_gate) {
+        if steps
+            .iter()
+            .all(|step| step.plan.text == step.text && !step.is_for_gate)
+        {
             self.tell_nothing(client, &files, &steps)?;
             return Ok(code);
         }
         steps.retain(|step| step.plan.text != step.text || step.is_for_gate);
-        for FileChange { file, text, plan, .. } in steps.iter().filter(|step| step.plan.text != step.text) {
-            write!(self.out, "{}", diff::diff(&file.path, file.format, text, &plan.text))?;
+        for FileChange {
+            file, text, plan, ..
+        } in steps.iter().filter(|step| step.plan.text != step.text)
+        {
+            write!(
+                self.out,
+                "{}",
+                diff::diff(&file.path, file.format, text, &plan.text)
+            )?;
         }
         for FileChange { file, plan, .. } in &steps {
             if file.project.is_some() && plan.moved.iter().any(|server| server.upstream.is_none()) {
@@ -94,7 +121,16 @@ impl InstallContext<'_> {
         }
         if gate.is_changed() {
             let format = Format::Toml { servers: "" };
-            write!(self.out, "{}", diff::diff(&gate.path, format, gate.old.as_deref().unwrap_or_default(), &gate.new))?;
+            write!(
+                self.out,
+                "{}",
+                diff::diff(
+                    &gate.path,
+                    format,
+                    gate.old.as_deref().unwrap_or_default(),
+                    &gate.new
+                )
+            )?;
         }
         if args.dry_run || !(self.yes)(self.err)? {
             return Ok(1);
@@ -102,51 +138,113 @@ impl InstallContext<'_> {
         self.carry_out(&steps, &gate, &mut records, &released)?;
         writeln!(self.err, "Done; {}.", client.restart())?;
         self.show_state(args, &steps, &gate, &job.wrap)?;
-        writeln!(self.err, "To restore it: lychgate uninstall {}", client.name())?;
+        writeln!(
+            self.err,
+            "To restore it: lychgate uninstall {}",
+            client.name()
+        )?;
         Ok(code)
     }
 
     /// Whether all named items exist; otherwise reports the existing ones.
-    fn has_all_named(&mut self, client: Client, args: &InstallArgs, steps: &[FileChange]) -> io::Result<bool> {
+    fn has_all_named(
+        &mut self,
+        client: Client,
+        args: &InstallArgs,
+        steps: &[FileChange],
+    ) -> io::Result<bool> {
         if let (Some(file), []) = (&args.file, steps) {
-            let here = self.files(client, None)?.into_iter().filter(|file| file.path.exists());
-            let here = here.map(|file| format!("`{}`", file.path.display())).collect::<Vec<_>>().join(", ");
-            let hint = if here.is_empty() { "there is none of its own either".to_owned() } else { format!("there is {here}") };
-            writeln!(self.err, "`{}` does not exist\n  hint: {hint}", file.display())?;
+            let here = self
+                .files(client, None)?
+                .into_iter()
+                .filter(|file| file.path.exists());
+            let here = here
+                .map(|file| format!("`{}`", file.path.display()))
+                .collect::<Vec<_>>()
+                .join(", ");
+            let hint = if here.is_empty() {
+                "there is none of its own either".to_owned()
+            } else {
+                format!("there is {here}")
+            };
+            writeln!(
+                self.err,
+                "`{}` does not exist\n  hint: {hint}",
+                file.display()
+            )?;
             return Ok(false);
         }
-        let names: BTreeSet<_> = steps.iter().flat_map(|step| step.plan.names.iter().map(String::as_str)).collect();
+        let names: BTreeSet<_> = steps
+            .iter()
+            .flat_map(|step| step.plan.names.iter().map(String::as_str))
+            .collect();
         let mut has_all = true;
-        for unknown in args.servers.iter().filter(|name| !names.contains(name.as_str())) {
+        for unknown in args
+            .servers
+            .iter()
+            .filter(|name| !names.contains(name.as_str()))
+        {
             has_all = false;
-            writeln!(self.err, "{} has no server `{}`", client.name(), unknown.escape_debug())?;
+            writeln!(
+                self.err,
+                "{} has no server `{}`",
+                client.name(),
+                unknown.escape_debug()
+            )?;
         }
         if !has_all {
-            let names = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect::<Vec<_>>().join(", ");
+            let names = names
+                .iter()
+                .map(|name| format!("`{}`", name.escape_debug()))
+                .collect::<Vec<_>>()
+                .join(", ");
             writeln!(
                 self.err,
                 "  hint: {}",
-                if names.is_empty() { "it has none".to_owned() } else { format!("it has {names}") }
+                if names.is_empty() {
+                    "it has none".to_owned()
+                } else {
+                    format!("it has {names}")
+                }
             )?;
         }
         Ok(has_all)
     }
 
     /// Why nothing is to be done.
-    fn tell_nothing(&mut self, client: Client, files: &[ConfigFile], found: &[FileChange]) -> io::Result<()> {
+    fn tell_nothing(
+        &mut self,
+        client: Client,
+        files: &[ConfigFile],
+        found: &[FileChange],
+    ) -> io::Result<()> {
         let list = |files: &mut dyn Iterator<Item = &ConfigFile>| {
-            files.map(|file| file.path.display().to_string()).collect::<Vec<_>>().join(", ")
+            files
+                .map(|file| file.path.display().to_string())
+                .collect::<Vec<_>>()
+                .join(", ")
         };
         let client = client.name();
         let plans = || found.iter().map(|step| &step.plan);
         if found.is_empty() {
-            writeln!(self.err, "nothing to move: {client} has no config; its path would be {}", list(&mut files.iter()))
+            writeln!(
+                self.err,
+                "nothing to move: {client} has no config; its path would be {}",
+                list(&mut files.iter())
+            )
         } else if plans().all(|plan| plan.names.is_empty()) {
-            writeln!(self.err, "nothing to move: {client} has no servers in {}", list(&mut found.iter().map(|step| &step.file)))
+            writeln!(
+                self.err,
+                "nothing to move: {client} has no servers in {}",
+                list(&mut found.iter().map(|step| &step.file))
+            )
         } else if plans().any(|plan| !plan.left.is_empty()) {
             writeln!(self.err, "nothing else to move for {client}")
         } else {
-            writeln!(self.err, "nothing to move: the servers of {client} are already behind the gate")
+            writeln!(
+                self.err,
+                "nothing to move: the servers of {client} are already behind the gate"
+            )
         }
     }
 
@@ -156,13 +254,23 @@ impl InstallContext<'_> {
         if gate.path != self.user_config {
             options.extend(["--config".to_owned(), gate.path.display().to_string()]);
         }
-        options.extend(args.policy.iter().flat_map(|policy| ["--policy".to_owned(), policy.clone()]));
+        options.extend(
+            args.policy
+                .iter()
+                .flat_map(|policy| ["--policy".to_owned(), policy.clone()]),
+        );
         let audit = match &args.audit {
             Some(audit) => std::path::absolute(audit)?,
-            None => gate.audit_file().unwrap_or_else(|| default_audit_file(&self.state_root)),
+            None => gate
+                .audit_file()
+                .unwrap_or_else(|| default_audit_file(&self.state_root)),
         };
         options.extend(["--audit".to_owned(), audit.display().to_string()]);
-        Ok(Wrap { program: self.program.clone(), options, audit })
+        Ok(Wrap {
+            program: self.program.clone(),
+            options,
+            audit,
+        })
     }
 
     fn files(&self, client: Client, named: Option<&PathBuf>) -> io::Result<Vec<ConfigFile>> {
@@ -170,7 +278,9 @@ impl InstallContext<'_> {
             None => Ok(client.files(&self.places)),
             Some(path) => ConfigFile::named(client, path, &self.places)
                 .map(|file| vec![file])
-                .ok_or_else(|| io::Error::other(format!("`{}` is not a valid path", path.display()))),
+                .ok_or_else(|| {
+                    io::Error::other(format!("`{}` is not a valid path", path.display()))
+                }),
         }
     }
 
@@ -186,7 +296,10 @@ impl InstallContext<'_> {
         for step in steps {
             step.is_as_shown()?;
         }
-        for FileChange { file, own, place, .. } in steps {
+        for FileChange {
+            file, own, place, ..
+        } in steps
+        {
             put(&backup(place), &marked_as(&file.path, own)?, Some(0o600))?;
             records.write(place)?;
         }
@@ -194,14 +307,21 @@ impl InstallContext<'_> {
         gate.write()?;
         released.remove_secrets(gate)?;
         for step in steps {
-            let FileChange { file, plan, place, .. } = step;
+            let FileChange {
+                file, plan, place, ..
+            } = step;
             step.is_as_shown()?;
             if plan.text != step.text {
                 put(&file.path, &marked_as(&file.path, &plan.text)?, None)?;
             }
             records.forget_dropped(place)?;
             let (path, kept) = (file.path.display(), backup(place));
-            writeln!(self.err, "{path}: {} behind the gate; backup: {}", count(plan.moved.len()), kept.display())?;
+            writeln!(
+                self.err,
+                "{path}: {} behind the gate; backup: {}",
+                count(plan.moved.len()),
+                kept.display()
+            )?;
         }
         Ok(())
     }
@@ -213,8 +333,10 @@ impl FileChange {
         if read(&self.file)?.as_ref() == Some(&self.text) {
             return Ok(());
         }
-        let message =
-            format!("`{}` was changed in the meantime; nothing was written to it\n  hint: try again", self.file.path.display());
+        let message = format!(
+            "`{}` was changed in the meantime; nothing was written to it\n  hint: try again",
+            self.file.path.display()
+        );
         Err(io::Error::other(message))
     }
 }
@@ -240,16 +362,32 @@ fn step(
     let own = before.put_back(&text, file.format).text;
     let again = |name: &str| before.servers.iter().any(|server| server.name() == name);
     let servers = &job.args.servers;
-    let wanted = |name: &str| servers.is_empty() || servers.iter().any(|wanted| wanted == name) || again(name);
+    let wanted = |name: &str| {
+        servers.is_empty() || servers.iter().any(|wanted| wanted == name) || again(name)
+    };
     let gate_before = gate.new.clone();
-    let terms = PlanInputs { wrap: &job.wrap, known: &job.known, before: &before.servers, base: &job.base };
+    let terms = PlanInputs {
+        wrap: &job.wrap,
+        known: &job.known,
+        before: &before.servers,
+        base: &job.base,
+    };
     let mut names = Names::read(records);
-    let plan = plan::plan(&file, &own, &terms, gate, &mut names, wanted)
-        .map_err(|why| io::Error::other(format!("`{}` cannot be read: {why}", file.path.display())))?;
-    let is_needed =
-        |server: &MovedServer| plan.moved.iter().any(|moved| !moved.block.is_empty() && moved.upstream == server.upstream);
+    let plan = plan::plan(&file, &own, &terms, gate, &mut names, wanted).map_err(|why| {
+        io::Error::other(format!("`{}` cannot be read: {why}", file.path.display()))
+    })?;
+    let is_needed = |server: &MovedServer| {
+        plan.moved
+            .iter()
+            .any(|moved| !moved.block.is_empty() && moved.upstream == server.upstream)
+    };
     let mut dropped = before.dropped;
-    dropped.extend(before.servers.into_iter().filter(|server| !server.block.is_empty()));
+    dropped.extend(
+        before
+            .servers
+            .into_iter()
+            .filter(|server| !server.block.is_empty()),
+    );
     dropped.retain(|server| !is_needed(server));
     let is_for_gate = gate.new != gate_before || !dropped.is_empty();
     let has_any = !plan.moved.is_empty() || dropped.iter().any(|server| server.upstream.is_some());
@@ -265,15 +403,27 @@ fn step(
         base,
     };
     records.set(&place, moved);
-    Ok(FileChange { file, text, own, plan, place, is_for_gate })
+    Ok(FileChange {
+        file,
+        text,
+        own,
+        plan,
+        place,
+        is_for_gate,
+    })
 }
 
 /// Takes out of the gate's config what no file needs any more.
 fn release(steps: &[FileChange], gate: &mut GateConfig, records: &mut Records) -> Leftovers {
     let mut released = Leftovers::default();
     for FileChange { place, .. } in steps {
-        let dropped = records.get(place).map(|moved| moved.dropped.clone()).unwrap_or_default();
-        dropped.iter().for_each(|server| records.release(server, gate, &mut released));
+        let dropped = records
+            .get(place)
+            .map(|moved| moved.dropped.clone())
+            .unwrap_or_default();
+        dropped
+            .iter()
+            .for_each(|server| records.release(server, gate, &mut released));
     }
     released
 }

@@ -29,7 +29,8 @@ impl Names {
         for (_, moved) in records.iter() {
             for server in &moved.servers {
                 for name in server.wrap_name.iter().chain(&server.upstream) {
-                    used.entry(name.clone()).or_insert_with(|| (moved.file.clone(), server.path.clone()));
+                    used.entry(name.clone())
+                        .or_insert_with(|| (moved.file.clone(), server.path.clone()));
                 }
             }
         }
@@ -37,8 +38,15 @@ impl Names {
     }
 
     /// The name of a server: the one it had (`kept`), or one that no other server has.
-    pub(super) fn assign(&mut self, file: &ConfigFile, server: &Server, kept: Option<&MovedServer>, gate: &GateConfig) -> String {
-        if let Some(name) = kept.and_then(|kept| kept.wrap_name.as_ref().or(kept.upstream.as_ref())) {
+    pub(super) fn assign(
+        &mut self,
+        file: &ConfigFile,
+        server: &Server,
+        kept: Option<&MovedServer>,
+        gate: &GateConfig,
+    ) -> String {
+        if let Some(name) = kept.and_then(|kept| kept.wrap_name.as_ref().or(kept.upstream.as_ref()))
+        {
             return name.clone();
         }
         let of_file = (file.path.clone(), server.path.clone());
@@ -52,8 +60,13 @@ impl Names {
         let of_client = format!("{name}-{}", file.client.name());
         let digest = digest(format!("{of_file:?}").as_bytes());
         let of_entry = format!("{name}-{}", digest.get(..8).unwrap_or_default());
-        let is_free = |name: &String| !gate.has(name) && self.used.get(name).is_none_or(|user| *user == of_file);
-        let name = [name, of_client].into_iter().find(is_free).unwrap_or(of_entry);
+        let is_free = |name: &String| {
+            !gate.has(name) && self.used.get(name).is_none_or(|user| *user == of_file)
+        };
+        let name = [name, of_client]
+            .into_iter()
+            .find(is_free)
+            .unwrap_or(of_entry);
         self.used.insert(name.clone(), of_file);
         name
     }

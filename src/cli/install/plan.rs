@@ -1,6 +1,9 @@
 //! What moving the servers of one file would make of it.
 
-#![allow(clippy::disallowed_types, reason = "clients keep their servers in JSON")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "clients keep their servers in JSON"
+)]
 
 use std::path::PathBuf;
 
@@ -48,7 +51,11 @@ pub(super) struct Plan {
 ///
 /// # Errors
 /// The file cannot be understood, in a sentence.
-pub(super) fn servers(file: &ConfigFile, text: &str, known: &GateEntry) -> Result<Vec<Server>, String> {
+pub(super) fn servers(
+    file: &ConfigFile,
+    text: &str,
+    known: &GateEntry,
+) -> Result<Vec<Server>, String> {
     match file.format {
         Format::Json { servers } => jsonc::servers(text, servers, known),
         Format::OpenCode => jsonc::servers_of_opencode(text, known),
@@ -68,14 +75,27 @@ pub(super) fn plan(
     names: &mut Names,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Plan, String> {
-    let PlanInputs { wrap, known, before, base } = *terms;
+    let PlanInputs {
+        wrap,
+        known,
+        before,
+        base,
+    } = *terms;
     let servers = servers(file, text, known)?;
     let all_names = servers.iter().map(|server| server.name.clone()).collect();
-    let mut plan = Plan { text: String::new(), moved: vec![], names: all_names, left: vec![] };
+    let mut plan = Plan {
+        text: String::new(),
+        moved: vec![],
+        names: all_names,
+        left: vec![],
+    };
     let mut all = vec![];
     for server in servers.into_iter().filter(|server| wanted(&server.name)) {
         let kept = before.iter().find(|kept| kept.path == server.path);
-        let mut moved = MovedServer { path: server.path.clone(), ..MovedServer::default() };
+        let mut moved = MovedServer {
+            path: server.path.clone(),
+            ..MovedServer::default()
+        };
         let (edits, written) = match &server.reached {
             Connection::Child(child) => {
                 gate.begin(base);
@@ -90,17 +110,26 @@ pub(super) fn plan(
                 let wanted = names.assign(file, &server, kept, gate);
                 let (name, block) = gate.add(&wanted, url, kept);
                 let new = format!("{}{name}", known.base);
-                moved.secrets = gate.secrets.iter().skip(secrets).map(|(path, _)| path.clone()).collect();
+                moved.secrets = gate
+                    .secrets
+                    .iter()
+                    .skip(secrets)
+                    .map(|(path, _)| path.clone())
+                    .collect();
                 (moved.upstream, moved.block) = (Some(name), block);
                 (led(file.format, url, &new), new)
             }
             Connection::Gate if kept.is_some() => {
                 // Somebody has changed the entry since, and it still needs what it leads to.
-                plan.moved.extend(kept.map(|kept| MovedServer { is_changed: true, ..kept.clone() }));
+                plan.moved.extend(kept.map(|kept| MovedServer {
+                    is_changed: true,
+                    ..kept.clone()
+                }));
                 continue;
             }
             Connection::Gate => {
-                plan.left.push((server.name, "is already behind the gate".to_owned()));
+                plan.left
+                    .push((server.name, "is already behind the gate".to_owned()));
                 continue;
             }
             Connection::Otherwise(why) => {
@@ -123,24 +152,49 @@ pub(super) fn plan(
 
 /// The command becomes `lychgate wrap`, and what it was its first arguments: everything else of the entry stays.
 fn wrapped(format: Format, text: &str, child: &CommandEntry, wrap: &Wrap, name: &str) -> Vec<Edit> {
-    let options = ["wrap", "--name", name].into_iter().chain(wrap.options.iter().map(String::as_str)).chain(["--"]);
-    let list = |words: Vec<&str>| words.into_iter().map(|word| quoted(format, word)).collect::<Vec<_>>().join(", ");
+    let options = ["wrap", "--name", name]
+        .into_iter()
+        .chain(wrap.options.iter().map(String::as_str))
+        .chain(["--"]);
+    let list = |words: Vec<&str>| {
+        words
+            .into_iter()
+            .map(|word| quoted(format, word))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let gap = |at: usize| {
-        let is_spaced = text.get(at..).is_some_and(|rest| rest.starts_with(char::is_whitespace));
+        let is_spaced = text
+            .get(at..)
+            .is_some_and(|rest| rest.starts_with(char::is_whitespace));
         if is_spaced { "," } else { ", " }
     };
     let program = Edit::new(child.command_span.clone(), quoted(format, &wrap.program));
     let words = || list(options.clone().chain([&*child.command]).collect());
     match child.arguments {
-        Arguments::At { behind_bracket: at, empty } => {
-            vec![program, Edit::insert(at, words() + if empty { "" } else { gap(at) })]
+        Arguments::At {
+            behind_bracket: at,
+            empty,
+        } => {
+            vec![
+                program,
+                Edit::insert(at, words() + if empty { "" } else { gap(at) }),
+            ]
         }
         Arguments::Missing { at } if matches!(format, Format::Toml { .. }) => {
             vec![program, Edit::insert(at, format!("\nargs = [{}]", words()))]
         }
-        Arguments::Missing { at } => vec![program, Edit::insert(at, format!(", \"args\": [{}]", words()))],
+        Arguments::Missing { at } => vec![
+            program,
+            Edit::insert(at, format!(", \"args\": [{}]", words())),
+        ],
         Arguments::WithCommand { behind_bracket: at } => {
-            let words = list([&*wrap.program].into_iter().chain(options.clone()).collect());
+            let words = list(
+                [&*wrap.program]
+                    .into_iter()
+                    .chain(options.clone())
+                    .collect(),
+            );
             vec![Edit::insert(at, words + gap(at))]
         }
     }
@@ -148,8 +202,14 @@ fn wrapped(format: Format, text: &str, child: &CommandEntry, wrap: &Wrap, name: 
 
 /// The URL becomes the gate's, and the server's headers go with the server.
 fn led(format: Format, url: &UrlEntry, new: &str) -> Vec<Edit> {
-    let gone = url.headers_spans.iter().map(|span| Edit::new(span.clone(), ""));
-    [Edit::new(url.url_span.clone(), quoted(format, new))].into_iter().chain(gone).collect()
+    let gone = url
+        .headers_spans
+        .iter()
+        .map(|span| Edit::new(span.clone(), ""));
+    [Edit::new(url.url_span.clone(), quoted(format, new))]
+        .into_iter()
+        .chain(gone)
+        .collect()
 }
 
 fn quoted(format: Format, text: &str) -> String {
@@ -165,5 +225,10 @@ fn entry(old: &str, start: usize, edits: &[Edit]) -> String {
         let span = edit.span.start.checked_sub(start)?..edit.span.end.checked_sub(start)?;
         Some(Edit::new(span, &*edit.text))
     };
-    edits.iter().map(own).collect::<Option<_>>().and_then(|own| apply(old, own)).unwrap_or_default()
+    edits
+        .iter()
+        .map(own)
+        .collect::<Option<_>>()
+        .and_then(|own| apply(old, own))
+        .unwrap_or_default()
 }

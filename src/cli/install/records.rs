@@ -34,7 +34,11 @@ impl Leftovers {
     /// # Errors
     /// One of them stays.
     pub(super) fn remove_secrets(&self, gate: &GateConfig) -> io::Result<()> {
-        for secret in self.secrets.iter().filter(|secret| gate.secrets.iter().all(|(path, _)| path != *secret)) {
+        for secret in self
+            .secrets
+            .iter()
+            .filter(|secret| gate.secrets.iter().all(|(path, _)| path != *secret))
+        {
             gone(secret)?;
             // One that others need is not empty.
             drop(secret.parent().map(fs::remove_dir));
@@ -52,14 +56,25 @@ impl Records {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             entries => Some(entries?),
         };
-        for place in entries.into_iter().flatten().flatten().map(|entry| entry.path()) {
-            if place.extension().is_some_and(|extension| extension == "json")
+        for place in entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+        {
+            if place
+                .extension()
+                .is_some_and(|extension| extension == "json")
                 && let Some(moved) = MoveRecord::read(&place)?
             {
                 all.insert(place, moved);
             }
         }
-        Ok(Self { folder: folder.to_owned(), all, handed: BTreeSet::new() })
+        Ok(Self {
+            folder: folder.to_owned(),
+            all,
+            handed: BTreeSet::new(),
+        })
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&PathBuf, &MoveRecord)> {
@@ -73,12 +88,20 @@ impl Records {
     /// Where it is written down for a file of a client.
     pub(super) fn place(&self, file: &ConfigFile) -> PathBuf {
         let hash = digest(file.path.as_os_str().as_encoded_bytes());
-        self.folder.join(format!("{}-{}.json", file.client.name(), hash.get(..12).unwrap_or_default()))
+        self.folder.join(format!(
+            "{}-{}.json",
+            file.client.name(),
+            hash.get(..12).unwrap_or_default()
+        ))
     }
 
     /// By what those are known that lead to the gate.
     pub(super) fn known(&self, gate: &GateConfig, program: &str) -> GateEntry {
-        let written = self.all.values().flat_map(|moved| &moved.servers).map(|server| server.led.clone());
+        let written = self
+            .all
+            .values()
+            .flat_map(|moved| &moved.servers)
+            .map(|server| server.led.clone());
         GateEntry {
             base: gate.base_url(),
             program: program.to_owned(),
@@ -88,12 +111,17 @@ impl Records {
 
     /// Whether any file is recorded as led to this config of the gate.
     pub(super) fn leads_to(&self, gate: &Path) -> bool {
-        self.all.values().any(|moved| moved.gate.as_deref() == Some(gate))
+        self.all
+            .values()
+            .any(|moved| moved.gate.as_deref() == Some(gate))
     }
 
     /// What this config of the gate held from the start, if `install` made it.
     pub(super) fn base(&self, gate: &Path) -> Option<String> {
-        let mut of_gate = self.all.values().filter(|moved| moved.gate.as_deref() == Some(gate));
+        let mut of_gate = self
+            .all
+            .values()
+            .filter(|moved| moved.gate.as_deref() == Some(gate));
         of_gate.find_map(|moved| moved.base.clone())
     }
 
@@ -108,14 +136,24 @@ impl Records {
 
     /// Takes a server that no record here has any more out of the gate's config. Where another client is led to the same
     /// upstream it stays, and is that client's to take back from now on.
-    pub(super) fn release(&mut self, server: &MovedServer, gate: &mut GateConfig, released: &mut Leftovers) {
+    pub(super) fn release(
+        &mut self,
+        server: &MovedServer,
+        gate: &mut GateConfig,
+        released: &mut Leftovers,
+    ) {
         if server.block.is_empty() {
             return;
         }
         let name = server.upstream.as_deref().unwrap_or_default();
-        let of_this_gate = self.all.iter_mut().filter(|(_, moved)| moved.gate.as_ref() == Some(&gate.path));
-        let mut heirs = of_this_gate.flat_map(|(place, moved)| moved.servers.iter_mut().map(move |server| (place, server)));
-        if let Some((place, heir)) = heirs.find(|(_, heir)| heir.upstream.as_deref() == Some(name)) {
+        let of_this_gate = self
+            .all
+            .iter_mut()
+            .filter(|(_, moved)| moved.gate.as_ref() == Some(&gate.path));
+        let mut heirs = of_this_gate
+            .flat_map(|(place, moved)| moved.servers.iter_mut().map(move |server| (place, server)));
+        if let Some((place, heir)) = heirs.find(|(_, heir)| heir.upstream.as_deref() == Some(name))
+        {
             if heir.block.is_empty() {
                 (heir.block, heir.secrets) = (server.block.clone(), server.secrets.clone());
                 self.handed.insert(place.clone());
@@ -133,7 +171,9 @@ impl Records {
     /// It cannot be written.
     pub(super) fn write(&mut self, place: &Path) -> io::Result<()> {
         self.handed.remove(place);
-        self.all.get(place).map_or(Ok(()), |moved| moved.write(place))
+        self.all
+            .get(place)
+            .map_or(Ok(()), |moved| moved.write(place))
     }
 
     /// Writes down that what a file has no more is taken back.
@@ -141,7 +181,11 @@ impl Records {
     /// # Errors
     /// It cannot be written.
     pub(super) fn forget_dropped(&mut self, place: &Path) -> io::Result<()> {
-        match self.all.get_mut(place).filter(|moved| !moved.dropped.is_empty()) {
+        match self
+            .all
+            .get_mut(place)
+            .filter(|moved| !moved.dropped.is_empty())
+        {
             Some(moved) => {
                 moved.dropped.clear();
                 moved.write(place)
@@ -156,7 +200,9 @@ impl Records {
     /// It cannot be written.
     pub(super) fn write_handed(&mut self) -> io::Result<()> {
         while let Some(place) = self.handed.pop_first() {
-            self.all.get(&place).map_or(Ok(()), |moved| moved.write(&place))?;
+            self.all
+                .get(&place)
+                .map_or(Ok(()), |moved| moved.write(&place))?;
         }
         Ok(())
     }

@@ -28,7 +28,9 @@ impl InstallContext<'_> {
     /// Carries `uninstall` out.
     pub(super) fn uninstall(&mut self, args: &UninstallArgs) -> io::Result<u8> {
         let mut steps = vec![];
-        let _held = (!args.dry_run && self.state.exists()).then(|| hold(&self.state)).transpose()?;
+        let _held = (!args.dry_run && self.state.exists())
+            .then(|| hold(&self.state))
+            .transpose()?;
         let mut records = Records::read(&self.state)?;
         for (file, place, moved) in self.installed(args, &records)? {
             steps.push(self.step(file, place, &moved, args.forget)?);
@@ -48,55 +50,105 @@ impl InstallContext<'_> {
     }
 
     /// What is to be done about a file, shown.
-    fn step(&mut self, file: ConfigFile, place: PathBuf, moved: &MoveRecord, forget: bool) -> io::Result<FileRestore> {
+    fn step(
+        &mut self,
+        file: ConfigFile,
+        place: PathBuf,
+        moved: &MoveRecord,
+        forget: bool,
+    ) -> io::Result<FileRestore> {
         let text = read(&file)?;
-        let mut step = FileRestore { file, place, text, new: None, changed: 0, backup: moved.backup.clone() };
+        let mut step = FileRestore {
+            file,
+            place,
+            text,
+            new: None,
+            changed: 0,
+            backup: moved.backup.clone(),
+        };
         let path = step.file.path.display();
         if forget {
-            writeln!(self.err, "{path} is left unchanged; its backup is removed: {}", step.backup.display())?;
+            writeln!(
+                self.err,
+                "{path} is left unchanged; its backup is removed: {}",
+                step.backup.display()
+            )?;
         } else if let Some(text) = &step.text {
             let back = moved.put_back(text, step.file.format);
             for name in &back.changed {
-                writeln!(self.err, "left unchanged: `{}` of {path} was changed since", name.escape_debug())?;
+                writeln!(
+                    self.err,
+                    "left unchanged: `{}` of {path} was changed since",
+                    name.escape_debug()
+                )?;
             }
             for name in &back.removed {
-                writeln!(self.err, "`{}` of {path} was removed since, and is not restored", name.escape_debug())?;
+                writeln!(
+                    self.err,
+                    "`{}` of {path} was removed since, and is not restored",
+                    name.escape_debug()
+                )?;
             }
-            write!(self.out, "{}", diff::diff(&step.file.path, step.file.format, text, &back.text))?;
+            write!(
+                self.out,
+                "{}",
+                diff::diff(&step.file.path, step.file.format, text, &back.text)
+            )?;
             step.changed = back.changed.len();
             step.new = (back.text != *text).then_some(back.text);
         }
         Ok(step)
     }
 
-    fn carry_back(&mut self, step: FileRestore, forget: bool, records: &mut Records) -> io::Result<()> {
+    fn carry_back(
+        &mut self,
+        step: FileRestore,
+        forget: bool,
+        records: &mut Records,
+    ) -> io::Result<()> {
         let (path, backup) = (step.file.path.display(), step.backup.display());
         if read(&step.file)? != step.text {
-            return Err(io::Error::other(format!("`{path}` was changed in the meantime\n  hint: try again")));
+            return Err(io::Error::other(format!(
+                "`{path}` was changed in the meantime\n  hint: try again"
+            )));
         }
         match &step.new {
             Some(new) => put(&step.file.path, &marked_as(&step.file.path, new)?, None)?,
             None => sweep(&step.file.path),
         }
         if step.changed > 0 {
-            let (client, count) = (step.file.client.name(), super::move_servers::count(step.changed));
+            let (client, count) = (
+                step.file.client.name(),
+                super::move_servers::count(step.changed),
+            );
             return writeln!(
                 self.err,
                 "{path}: {count} not restored; backup: {backup}\n  hint: resolve the changes manually and run `lychgate uninstall {client}` again, or `lychgate uninstall --forget --file {path}` to keep the file as it is"
             );
         }
-        self.forget(&step.place, if forget { step.text.as_deref() } else { None }, records)?;
+        self.forget(
+            &step.place,
+            if forget { step.text.as_deref() } else { None },
+            records,
+        )?;
         let done = match &step.text {
             _ if forget => "left unchanged; backup removed",
             Some(_) => "restored",
-            None => "no longer exists and is not restored; its additions to the gate's config are removed",
+            None => {
+                "no longer exists and is not restored; its additions to the gate's config are removed"
+            }
         };
         writeln!(self.err, "{path}: {done}")
     }
 
     /// Takes back what was added to the gate's config, unless another client is led to it or the file's `text` that stays leads
     /// to it, and then what was written down: what fails before that can be tried again.
-    fn forget(&mut self, place: &Path, text: Option<&str>, records: &mut Records) -> io::Result<()> {
+    fn forget(
+        &mut self,
+        place: &Path,
+        text: Option<&str>,
+        records: &mut Records,
+    ) -> io::Result<()> {
         let Some(moved) = records.take(place) else {
             return Ok(());
         };
@@ -104,16 +156,28 @@ impl InstallContext<'_> {
             let (mut gate, mut released) = (GateConfig::read(path)?, Leftovers::default());
             for server in moved.servers.iter().chain(&moved.dropped) {
                 let name = server.upstream.as_deref().unwrap_or_default();
-                let leads = |text: &str| ['"', '\''].iter().any(|end| text.contains(&format!("/mcp/{name}{end}")));
+                let leads = |text: &str| {
+                    ['"', '\'']
+                        .iter()
+                        .any(|end| text.contains(&format!("/mcp/{name}{end}")))
+                };
                 if text.is_none_or(|text| !leads(text)) {
                     records.release(server, &mut gate, &mut released);
                 } else if !server.block.is_empty() {
                     let file = moved.file.display();
-                    writeln!(self.err, "`[upstream.{name}]` of {} stays: {file} leads to it", path.display())?;
+                    writeln!(
+                        self.err,
+                        "`[upstream.{name}]` of {} stays: {file} leads to it",
+                        path.display()
+                    )?;
                 }
             }
             for name in &released.stay {
-                writeln!(self.err, "`[upstream.{name}]` of {} was changed since, and is kept", path.display())?;
+                writeln!(
+                    self.err,
+                    "`[upstream.{name}]` of {} was changed since, and is kept",
+                    path.display()
+                )?;
             }
             if let Some(base) = moved.base.as_ref().filter(|_| !records.leads_to(path)) {
                 gate.end(base);
@@ -127,11 +191,18 @@ impl InstallContext<'_> {
     }
 
     /// What is written down of the clients that are meant.
-    fn installed(&self, args: &UninstallArgs, records: &Records) -> io::Result<Vec<(ConfigFile, PathBuf, MoveRecord)>> {
+    fn installed(
+        &self,
+        args: &UninstallArgs,
+        records: &Records,
+    ) -> io::Result<Vec<(ConfigFile, PathBuf, MoveRecord)>> {
         let named = args.file.as_ref().map(std::path::absolute).transpose()?;
         let mut out = vec![];
         for (place, moved) in records.iter() {
-            let stem = place.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            let stem = place
+                .file_stem()
+                .and_then(|stem| stem.to_str())
+                .unwrap_or_default();
             let name = stem.rsplit_once('-').map_or(stem, |(name, _)| name);
             let Ok(client) = <Client as clap::ValueEnum>::from_str(name, false) else {
                 continue;
@@ -139,7 +210,9 @@ impl InstallContext<'_> {
             let Some(file) = ConfigFile::named(client, &moved.file, &self.places) else {
                 continue;
             };
-            if args.client.is_none_or(|wanted| wanted == client) && named.as_ref().is_none_or(|named| *named == file.path) {
+            if args.client.is_none_or(|wanted| wanted == client)
+                && named.as_ref().is_none_or(|named| *named == file.path)
+            {
                 out.push((file, place.clone(), moved.clone()));
             }
         }

@@ -26,13 +26,20 @@ pub(super) const FILES: [(Client, &str, &str, &[&str]); 16] = [
         Client::Cursor,
         ".cursor/mcp.json",
         "{ \"mcpServers\": { \"a\": { \"url\": \"https://a.example/sse\" }, \"b\": { \"command\": \"b\" } } }",
-        &[r#""url": "http://127.0.0.1:8800/mcp/a""#, r#"{ "command": "/opt/lychgate", "args": [WRAP(b) "b"] }"#],
+        &[
+            r#""url": "http://127.0.0.1:8800/mcp/a""#,
+            r#"{ "command": "/opt/lychgate", "args": [WRAP(b) "b"] }"#,
+        ],
     ),
     (
         Client::VsCode,
         ".config/Code/User/mcp.json",
         "{\n\t// my servers\n\t\"servers\": {\n\t\t\"gh\": { \"type\": \"http\", \"url\": \"https://gh.example/mcp/\", /* mine */ },\n\t\t\"x\": { \"type\": \"stdio\", \"command\": \"x\", \"args\": [\"${workspaceFolder}\",], },\n\t},\n\t\"inputs\": [],\n}\n",
-        &["// my servers", "/* mine */", r#""args": [WRAP(x) "x", "${workspaceFolder}",]"#],
+        &[
+            "// my servers",
+            "/* mine */",
+            r#""args": [WRAP(x) "x", "${workspaceFolder}",]"#,
+        ],
     ),
     (
         Client::Windsurf,
@@ -60,7 +67,10 @@ pub(super) const FILES: [(Client, &str, &str, &[&str]); 16] = [
         Client::Zed,
         ".config/zed/settings.json",
         "// Zed\n{\n  \"theme\": \"One\",\n  \"context_servers\": {\n    \"old\": { \"command\": { \"path\": \"o\", \"args\": [\"1\"], \"env\": null } },\n    \"new\": { \"source\": \"custom\", \"command\": \"n\", \"args\": [] },\n  },\n}\n",
-        &[r#"{ "path": "/opt/lychgate", "args": [WRAP(old) "o", "1"], "env": null }"#, r#""args": [WRAP(new) "n"]"#],
+        &[
+            r#"{ "path": "/opt/lychgate", "args": [WRAP(old) "o", "1"], "env": null }"#,
+            r#""args": [WRAP(new) "n"]"#,
+        ],
     ),
     (
         Client::Cline,
@@ -92,7 +102,10 @@ pub(super) const FILES: [(Client, &str, &str, &[&str]); 16] = [
         Client::Junie,
         ".junie/mcp/mcp.json",
         r#"{"mcpServers":{"j":{"command":"j","args":[]},"r":{"url":"https://r.example/mcp","headers":{"Authorization":"Bearer hunter2"}}}}"#,
-        &[r#"{"command":"/opt/lychgate","args":[WRAP(j) "j"]}"#, r#""r":{"url":"http://127.0.0.1:8800/mcp/r"}"#],
+        &[
+            r#"{"command":"/opt/lychgate","args":[WRAP(j) "j"]}"#,
+            r#""r":{"url":"http://127.0.0.1:8800/mcp/r"}"#,
+        ],
     ),
     (
         Client::Kiro,
@@ -108,7 +121,9 @@ pub(super) const FILES: [(Client, &str, &str, &[&str]); 16] = [
         Client::AmazonQ,
         ".aws/amazonq/cli-agents/reviewer.json",
         r#"{"name":"reviewer","mcpServers":{"q":{"command":"uvx","args":["q"],"env":{"KEY":"hunter2"},"timeout":60000}},"tools":["*"]}"#,
-        &[r#"{"command":"/opt/lychgate","args":[WRAP(q) "uvx", "q"],"env":{"KEY":"hunter2"},"timeout":60000}"#],
+        &[
+            r#"{"command":"/opt/lychgate","args":[WRAP(q) "uvx", "q"],"env":{"KEY":"hunter2"},"timeout":60000}"#,
+        ],
     ),
     (
         Client::RooCode,
@@ -124,6 +139,10 @@ pub(super) const FILES: [(Client, &str, &str, &[&str]); 16] = [
         Client::Amp,
         ".config/amp/settings.json",
         "{\n  // Amp\n  \"amp.notifications.enabled\": true,\n  \"amp.mcpServers\": {\n    \"a\": { \"command\": \"npx\", \"args\": [\"-y\", \"a\"] },\n    \"b\": { \"url\": \"https://b.example/mcp\", \"headers\": { \"X-Key\": \"${B_KEY}\" } }\n  }\n}\n",
-        &["// Amp", r#""args": [WRAP(a) "npx", "-y", "a"]"#, r#""b": { "url": "http://127.0.0.1:8800/mcp/b" }"#],
+        &[
+            "// Amp",
+            r#""args": [WRAP(a) "npx", "-y", "a"]"#,
+            r#""b": { "url": "http://127.0.0.1:8800/mcp/b" }"#,
+        ],
     ),
 ];

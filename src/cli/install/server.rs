@@ -86,14 +86,18 @@ impl Header {
         let variable = |text: &str| {
             let inner = text.strip_prefix("${")?.strip_suffix('}')?;
             let name = inner.strip_prefix("env:").unwrap_or(inner);
-            let fits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            let fits =
+                !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
             fits.then(|| name.to_owned())
         };
         let is_authorization = name.eq_ignore_ascii_case("authorization");
         if let Some(name) = variable(written) {
             return Some(Self::Variable(name));
         }
-        if let (true, Some(name)) = (is_authorization, written.strip_prefix("Bearer ").and_then(variable)) {
+        if let (true, Some(name)) = (
+            is_authorization,
+            written.strip_prefix("Bearer ").and_then(variable),
+        ) {
             return Some(Self::BearerVariable(name));
         }
         (!written.contains("${")).then(|| Self::Text(written.to_owned()))
@@ -151,7 +155,10 @@ impl Connection {
             };
             read.push((name, header));
         }
-        Self::Url(UrlEntry { headers: read, ..url })
+        Self::Url(UrlEntry {
+            headers: read,
+            ..url
+        })
     }
 
     /// One word of it for a table.
@@ -176,7 +183,10 @@ mod tests {
         assert_eq!(read("Bearer abc"), Some(Header::Text("Bearer abc".into())));
         assert_eq!(read("${TOKEN}"), Some(Header::Variable("TOKEN".into())));
         assert_eq!(read("${env:TOKEN}"), Some(Header::Variable("TOKEN".into())));
-        assert_eq!(read("Bearer ${env:TOKEN}"), Some(Header::BearerVariable("TOKEN".into())));
+        assert_eq!(
+            read("Bearer ${env:TOKEN}"),
+            Some(Header::BearerVariable("TOKEN".into()))
+        );
         assert_eq!(read("Bearer ${input:token}"), None);
         assert_eq!(read("Basic ${TOKEN}"), None);
         assert_eq!(Header::read("X-Other", "Bearer ${TOKEN}"), None);
@@ -185,8 +195,18 @@ mod tests {
 
     #[test]
     fn the_gate_knows_itself() {
-        let known = GateEntry { base: "http://gate/".into(), program: "/opt/lg-1.2".into(), written: vec!["/old/lg".into()] };
-        for command in ["/usr/bin/lychgate", "lychgate", "/opt/lg-1.2", "/home/me/bin/lg-1.2", "/old/lg"] {
+        let known = GateEntry {
+            base: "http://gate/".into(),
+            program: "/opt/lg-1.2".into(),
+            written: vec!["/old/lg".into()],
+        };
+        for command in [
+            "/usr/bin/lychgate",
+            "lychgate",
+            "/opt/lg-1.2",
+            "/home/me/bin/lg-1.2",
+            "/old/lg",
+        ] {
             assert!(known.is_wrap(command, Some("wrap")), "{command}");
             assert!(!known.is_wrap(command, Some("demo")), "{command}");
         }

@@ -25,7 +25,10 @@ impl InstallContext<'_> {
             let name = server.name().escape_debug().to_string();
             match (&server.upstream, &server.wrap_name) {
                 (Some(upstream), _) => writeln!(self.err, "  {name:<20} http   {base}{upstream}")?,
-                (None, Some(own)) => writeln!(self.err, "  {name:<20} stdio  starts with the client; `{own}` in the audit log")?,
+                (None, Some(own)) => writeln!(
+                    self.err,
+                    "  {name:<20} stdio  starts with the client; `{own}` in the audit log"
+                )?,
                 (None, None) => {}
             }
         }
@@ -39,8 +42,16 @@ impl InstallContext<'_> {
             self.show_gate(args, &gate.path)?;
         }
         if !gate.variables.is_empty() {
-            let names = gate.variables.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-            writeln!(self.err, "Variables that must be set in its environment: {names}")?;
+            let names = gate
+                .variables
+                .iter()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(", ");
+            writeln!(
+                self.err,
+                "Variables that must be set in its environment: {names}"
+            )?;
         }
         Ok(())
     }
@@ -49,16 +60,31 @@ impl InstallContext<'_> {
         let path = config.display();
         match liveness::of_config(config) {
             Some((address, true)) => {
-                writeln!(self.err, "The gate is running at {address}. Restart it if an added server is unavailable.")?;
+                writeln!(
+                    self.err,
+                    "The gate is running at {address}. Restart it if an added server is unavailable."
+                )?;
             }
             Some((address, false)) => {
-                writeln!(self.err, "The gate is not running: no answer from {address}.")?;
-                writeln!(self.err, "Servers over HTTP need the gate: lychgate run --config {path}")?;
-                writeln!(self.err, "To keep it running: lychgate service install --config {path}")?;
+                writeln!(
+                    self.err,
+                    "The gate is not running: no answer from {address}."
+                )?;
+                writeln!(
+                    self.err,
+                    "Servers over HTTP need the gate: lychgate run --config {path}"
+                )?;
+                writeln!(
+                    self.err,
+                    "To keep it running: lychgate service install --config {path}"
+                )?;
                 self.unserved = Some(config.to_owned());
             }
             None => {
-                writeln!(self.err, "The gate's config is not valid: lychgate check --config {path}")?;
+                writeln!(
+                    self.err,
+                    "The gate's config is not valid: lychgate check --config {path}"
+                )?;
             }
         }
         if args.service {

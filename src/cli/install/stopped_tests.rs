@@ -35,7 +35,10 @@ fn machine() -> Machine {
     };
     machine.write(".cursor/mcp.json", &text("a"));
     machine.write("../project/.cursor/mcp.json", &text("b"));
-    machine.write(".codex/config.toml", "[mcp_servers.w]\nurl = \"https://w.example/mcp\"\n[mcp_servers.x]\ncommand = \"x\"\n");
+    machine.write(
+        ".codex/config.toml",
+        "[mcp_servers.w]\nurl = \"https://w.example/mcp\"\n[mcp_servers.x]\ncommand = \"x\"\n",
+    );
     machine.write(".config/lychgate/lychgate.toml", "# mine\n");
     machine
 }
@@ -53,7 +56,9 @@ fn stopped_anywhere(
             STEPS_LEFT.set(Some(steps));
             let done = work(desk);
             STEPS_LEFT.set(None);
-            is_stopped = done.as_ref().is_err_and(|error| error.to_string().contains("stopped here"));
+            is_stopped = done
+                .as_ref()
+                .is_err_and(|error| error.to_string().contains("stopped here"));
             done.or(Ok(0))
         });
         if !is_stopped {
@@ -66,14 +71,29 @@ fn stopped_anywhere(
 }
 
 fn uninstall_args(client: Option<Client>) -> UninstallArgs {
-    UninstallArgs { client, file: None, forget: false, dry_run: false, yes: true }
+    UninstallArgs {
+        client,
+        file: None,
+        forget: false,
+        dry_run: false,
+        yes: true,
+    }
 }
 
 fn relative(machine: &Machine) -> BTreeMap<PathBuf, String> {
     let root = machine.0.path().display().to_string();
-    let plain = |(path, text): (PathBuf, String)| (path.strip_prefix(&root).unwrap().to_owned(), text.replace(&root, "ROOT"));
+    let plain = |(path, text): (PathBuf, String)| {
+        (
+            path.strip_prefix(&root).unwrap().to_owned(),
+            text.replace(&root, "ROOT"),
+        )
+    };
     // Records name hashes of paths, which are of one machine.
-    all(machine).into_iter().map(plain).filter(|(path, _)| !path.starts_with("state")).collect()
+    all(machine)
+        .into_iter()
+        .map(plain)
+        .filter(|(path, _)| !path.starts_with("state"))
+        .collect()
 }
 
 #[test]
@@ -86,7 +106,11 @@ fn an_install_that_was_stopped_anywhere_is_put_back_without_a_trace() {
             machine.uninstall(None);
             assert_eq!(relative(&machine), was, "stopped after {steps}");
             let state = machine.0.path().join("state");
-            assert_eq!(fs::read_dir(state).unwrap().count(), 0, "stopped after {steps}");
+            assert_eq!(
+                fs::read_dir(state).unwrap().count(),
+                0,
+                "stopped after {steps}"
+            );
         },
     );
 }

@@ -1,6 +1,9 @@
 //! Every client's file there and back.
 
-#![allow(clippy::disallowed_types, reason = "clients keep their servers in JSON")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "clients keep their servers in JSON"
+)]
 
 use serde_json::json;
 
@@ -32,11 +35,25 @@ impl Machine {
         path
     }
 
-    pub(super) fn with(&self, answer: bool, work: impl FnOnce(&mut InstallContext<'_>) -> io::Result<u8>) -> Told {
+    pub(super) fn with(
+        &self,
+        answer: bool,
+        work: impl FnOnce(&mut InstallContext<'_>) -> io::Result<u8>,
+    ) -> Told {
         let (mut out, mut err) = (vec![], vec![]);
         let home = self.home();
-        let (config, codex, project) = (home.join(".config"), home.join(".codex"), self.0.path().join("project"));
-        let places = Places { config, codex, project, is_mac: false, home };
+        let (config, codex, project) = (
+            home.join(".config"),
+            home.join(".codex"),
+            self.0.path().join("project"),
+        );
+        let places = Places {
+            config,
+            codex,
+            project,
+            is_mac: false,
+            home,
+        };
         let mut yes = move |_: &mut dyn Write| Ok(answer);
         let mut desk = InstallContext {
             places,
@@ -53,7 +70,11 @@ impl Machine {
         let code = work(&mut desk);
         let err = String::from_utf8(err).unwrap();
         let code = code.unwrap_or_else(|error| panic!("{error}\n{err}"));
-        Told { code, out: String::from_utf8(out).unwrap(), err }
+        Told {
+            code,
+            out: String::from_utf8(out).unwrap(),
+            err,
+        }
     }
 
     pub(super) fn install(&self, client: Client) -> Told {
@@ -61,15 +82,28 @@ impl Machine {
     }
 
     pub(super) fn uninstall(&self, client: Option<Client>) -> Told {
-        self.with(true, |desk| desk.uninstall(&UninstallArgs { client, file: None, forget: false, dry_run: false, yes: true }))
+        self.with(true, |desk| {
+            desk.uninstall(&UninstallArgs {
+                client,
+                file: None,
+                forget: false,
+                dry_run: false,
+                yes: true,
+            })
+        })
     }
 
     /// A text with `WRAP(NAME)` as what `install` writes before a command.
     pub(super) fn expected(&self, text: &str) -> String {
-        let Some((before, rest)) = text.split_once("WRAP(") else { return text.to_owned() };
+        let Some((before, rest)) = text.split_once("WRAP(") else {
+            return text.to_owned();
+        };
         let (name, rest) = rest.split_once(')').unwrap();
         let audit = self.0.path().join("audit.jsonl");
-        format!(r#"{before}"wrap", "--name", "{name}", "--audit", "{}", "--",{rest}"#, audit.display())
+        format!(
+            r#"{before}"wrap", "--name", "{name}", "--audit", "{}", "--",{rest}"#,
+            audit.display()
+        )
     }
 
     pub(super) fn gate(&self) -> PathBuf {
@@ -103,16 +137,35 @@ fn every_client_goes_there_and_back_byte_for_byte() {
         for wanted in wanted.iter().map(|wanted| machine.expected(wanted)) {
             assert!(now.contains(&wanted), "{client:?}: {wanted}\n{now}");
         }
-        assert!(!output.out.contains("hunter2") && !output.err.contains("hunter2"), "{}", output.out);
-        assert!(output.out.contains("+") && output.out.contains(&*file.to_string_lossy()), "{}", output.out);
+        assert!(
+            !output.out.contains("hunter2") && !output.err.contains("hunter2"),
+            "{}",
+            output.out
+        );
+        assert!(
+            output.out.contains("+") && output.out.contains(&*file.to_string_lossy()),
+            "{}",
+            output.out
+        );
         // What is there already is not moved twice.
         let again = machine.install(client).err;
-        assert_eq!(again.trim(), format!("nothing to move: the servers of {} are already behind the gate", client.name()));
+        assert_eq!(
+            again.trim(),
+            format!(
+                "nothing to move: the servers of {} are already behind the gate",
+                client.name()
+            )
+        );
         assert_eq!(fs::read_to_string(&file).unwrap(), now);
         assert_eq!(machine.uninstall(Some(client)).code, 0);
         assert_eq!(fs::read_to_string(&file).unwrap(), text, "{client:?}");
         assert!(!machine.gate().exists(), "{client:?}");
-        assert_eq!(fs::read_dir(machine.0.path().join("state")).unwrap().count(), 0);
+        assert_eq!(
+            fs::read_dir(machine.0.path().join("state"))
+                .unwrap()
+                .count(),
+            0
+        );
     }
 }
 
@@ -124,12 +177,24 @@ fn servers_over_http_go_to_the_gates_config_with_their_headers() {
     machine.write(".config/lychgate/lychgate.toml", "# mine\n");
     let output = machine.install(client);
     let gate = fs::read_to_string(machine.gate()).unwrap();
-    assert!(gate.starts_with("# mine\n\n[upstream.docs]\nhttp = { url = \"https://docs.example/mcp\""), "{gate}");
-    assert!(!gate.contains("hunter2") && !output.out.contains("hunter2"), "{gate}");
-    let secret = machine.home().join(".config/lychgate/secrets/docs-authorization");
+    assert!(
+        gate.starts_with("# mine\n\n[upstream.docs]\nhttp = { url = \"https://docs.example/mcp\""),
+        "{gate}"
+    );
+    assert!(
+        !gate.contains("hunter2") && !output.out.contains("hunter2"),
+        "{gate}"
+    );
+    let secret = machine
+        .home()
+        .join(".config/lychgate/secrets/docs-authorization");
     assert_eq!(fs::read_to_string(&secret).unwrap(), "Bearer hunter2\n");
     assert!(gate.contains(&*secret.to_string_lossy()));
-    assert!(output.err.contains("lychgate run --config"), "{}", output.err);
+    assert!(
+        output.err.contains("lychgate run --config"),
+        "{}",
+        output.err
+    );
     machine.uninstall(None);
     assert_eq!(fs::read_to_string(machine.gate()).unwrap(), "# mine\n");
     assert!(!secret.exists());
@@ -139,7 +204,8 @@ fn servers_over_http_go_to_the_gates_config_with_their_headers() {
 fn two_clients_of_one_server_share_it_until_both_are_gone() {
     let machine = Machine::new();
     let text = r#"{"mcpServers":{"w":{"url":"https://w.example/mcp"}}}"#;
-    let [cursor, gemini] = [".cursor/mcp.json", ".gemini/settings.json"].map(|path| machine.write(path, text));
+    let [cursor, gemini] =
+        [".cursor/mcp.json", ".gemini/settings.json"].map(|path| machine.write(path, text));
     machine.install(Client::Cursor);
     machine.install(Client::GeminiCli);
     let gate = fs::read_to_string(machine.gate()).unwrap();
@@ -150,14 +216,24 @@ fn two_clients_of_one_server_share_it_until_both_are_gone() {
     machine.uninstall(Some(Client::GeminiCli));
     assert_eq!(fs::read_to_string(&cursor).unwrap(), text);
     assert_eq!(fs::read_to_string(&gemini).unwrap(), text);
-    assert!(!machine.gate().exists(), "whoever is the last takes it along");
+    assert!(
+        !machine.gate().exists(),
+        "whoever is the last takes it along"
+    );
     // Of three, the last one takes it along too, also when two go at once.
-    let codex = machine.write(".codex/config.toml", "[mcp_servers.w]\nurl = \"https://w.example/mcp\"\n");
+    let codex = machine.write(
+        ".codex/config.toml",
+        "[mcp_servers.w]\nurl = \"https://w.example/mcp\"\n",
+    );
     for client in [Client::Cursor, Client::GeminiCli, Client::Codex] {
         machine.install(client);
     }
     machine.uninstall(Some(Client::Cursor));
-    assert!(fs::read_to_string(machine.gate()).unwrap().contains("[upstream.w]"));
+    assert!(
+        fs::read_to_string(machine.gate())
+            .unwrap()
+            .contains("[upstream.w]")
+    );
     machine.uninstall(None);
     assert!(!machine.gate().exists() && !fs::read_to_string(&codex).unwrap().contains("8800"));
 }
@@ -169,22 +245,35 @@ fn what_the_client_changed_since_stays_changed() {
     let file = machine.write(path, text);
     machine.install(Client::ClaudeCode);
     // The client counts its starts, sets the file anew and has got another server; one of ours was edited by hand.
-    let mut now: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let mut now: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     now["numStartups"] = 4.into();
     now["mcpServers"]["new"] = json!({ "command": "n" });
     now["projects"]["/home/me/p"]["mcpServers"]["db"]["args"] = json!(["mine"]);
     fs::write(&file, serde_json::to_string_pretty(&now).unwrap()).unwrap();
     // Moving again takes the new one along, and keeps what was.
     let output = machine.install(Client::ClaudeCode);
-    assert!(fs::read_to_string(&file).unwrap().contains("\"--\", \"n\"]"), "{}", output.out);
+    assert!(
+        fs::read_to_string(&file)
+            .unwrap()
+            .contains("\"--\", \"n\"]"),
+        "{}",
+        output.out
+    );
     let output = machine.uninstall(None);
-    let back: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let back: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let was: serde_json::Value = serde_json::from_str(text).unwrap();
     assert_eq!(back["numStartups"], 4);
     assert_eq!(back["mcpServers"]["files"], was["mcpServers"]["files"]);
     assert_eq!(back["mcpServers"]["docs"], was["mcpServers"]["docs"]);
     assert_eq!(back["mcpServers"]["new"], json!({ "command": "n" }));
-    assert_eq!(back["projects"]["/home/me/p"]["mcpServers"]["db"]["args"], json!(["mine"]), "{}", output.err);
+    assert_eq!(
+        back["projects"]["/home/me/p"]["mcpServers"]["db"]["args"],
+        json!(["mine"]),
+        "{}",
+        output.err
+    );
 }
 
 #[test]
@@ -195,9 +284,22 @@ fn an_uninstall_makes_no_file_where_there_is_none_any_more() {
     machine.install(client);
     fs::remove_file(&file).unwrap();
     let output = machine.uninstall(None);
-    assert_eq!((output.code, output.err.contains("no longer exists and is not restored")), (0, true), "{}", output.err);
+    assert_eq!(
+        (
+            output.code,
+            output.err.contains("no longer exists and is not restored")
+        ),
+        (0, true),
+        "{}",
+        output.err
+    );
     assert!(!file.exists() && !machine.gate().exists());
-    assert_eq!(fs::read_dir(machine.0.path().join("state")).unwrap().count(), 0);
+    assert_eq!(
+        fs::read_dir(machine.0.path().join("state"))
+            .unwrap()
+            .count(),
+        0
+    );
 }
 
 #[test]
@@ -209,10 +311,14 @@ fn a_file_is_put_back_by_its_name_alone() {
     }
     let machine = Machine::new();
     let text = r#"{"mcpServers":{"b":{"command":"b"}}}"#;
-    let [one, other] = [".cursor/mcp.json", ".gemini/settings.json"].map(|path| machine.write(path, text));
+    let [one, other] =
+        [".cursor/mcp.json", ".gemini/settings.json"].map(|path| machine.write(path, text));
     machine.install(Client::Cursor);
     machine.install(Client::GeminiCli);
-    let args = <Line as clap::Parser>::try_parse_from(["x", "--file", one.to_str().unwrap()]).ok().unwrap().args;
+    let args = <Line as clap::Parser>::try_parse_from(["x", "--file", one.to_str().unwrap()])
+        .ok()
+        .unwrap()
+        .args;
     assert_eq!(machine.with(true, |desk| desk.uninstall(&args)).code, 0);
     assert_eq!(fs::read_to_string(&one).unwrap(), text);
     assert!(fs::read_to_string(&other).unwrap().contains("wrap"));
@@ -224,25 +330,68 @@ fn what_was_changed_since_can_be_forgotten() {
     let text = r#"{"mcpServers":{"a":{"url":"https://a/mcp","headers":{"X-Key":"k"}},"b":{"url":"https://b/mcp","headers":{"X-Key":"k"}}}}"#;
     let file = machine.write(".cursor/mcp.json", text);
     machine.install(Client::Cursor);
-    let now = fs::read_to_string(&file).unwrap().replace("mcp/a\"", "mcp/a\",\"timeout\":9");
+    let now = fs::read_to_string(&file)
+        .unwrap()
+        .replace("mcp/a\"", "mcp/a\",\"timeout\":9");
     fs::write(&file, &now).unwrap();
     for _ in 0..2 {
         let output = machine.uninstall(None);
-        assert_eq!((output.code, output.err.contains("a` of"), output.err.contains("b` of")), (1, true, false), "{}", output.err);
-        let kept = output.err.split("backup: ").nth(1).unwrap().lines().next().unwrap();
+        assert_eq!(
+            (
+                output.code,
+                output.err.contains("a` of"),
+                output.err.contains("b` of")
+            ),
+            (1, true, false),
+            "{}",
+            output.err
+        );
+        let kept = output
+            .err
+            .split("backup: ")
+            .nth(1)
+            .unwrap()
+            .lines()
+            .next()
+            .unwrap();
         assert_eq!(fs::read_to_string(kept).unwrap(), text);
-        assert!(output.err.contains("uninstall --forget --file /") && !output.err.contains(": restored"), "{}", output.err);
+        assert!(
+            output.err.contains("uninstall --forget --file /")
+                && !output.err.contains(": restored"),
+            "{}",
+            output.err
+        );
     }
     let left = fs::read_to_string(&file).unwrap();
-    assert!(left.contains("https://b/mcp") && left.contains("8800/mcp/a"), "{left}");
-    let args = UninstallArgs { client: None, file: None, forget: true, dry_run: false, yes: true };
+    assert!(
+        left.contains("https://b/mcp") && left.contains("8800/mcp/a"),
+        "{left}"
+    );
+    let args = UninstallArgs {
+        client: None,
+        file: None,
+        forget: true,
+        dry_run: false,
+        yes: true,
+    };
     let output = machine.with(true, |desk| desk.uninstall(&args));
-    assert_eq!((output.code, fs::read_to_string(&file).unwrap()), (0, left), "{}", output.err);
+    assert_eq!(
+        (output.code, fs::read_to_string(&file).unwrap()),
+        (0, left),
+        "{}",
+        output.err
+    );
     let gate = fs::read_to_string(machine.gate()).unwrap();
-    assert!(gate.contains("[upstream.a]") && !gate.contains("[upstream.b]"), "what the file leads to stays: {gate}");
+    assert!(
+        gate.contains("[upstream.a]") && !gate.contains("[upstream.b]"),
+        "what the file leads to stays: {gate}"
+    );
     let secrets = machine.gate().with_file_name("secrets");
     assert!(secrets.join("a-x-key").exists() && !secrets.join("b-x-key").exists());
-    assert_eq!(machine.uninstall(None).err.trim(), "lychgate is not installed there");
+    assert_eq!(
+        machine.uninstall(None).err.trim(),
+        "lychgate is not installed there"
+    );
 }
 
 #[test]
@@ -251,12 +400,17 @@ fn a_changed_file_of_codex_gets_its_servers_back() {
     let (client, path, text, _) = FILES[6];
     let file = machine.write(path, text);
     machine.install(client);
-    let now = fs::read_to_string(&file).unwrap().replace("model = \"o\"", "model = \"p\"");
+    let now = fs::read_to_string(&file)
+        .unwrap()
+        .replace("model = \"o\"", "model = \"p\"");
     fs::write(&file, now).unwrap();
     let output = machine.uninstall(Some(client));
     assert_eq!(output.code, 0, "{}", output.err);
     let root: toml_edit::DocumentMut = fs::read_to_string(&file).unwrap().parse().unwrap();
-    let was: toml_edit::DocumentMut = text.replace("model = \"o\"", "model = \"p\"").parse().unwrap();
+    let was: toml_edit::DocumentMut = text
+        .replace("model = \"o\"", "model = \"p\"")
+        .parse()
+        .unwrap();
     assert_eq!(root.to_string(), was.to_string());
 }
 
@@ -265,13 +419,21 @@ fn nothing_is_written_without_a_yes_and_what_cannot_be_moved_is_told() {
     let machine = Machine::new();
     let text = r#"{"servers":{"a":{"url":"https://a/mcp","headers":{"X":"${input:t}"}},"b":{"command":"b"},"c":7,"d":{"url":"ws://d"}}}"#;
     let file = machine.write(".config/Code/User/mcp.json", text);
-    let output = machine.with(false, |desk| desk.install(&install_args(Some(Client::VsCode))));
-    assert_eq!((output.code, fs::read_to_string(&file).unwrap().as_str()), (1, text));
+    let output = machine.with(false, |desk| {
+        desk.install(&install_args(Some(Client::VsCode)))
+    });
+    assert_eq!(
+        (output.code, fs::read_to_string(&file).unwrap().as_str()),
+        (1, text)
+    );
     assert!(output.out.contains("+"), "{}", output.out);
     for left in ["`a`", "`c`", "`d`"] {
         assert!(output.err.contains(left), "{}", output.err);
     }
-    let dry = InstallArgs { dry_run: true, ..install_args(Some(Client::VsCode)) };
+    let dry = InstallArgs {
+        dry_run: true,
+        ..install_args(Some(Client::VsCode))
+    };
     assert_eq!(machine.with(true, |desk| desk.install(&dry)).code, 1);
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
     assert_eq!(machine.uninstall(None).code, 1);
@@ -281,7 +443,10 @@ fn nothing_is_written_without_a_yes_and_what_cannot_be_moved_is_told() {
 fn a_link_stays_a_link_and_a_mode_a_mode() {
     use std::os::unix::fs::PermissionsExt;
     let machine = Machine::new();
-    let real = machine.write("dotfiles/mcp.json", r#"{"mcpServers":{"b":{"command":"b"}}}"#);
+    let real = machine.write(
+        "dotfiles/mcp.json",
+        r#"{"mcpServers":{"b":{"command":"b"}}}"#,
+    );
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
     let link = machine.home().join(".cursor/mcp.json");
     fs::create_dir_all(link.parent().unwrap()).unwrap();
@@ -289,15 +454,26 @@ fn a_link_stays_a_link_and_a_mode_a_mode() {
     assert_eq!(machine.install(Client::Cursor).code, 0);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(fs::read_to_string(&real).unwrap().contains("wrap"));
-    assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(
+        fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
 }
 
 #[test]
 fn a_file_that_cannot_be_read_is_left_alone() {
     let machine = Machine::new();
-    for text in ["{ not json", "{\"mcpServers\": {'a': 1}}", "[]", r#"{"mcpServers": ["a"]}"#] {
+    for text in [
+        "{ not json",
+        "{\"mcpServers\": {'a': 1}}",
+        "[]",
+        r#"{"mcpServers": ["a"]}"#,
+    ] {
         let file = machine.write(".cursor/mcp.json", text);
-        let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| machine.install(Client::Cursor))).is_err();
+        let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            machine.install(Client::Cursor)
+        }))
+        .is_err();
         assert!(failed, "{text}");
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
@@ -305,16 +481,31 @@ fn a_file_that_cannot_be_read_is_left_alone() {
 
 #[test]
 fn a_file_is_moved_once_where_the_home_folder_is_the_project() {
-    for (client, path, text) in [(FILES[6].0, FILES[6].1, FILES[6].2), (FILES[2].0, FILES[2].1, FILES[2].2)] {
+    for (client, path, text) in [
+        (FILES[6].0, FILES[6].1, FILES[6].2),
+        (FILES[2].0, FILES[2].1, FILES[2].2),
+    ] {
         let machine = Machine::new();
         let file = machine.write(path, text);
         std::os::unix::fs::symlink(machine.home(), machine.0.path().join("project")).unwrap();
         let output = machine.install(client);
-        let shown = output.out.lines().filter(|line| line.starts_with("--- ") && line.ends_with(path)).count();
+        let shown = output
+            .out
+            .lines()
+            .filter(|line| line.starts_with("--- ") && line.ends_with(path))
+            .count();
         assert_eq!((output.code, shown), (0, 1), "{}{}", output.out, output.err);
         assert!(fs::read_to_string(&file).unwrap().contains("/opt/lychgate"));
-        let list = machine.with(true, |desk| desk.install(&install_args(None))).out;
-        assert_eq!(list.lines().filter(|line| line.starts_with(&client.name())).count(), 1, "{list}");
+        let list = machine
+            .with(true, |desk| desk.install(&install_args(None)))
+            .out;
+        assert_eq!(
+            list.lines()
+                .filter(|line| line.starts_with(&client.name()))
+                .count(),
+            1,
+            "{list}"
+        );
         assert_eq!(machine.uninstall(None).code, 0);
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
@@ -330,15 +521,36 @@ fn an_uninstall_that_fails_half_way_can_be_tried_again() {
     fs::rename(&gate, &aside).unwrap();
     fs::create_dir(&gate).unwrap();
     machine.with(true, |desk| {
-        let failed = desk.uninstall(&UninstallArgs { client: None, file: None, forget: false, dry_run: false, yes: true });
+        let failed = desk.uninstall(&UninstallArgs {
+            client: None,
+            file: None,
+            forget: false,
+            dry_run: false,
+            yes: true,
+        });
         assert!(failed.unwrap_err().to_string().contains("lychgate.toml"));
         Ok(0)
     });
-    assert_eq!(fs::read_to_string(&file).unwrap(), text, "what could be put back was");
+    assert_eq!(
+        fs::read_to_string(&file).unwrap(),
+        text,
+        "what could be put back was"
+    );
     fs::remove_dir(&gate).unwrap();
     fs::rename(&aside, &gate).unwrap();
     let output = machine.uninstall(None);
-    assert_eq!((output.code, output.err.contains("changed since")), (0, false), "{}", output.err);
-    assert!(!gate.exists() && fs::read_dir(machine.0.path().join("state")).unwrap().next().is_none());
+    assert_eq!(
+        (output.code, output.err.contains("changed since")),
+        (0, false),
+        "{}",
+        output.err
+    );
+    assert!(
+        !gate.exists()
+            && fs::read_dir(machine.0.path().join("state"))
+                .unwrap()
+                .next()
+                .is_none()
+    );
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 }

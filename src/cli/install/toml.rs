@@ -15,7 +15,9 @@ pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Se
     let Some(all) = root.get(key) else {
         return Ok(vec![]);
     };
-    let all = all.as_table_like().ok_or_else(|| format!("its `{key}` is not a table with a table for each server"))?;
+    let all = all
+        .as_table_like()
+        .ok_or_else(|| format!("its `{key}` is not a table with a table for each server"))?;
     let server = |(name, item): (&str, &Item)| Server {
         name: name.to_owned(),
         path: vec![key.to_owned(), name.to_owned()],
@@ -43,7 +45,8 @@ pub(super) fn private(text: &str) -> Vec<Range<usize>> {
     while let Some((item, hidden)) = open.pop() {
         if let Some(table) = item.as_table_like() {
             open.extend(table.iter().map(|(name, item)| {
-                let telling = matches!(name, "env" | "headers" | "http_headers") || crate::config::names_a_secret(name);
+                let telling = matches!(name, "env" | "headers" | "http_headers")
+                    || crate::config::names_a_secret(name);
                 (item, hidden || (telling && !name.ends_with("_env_var")))
             }));
         } else if let Some(array) = item.as_array() {
@@ -53,7 +56,9 @@ pub(super) fn private(text: &str) -> Vec<Range<usize>> {
                 if hidden || after_flag || super::diff::tells(word) {
                     out.extend(value.span());
                 }
-                after_flag = word.starts_with('-') && !word.contains('=') && crate::config::names_a_secret(word);
+                after_flag = word.starts_with('-')
+                    && !word.contains('=')
+                    && crate::config::names_a_secret(word);
             }
         } else if hidden {
             out.extend(item.span());
@@ -63,20 +68,36 @@ pub(super) fn private(text: &str) -> Vec<Range<usize>> {
 }
 
 fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &GateEntry) -> Connection {
-    let string = |key: &str| entry.get(key).and_then(|item| Some((item.as_str()?.to_owned(), item.span()?)));
+    let string = |key: &str| {
+        entry
+            .get(key)
+            .and_then(|item| Some((item.as_str()?.to_owned(), item.span()?)))
+    };
     if let Some((command, command_span)) = string("command") {
         let arguments = match entry.get("args") {
-            None => Arguments::Missing { at: command_span.end },
+            None => Arguments::Missing {
+                at: command_span.end,
+            },
             Some(item) => match (item.as_array(), item.span()) {
-                (Some(array), Some(span)) => Arguments::At { behind_bracket: span.start + 1, empty: array.is_empty() },
+                (Some(array), Some(span)) => Arguments::At {
+                    behind_bracket: span.start + 1,
+                    empty: array.is_empty(),
+                },
                 _ => return Connection::Otherwise("its `args` are not a list".to_owned()),
             },
         };
-        let first = entry.get("args").and_then(Item::as_array).and_then(|array| array.get(0)?.as_str());
+        let first = entry
+            .get("args")
+            .and_then(Item::as_array)
+            .and_then(|array| array.get(0)?.as_str());
         if known.is_wrap(&command, first) {
             return Connection::Gate;
         }
-        return Connection::Child(CommandEntry { command, command_span, arguments });
+        return Connection::Child(CommandEntry {
+            command,
+            command_span,
+            arguments,
+        });
     }
     let Some((url, url_span)) = string("url") else {
         return Connection::Otherwise("it has neither a `command` nor a `url`".to_owned());
@@ -86,32 +107,58 @@ fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &GateEntry
         let Some((name, item)) = entry.get_key_value(key) else {
             continue;
         };
-        let (Some(from), Some(span), true) = (name.span(), item.span(), has_lines && !item.is_table()) else {
+        let (Some(from), Some(span), true) =
+            (name.span(), item.span(), has_lines && !item.is_table())
+        else {
             return Connection::Otherwise(format!(
                 "its `{key}` is a separate table: add the server to the gate's config manually"
             ));
         };
         let env = |name: &str| format!("${{{name}}}");
         if let Some(variable) = item.as_str() {
-            headers.push(("Authorization".to_owned(), format!("Bearer {}", env(variable))));
+            headers.push((
+                "Authorization".to_owned(),
+                format!("Bearer {}", env(variable)),
+            ));
         }
         for (header, value) in item.as_table_like().iter().flat_map(|table| table.iter()) {
             let Some(value) = value.as_str() else {
                 return Connection::Otherwise(format!("the header `{header}` is not a string"));
             };
-            headers.push((header.to_owned(), if key == "env_http_headers" { env(value) } else { value.to_owned() }));
+            headers.push((
+                header.to_owned(),
+                if key == "env_http_headers" {
+                    env(value)
+                } else {
+                    value.to_owned()
+                },
+            ));
         }
         spans.push(from.start..line_end(text, span.end));
     }
-    Connection::url(UrlEntry { url, url_span, sse: false, headers: vec![], headers_spans: spans }, headers, known)
+    Connection::url(
+        UrlEntry {
+            url,
+            url_span,
+            sse: false,
+            headers: vec![],
+            headers_spans: spans,
+        },
+        headers,
+        known,
+    )
 }
 
 /// Where the line ends in which something ends, its line feed included.
 fn line_end(text: &str, at: usize) -> usize {
-    text.get(at..).and_then(|rest| rest.find('\n')).map_or(text.len(), |feed| at + feed + 1)
+    text.get(at..)
+        .and_then(|rest| rest.find('\n'))
+        .map_or(text.len(), |feed| at + feed + 1)
 }
 
 /// Whether an entry is as it was written: the command or the URL that leads to the gate.
 pub(super) fn is_gate(entry: &Item, written: &str) -> bool {
-    ["command", "url"].iter().any(|key| entry.get(key).and_then(Item::as_str) == Some(written))
+    ["command", "url"]
+        .iter()
+        .any(|key| entry.get(key).and_then(Item::as_str) == Some(written))
 }

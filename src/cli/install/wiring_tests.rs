@@ -16,7 +16,9 @@ fn install_with(machine: &Machine, args: &InstallArgs) -> Told {
 fn names(file: &std::path::Path) -> Vec<String> {
     let text = fs::read_to_string(file).unwrap();
     let after = text.split(r#""--name", ""#).skip(1);
-    after.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+    after
+        .map(|rest| rest.split('"').next().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -28,12 +30,26 @@ fn the_config_has_an_audit_log_pins_and_an_admin_port() {
     let config = config::load(&machine.gate()).unwrap();
     let audit = machine.0.path().join("audit.jsonl");
     assert_eq!(config.audit.to, Some(config::AuditTo::File(audit.clone())));
-    assert_eq!(config.pins.file, Some(machine.0.path().join("lychgate.lock")));
-    assert_eq!(config.admin.address, Some("127.0.0.1:8801".parse().unwrap()));
+    assert_eq!(
+        config.pins.file,
+        Some(machine.0.path().join("lychgate.lock"))
+    );
+    assert_eq!(
+        config.admin.address,
+        Some("127.0.0.1:8801".parse().unwrap())
+    );
     assert!(config.upstreams.contains_key("w"));
-    assert!(output.out.contains("+[audit]") && output.out.contains("+[pins]"), "{}", output.out);
+    assert!(
+        output.out.contains("+[audit]") && output.out.contains("+[pins]"),
+        "{}",
+        output.out
+    );
     // The wrapped server writes to the same log.
-    assert!(fs::read_to_string(&file).unwrap().contains(&format!(r#""--audit", "{}""#, audit.display())));
+    assert!(
+        fs::read_to_string(&file)
+            .unwrap()
+            .contains(&format!(r#""--audit", "{}""#, audit.display()))
+    );
     machine.uninstall(None);
     assert!(!machine.gate().exists());
 }
@@ -43,9 +59,16 @@ fn a_config_of_ones_own_is_kept_and_its_audit_log_used() {
     let machine = Machine::new();
     let own = "[audit]\nfile = \"/var/log/gate.jsonl\"\n";
     machine.write(".config/lychgate/lychgate.toml", own);
-    let file = machine.write(".cursor/mcp.json", r#"{"mcpServers":{"c":{"command":"c"}}}"#);
+    let file = machine.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers":{"c":{"command":"c"}}}"#,
+    );
     assert_eq!(machine.install(Client::Cursor).code, 0);
-    assert!(fs::read_to_string(&file).unwrap().contains(r#""--audit", "/var/log/gate.jsonl""#));
+    assert!(
+        fs::read_to_string(&file)
+            .unwrap()
+            .contains(r#""--audit", "/var/log/gate.jsonl""#)
+    );
     assert_eq!(fs::read_to_string(machine.gate()).unwrap(), own);
     machine.uninstall(None);
     assert_eq!(fs::read_to_string(machine.gate()).unwrap(), own);
@@ -54,34 +77,55 @@ fn a_config_of_ones_own_is_kept_and_its_audit_log_used() {
 #[test]
 fn a_config_that_was_extended_by_hand_stays() {
     let machine = Machine::new();
-    machine.write(".cursor/mcp.json", r#"{"mcpServers":{"w":{"url":"https://w.example/mcp"}}}"#);
+    machine.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers":{"w":{"url":"https://w.example/mcp"}}}"#,
+    );
     machine.install(Client::Cursor);
-    let extended = format!("{}\n[policy.default]\nmode = \"observe\"\n", fs::read_to_string(machine.gate()).unwrap());
+    let extended = format!(
+        "{}\n[policy.default]\nmode = \"observe\"\n",
+        fs::read_to_string(machine.gate()).unwrap()
+    );
     fs::write(machine.gate(), extended).unwrap();
     machine.uninstall(None);
     let left = fs::read_to_string(machine.gate()).unwrap();
-    assert!(left.contains("[audit]") && left.contains("observe") && !left.contains("[upstream"), "{left}");
+    assert!(
+        left.contains("[audit]") && left.contains("observe") && !left.contains("[upstream"),
+        "{left}"
+    );
 }
 
 #[test]
 fn servers_of_one_name_in_two_projects_have_two_names() {
     let machine = Machine::new();
-    let text =
-        |command: &str| format!(r#"{{"mcpServers":{{"DB":{{"command":"{command}"}},"w":{{"url":"https://{command}/mcp"}}}}}}"#);
+    let text = |command: &str| {
+        format!(
+            r#"{{"mcpServers":{{"DB":{{"command":"{command}"}},"w":{{"url":"https://{command}/mcp"}}}}}}"#
+        )
+    };
     let of_user = machine.write(".cursor/mcp.json", &text("u"));
     let files = ["one/web", "one/shop", "two/web"].map(|project| {
-        let file = machine.write(&format!("../{project}/.cursor/mcp.json"), &text(&project.replace('/', "-")));
+        let file = machine.write(
+            &format!("../{project}/.cursor/mcp.json"),
+            &text(&project.replace('/', "-")),
+        );
         fs::canonicalize(file).unwrap()
     });
     machine.install(Client::Cursor);
     let install = |file: &PathBuf| {
-        let args = InstallArgs { file: Some(file.clone()), ..install_args(Some(Client::Cursor)) };
+        let args = InstallArgs {
+            file: Some(file.clone()),
+            ..install_args(Some(Client::Cursor))
+        };
         assert_eq!(install_with(&machine, &args).code, 0);
         names(file)
     };
     let first: Vec<_> = files.iter().map(install).collect();
     assert_eq!(names(&of_user), ["db"]);
-    assert_eq!((&*first[0], &*first[1]), (&["db-web".to_owned()][..], &["db-shop".to_owned()][..]));
+    assert_eq!(
+        (&*first[0], &*first[1]),
+        (&["db-web".to_owned()][..], &["db-shop".to_owned()][..])
+    );
     // A third project has the folder name of the first.
     assert_eq!(first[2], ["db-web-cursor"]);
     // They stay the same whichever is installed again first.
@@ -89,10 +133,16 @@ fn servers_of_one_name_in_two_projects_have_two_names() {
     assert_eq!(again, first.iter().rev().cloned().collect::<Vec<_>>());
     let gate = fs::read_to_string(machine.gate()).unwrap();
     for name in ["w", "w-web", "w-shop", "w-web-cursor"] {
-        assert!(gate.contains(&format!("[upstream.{name}]\n")), "{name}: {gate}");
+        assert!(
+            gate.contains(&format!("[upstream.{name}]\n")),
+            "{name}: {gate}"
+        );
     }
     // Another client's server of the same name is another server, too.
-    let gemini = machine.write(".gemini/settings.json", r#"{"mcpServers":{"db":{"command":"other"}}}"#);
+    let gemini = machine.write(
+        ".gemini/settings.json",
+        r#"{"mcpServers":{"db":{"command":"other"}}}"#,
+    );
     machine.install(Client::GeminiCli);
     assert_eq!(names(&gemini), ["db-gemini-cli"]);
 }
@@ -100,16 +150,28 @@ fn servers_of_one_name_in_two_projects_have_two_names() {
 #[test]
 fn names_fit_the_gate_however_long_or_odd() {
     let machine = Machine::new();
-    let long = "Ä very long name of a server, longer than any that a gate takes, in capitals AND spaces";
+    let long =
+        "Ä very long name of a server, longer than any that a gate takes, in capitals AND spaces";
     let project = "a-folder-with-a-name-that-is-longer-than-most-of-them";
-    let text =
-        format!(r#"{{"mcpServers":{{"{long}":{{"command":"c"}},"{long}!":{{"command":"d"}},"{long}?":{{"command":"e"}}}}}}"#);
+    let text = format!(
+        r#"{{"mcpServers":{{"{long}":{{"command":"c"}},"{long}!":{{"command":"d"}},"{long}?":{{"command":"e"}}}}}}"#
+    );
     let file = machine.write(&format!("../{project}/.mcp.json"), &text);
-    let args = InstallArgs { file: Some(file.clone()), ..install_args(Some(Client::ClaudeCode)) };
+    let args = InstallArgs {
+        file: Some(file.clone()),
+        ..install_args(Some(Client::ClaudeCode))
+    };
     assert_eq!(install_with(&machine, &args).code, 0);
     let names = names(&file);
     assert!(names.iter().all(|name| config::is_name(name)), "{names:?}");
-    assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), 3, "{names:?}");
+    assert_eq!(
+        names
+            .iter()
+            .collect::<std::collections::BTreeSet<_>>()
+            .len(),
+        3,
+        "{names:?}"
+    );
 }
 
 #[test]
@@ -123,7 +185,11 @@ fn a_file_of_somebody_elses_secret_is_not_overwritten() {
         let ours = theirs.with_file_name("w-authorization-2");
         assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs\n");
         assert_eq!(fs::read_to_string(&ours).unwrap(), "Bearer hunter2\n");
-        assert!(fs::read_to_string(machine.gate()).unwrap().contains("secrets/w-authorization-2\""));
+        assert!(
+            fs::read_to_string(machine.gate())
+                .unwrap()
+                .contains("secrets/w-authorization-2\"")
+        );
         assert!(!theirs.with_file_name("w-authorization-3").exists());
         // The client asks for it again.
         fs::write(&file, text).unwrap();
@@ -137,17 +203,33 @@ fn a_file_of_somebody_elses_secret_is_not_overwritten() {
 #[test]
 fn a_byte_order_mark_stays() {
     for (client, path, text) in [
-        (Client::Cursor, ".cursor/mcp.json", "\u{feff}{\"mcpServers\":{\"b\":{\"command\":\"b\"}}}\r\n"),
-        (Client::Codex, ".codex/config.toml", "\u{feff}[mcp_servers.b]\ncommand = \"b\"\n"),
+        (
+            Client::Cursor,
+            ".cursor/mcp.json",
+            "\u{feff}{\"mcpServers\":{\"b\":{\"command\":\"b\"}}}\r\n",
+        ),
+        (
+            Client::Codex,
+            ".codex/config.toml",
+            "\u{feff}[mcp_servers.b]\ncommand = \"b\"\n",
+        ),
     ] {
         let machine = Machine::new();
         let file = machine.write(path, text);
         assert_eq!(machine.install(client).code, 0);
         let now = fs::read_to_string(&file).unwrap();
-        assert!(now.starts_with('\u{feff}') && now.matches('\u{feff}').count() == 1, "{now}");
+        assert!(
+            now.starts_with('\u{feff}') && now.matches('\u{feff}').count() == 1,
+            "{now}"
+        );
         assert!(now.contains(r#""--name", "b""#), "{now}");
-        let mut backups = fs::read_dir(machine.0.path().join("state")).unwrap().flatten().map(|entry| entry.path());
-        let backup = backups.find(|path| path.extension().is_some_and(|end| end == "before")).unwrap();
+        let mut backups = fs::read_dir(machine.0.path().join("state"))
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.path());
+        let backup = backups
+            .find(|path| path.extension().is_some_and(|end| end == "before"))
+            .unwrap();
         assert_eq!(fs::read_to_string(backup).unwrap(), text);
         assert_eq!(machine.uninstall(None).code, 0);
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
@@ -176,13 +258,24 @@ fn opencode_is_read_in_both_of_its_versions() {
     let file = machine.write("../project/opencode.json", text);
     let output = machine.install(Client::OpenCode);
     let now = fs::read_to_string(&file).unwrap();
-    assert!(now.contains(&machine.expected(r#"["/opt/lychgate", WRAP(a-project) "npx","a"]"#)), "{now}");
-    assert!(output.err.contains("`b` of") && output.err.contains("values that only the client has"), "{}", output.err);
+    assert!(
+        now.contains(&machine.expected(r#"["/opt/lychgate", WRAP(a-project) "npx","a"]"#)),
+        "{now}"
+    );
+    assert!(
+        output.err.contains("`b` of") && output.err.contains("values that only the client has"),
+        "{}",
+        output.err
+    );
     assert!(output.err.contains("`c` of"), "{}", output.err);
     machine.uninstall(None);
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
     // A server of the first version may be called `servers`.
-    fs::write(&file, r#"{"mcp":{"servers":{"type":"local","command":["npx"]}}}"#).unwrap();
+    fs::write(
+        &file,
+        r#"{"mcp":{"servers":{"type":"local","command":["npx"]}}}"#,
+    )
+    .unwrap();
     machine.install(Client::OpenCode);
     assert_eq!(names(&file), ["servers-project"]);
 }
@@ -192,7 +285,10 @@ fn what_runs_and_what_does_not_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let admin = listener.local_addr().unwrap();
     let machine = Machine::new();
-    machine.write(".config/lychgate/lychgate.toml", &format!("[admin]\naddress = \"{admin}\"\n"));
+    machine.write(
+        ".config/lychgate/lychgate.toml",
+        &format!("[admin]\naddress = \"{admin}\"\n"),
+    );
     let text = r#"{"mcpServers":{"docs":{"url":"https://d/mcp"},"files":{"command":"f"}}}"#;
     let file = machine.write(".cursor/mcp.json", text);
     let gate = std::thread::spawn(move || {
@@ -200,17 +296,31 @@ fn what_runs_and_what_does_not_is_reported() {
         let mut head = String::new();
         std::io::BufRead::read_line(&mut std::io::BufReader::new(&stream), &mut head).unwrap();
         assert!(head.starts_with("GET /healthz"), "{head}");
-        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nalive\n").unwrap();
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nalive\n")
+            .unwrap();
     });
     let output = machine.install(Client::Cursor);
     gate.join().unwrap();
-    assert!(output.err.contains("docs                 http   http://127.0.0.1:8800/mcp/docs\n"), "{}", output.err);
     assert!(
-        output.err.contains("files                stdio  starts with the client; `files` in the audit log\n"),
+        output
+            .err
+            .contains("docs                 http   http://127.0.0.1:8800/mcp/docs\n"),
         "{}",
         output.err
     );
-    assert!(output.err.contains("The gate is running at 127.0.0.1:8800"), "{}", output.err);
+    assert!(
+        output.err.contains(
+            "files                stdio  starts with the client; `files` in the audit log\n"
+        ),
+        "{}",
+        output.err
+    );
+    assert!(
+        output.err.contains("The gate is running at 127.0.0.1:8800"),
+        "{}",
+        output.err
+    );
     // Now nothing listens there any more.
     machine.uninstall(None);
     fs::write(&file, text).unwrap();
@@ -220,8 +330,16 @@ fn what_runs_and_what_does_not_is_reported() {
         unserved = desk.unserved.take();
         code
     });
-    assert!(output.err.contains("The gate is not running"), "{}", output.err);
-    assert!(output.err.contains("lychgate service install --config"), "{}", output.err);
+    assert!(
+        output.err.contains("The gate is not running"),
+        "{}",
+        output.err
+    );
+    assert!(
+        output.err.contains("lychgate service install --config"),
+        "{}",
+        output.err
+    );
     assert_eq!(unserved, Some(machine.gate()));
 }
 
@@ -234,14 +352,41 @@ fn a_service_is_offered_on_a_terminal() {
             asked += 1;
             Ok(answer == Some(true))
         };
-        let ask: Option<&mut super::Ask<'_>> = if answer.is_some() { Some(&mut ask) } else { None };
+        let ask: Option<&mut super::Ask<'_>> = if answer.is_some() {
+            Some(&mut ask)
+        } else {
+            None
+        };
         let wanted = super::is_service_wanted(&args, ask, &mut Vec::new()).unwrap();
         (wanted, asked)
     };
-    let args = || InstallArgs { yes: false, ..install_args(Some(Client::Cursor)) };
+    let args = || InstallArgs {
+        yes: false,
+        ..install_args(Some(Client::Cursor))
+    };
     assert_eq!(wanted(args(), Some(true)), (true, 1));
     assert_eq!(wanted(args(), Some(false)), (false, 1));
     assert_eq!(wanted(args(), None), (false, 0), "not a terminal");
-    assert_eq!(wanted(InstallArgs { yes: true, ..args() }, Some(true)), (false, 0), "--yes does not accept it");
-    assert_eq!(wanted(InstallArgs { service: true, yes: true, ..args() }, None), (true, 0));
+    assert_eq!(
+        wanted(
+            InstallArgs {
+                yes: true,
+                ..args()
+            },
+            Some(true)
+        ),
+        (false, 0),
+        "--yes does not accept it"
+    );
+    assert_eq!(
+        wanted(
+            InstallArgs {
+                service: true,
+                yes: true,
+                ..args()
+            },
+            None
+        ),
+        (true, 0)
+    );
 }

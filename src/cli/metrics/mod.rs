@@ -29,7 +29,11 @@ enum Verb {
 /// Prints it; always 0.
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> io::Result<u8> {
     match args.verb {
-        Verb::Reference => out.write_all(reference::page(ALERTS).map_err(io::Error::other)?.as_bytes())?,
+        Verb::Reference => out.write_all(
+            reference::page(ALERTS)
+                .map_err(io::Error::other)?
+                .as_bytes(),
+        )?,
         Verb::Dashboard => out.write_all(DASHBOARD.as_bytes())?,
         Verb::Alerts => out.write_all(ALERTS.as_bytes())?,
     }

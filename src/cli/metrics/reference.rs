@@ -19,11 +19,18 @@ pub(super) struct Alert<'t> {
 /// The alerts of a file of rules that is written as `deploy/alerts.yml` is: a field per line, annotations in double quotes.
 pub(super) fn alerts(rules: &str) -> Vec<Alert<'_>> {
     let alert = |rule| {
-        let field = |name| lines_of(rule).find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-        let text = |name| field(name).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let field =
+            |name| lines_of(rule).find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        let text = |name| {
+            field(name)
+                .and_then(|text| serde_json::from_str(text).ok())
+                .unwrap_or_default()
+        };
         Alert {
             name: lines_of(rule).next().unwrap_or_default(),
-            severity: field("labels: { severity").and_then(|rest| rest.strip_suffix(" }")).unwrap_or_default(),
+            severity: field("labels: { severity")
+                .and_then(|rest| rest.strip_suffix(" }"))
+                .unwrap_or_default(),
             lasts: field("for"),
             #[cfg(test)]
             summary: text("summary"),
@@ -57,16 +64,43 @@ fn written(out: &mut String, rules: &str) -> std::fmt::Result {
          | metric | kind | labels |\n| --- | --- | --- |"
     )?;
     for metric in METRICS {
-        let labels = metric.label_names().iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        writeln!(out, "| [`{metric}`](#{metric}) | {} | {labels} |", kind(metric))?;
+        let labels = metric
+            .label_names()
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        writeln!(
+            out,
+            "| [`{metric}`](#{metric}) | {} | {labels} |",
+            kind(metric)
+        )?;
     }
     for metric in METRICS {
         one(out, metric)?;
     }
-    writeln!(out, "\n## Alerts\n\n| alert | severity | condition | action |\n| --- | --- | --- | --- |")?;
-    for Alert { name, severity, lasts, description, runbook, .. } in alerts(rules) {
-        let lasts = lasts.map(|lasts| format!(", for {lasts}")).unwrap_or_default();
-        writeln!(out, "| `{name}` | {severity}{lasts} | {} | {} |", plain(&description), plain(&runbook))?;
+    writeln!(
+        out,
+        "\n## Alerts\n\n| alert | severity | condition | action |\n| --- | --- | --- | --- |"
+    )?;
+    for Alert {
+        name,
+        severity,
+        lasts,
+        description,
+        runbook,
+        ..
+    } in alerts(rules)
+    {
+        let lasts = lasts
+            .map(|lasts| format!(", for {lasts}"))
+            .unwrap_or_default();
+        writeln!(
+            out,
+            "| `{name}` | {severity}{lasts} | {} | {} |",
+            plain(&description),
+            plain(&runbook)
+        )?;
     }
     Ok(())
 }
@@ -82,7 +116,11 @@ fn kind(metric: &Metric) -> &'static str {
 fn one(out: &mut String, metric: &Metric) -> std::fmt::Result {
     writeln!(out, "\n## {metric}\n\n{}\n\n{}", metric.help, metric.look)?;
     if let Kind::Histogram(bounds) = metric.kind {
-        let bounds = bounds.iter().map(|bound| format!("{bound}")).collect::<Vec<_>>().join(", ");
+        let bounds = bounds
+            .iter()
+            .map(|bound| format!("{bound}"))
+            .collect::<Vec<_>>()
+            .join(", ");
         writeln!(out, "\nBuckets end at {bounds} s.")?;
     }
     if !metric.labels.is_empty() {
@@ -90,12 +128,20 @@ fn one(out: &mut String, metric: &Metric) -> std::fmt::Result {
     }
     for label in metric.labels {
         match label.values {
-            Values::Fixed([_]) if label.name == "version" => writeln!(out, "- `version`: this one.")?,
+            Values::Fixed([_]) if label.name == "version" => {
+                writeln!(out, "- `version`: this one.")?
+            }
             Values::Fixed(words) => {
-                let words = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+                let words = words
+                    .iter()
+                    .map(|word| format!("`{word}`"))
+                    .collect::<Vec<_>>()
+                    .join(", ");
                 writeln!(out, "- `{}`: {words}.", label.name)?;
             }
-            Values::Named(from, most) => writeln!(out, "- `{}`: {from}; at most {most}.", label.name)?,
+            Values::Named(from, most) => {
+                writeln!(out, "- `{}`: {from}; at most {most}.", label.name)?
+            }
             Values::Given(from, most) => {
                 writeln!(
                     out,
@@ -115,7 +161,12 @@ fn plain(text: &str) -> String {
     while let Some((before, after)) = rest.split_once("{{ ") {
         let (inner, after) = after.split_once(" }}").unwrap_or((after, ""));
         out.push_str(before);
-        let name = inner.split(' ').next().unwrap_or(inner).trim_start_matches("$labels.").trim_start_matches('$');
+        let name = inner
+            .split(' ')
+            .next()
+            .unwrap_or(inner)
+            .trim_start_matches("$labels.")
+            .trim_start_matches('$');
         out.push_str(&name.to_uppercase());
         rest = after;
     }

@@ -18,7 +18,11 @@ fn dashboard() -> Value {
 
 /// The panels of the dashboard, without the rows that group them.
 fn panels(dashboard: &Value) -> impl Iterator<Item = &Value> {
-    dashboard["panels"].as_array().unwrap().iter().filter(|panel| panel["type"] != "row")
+    dashboard["panels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|panel| panel["type"] != "row")
 }
 
 /// The queries of the panels, with their legends.
@@ -26,41 +30,78 @@ fn panel_queries() -> Vec<(String, String)> {
     let dashboard = dashboard();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let targets = panels(&dashboard).flat_map(|panel| panel["targets"].as_array().unwrap());
-    targets.map(|target| (text(&target["expr"]), text(&target["legendFormat"]))).collect()
+    targets
+        .map(|target| (text(&target["expr"]), text(&target["legendFormat"])))
+        .collect()
 }
 
 /// The queries of recording rules and alerts, by their names.
 fn rule_queries() -> Vec<(&'static str, String)> {
     let rule = |rule: &'static str| {
         let (head, rest) = rule.split_once("expr: >-\n").unwrap();
-        let lines = rest.lines().take_while(|line| line.starts_with("          "));
-        (head.trim(), lines.map(str::trim).collect::<Vec<_>>().join(" "))
+        let lines = rest
+            .lines()
+            .take_while(|line| line.starts_with("          "));
+        (
+            head.trim(),
+            lines.map(str::trim).collect::<Vec<_>>().join(" "),
+        )
     };
-    ALERTS.split("- record: ").flat_map(|part| part.split("- alert: ")).skip(1).map(rule).collect()
+    ALERTS
+        .split("- record: ")
+        .flat_map(|part| part.split("- alert: "))
+        .skip(1)
+        .map(rule)
+        .collect()
 }
 
 /// Every query, with its source.
 fn queries() -> Vec<(String, String)> {
     let dashboard = dashboard();
     let listed = |key: &str| dashboard[key]["list"].as_array().unwrap().clone();
-    let named = |entry: &Value, query: &Value| (entry["name"].to_string(), query.as_str().unwrap_or_default().to_owned());
-    let mut all: Vec<(String, String)> =
-        panel_queries().into_iter().map(|(expr, legend)| (format!("panel, legend `{legend}`"), expr)).collect();
-    all.extend(listed("annotations").iter().map(|entry| named(entry, &entry["expr"])));
-    all.extend(listed("templating").iter().map(|entry| named(entry, &entry["definition"])));
-    all.extend(rule_queries().into_iter().map(|(name, expr)| (name.to_owned(), expr)));
+    let named = |entry: &Value, query: &Value| {
+        (
+            entry["name"].to_string(),
+            query.as_str().unwrap_or_default().to_owned(),
+        )
+    };
+    let mut all: Vec<(String, String)> = panel_queries()
+        .into_iter()
+        .map(|(expr, legend)| (format!("panel, legend `{legend}`"), expr))
+        .collect();
+    all.extend(
+        listed("annotations")
+            .iter()
+            .map(|entry| named(entry, &entry["expr"])),
+    );
+    all.extend(
+        listed("templating")
+            .iter()
+            .map(|entry| named(entry, &entry["definition"])),
+    );
+    all.extend(
+        rule_queries()
+            .into_iter()
+            .map(|(name, expr)| (name.to_owned(), expr)),
+    );
     all
 }
 
 /// `UPDATE=1 cargo test --lib cli::metrics` rewrites it.
 #[test]
 fn the_reference_is_current() {
-    let (file, page) = (format!("{}/{REFERENCE}", env!("CARGO_MANIFEST_DIR")), reference::page(ALERTS).unwrap());
+    let (file, page) = (
+        format!("{}/{REFERENCE}", env!("CARGO_MANIFEST_DIR")),
+        reference::page(ALERTS).unwrap(),
+    );
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&file, &page).unwrap();
     }
     let deployed = std::fs::read_to_string(file).unwrap_or_default();
-    assert!(deployed == page, "{REFERENCE} is stale: `UPDATE=1 cargo test --lib cli::metrics` rewrites it");
+    assert!(
+        deployed == page,
+        "{REFERENCE} is stale: `UPDATE=1 cargo test --lib cli::metrics` rewrites it"
+    );
 }
 
 #[test]
@@ -82,8 +123,15 @@ fn queries_match_the_table() {
     let matcher = Regex::new(r#"([a-z_]+)(=~|!~|=|!=)"([^"]*)""#).unwrap();
     let by = Regex::new(r"(?:\bby \(|\bon \(|, )([a-z_, ]+)\)").unwrap();
     for (of, expr) in queries() {
-        let mut labels: BTreeSet<&str> =
-            BTreeSet::from(["job", "instance", "le", "alertname", "alertstate", "severity", "upstream"]);
+        let mut labels: BTreeSet<&str> = BTreeSet::from([
+            "job",
+            "instance",
+            "le",
+            "alertname",
+            "alertstate",
+            "severity",
+            "upstream",
+        ]);
         let mut used = Vec::new();
         for found in name.find_iter(&expr) {
             let bare = found.as_str().trim_end_matches("_bucket");
@@ -96,17 +144,30 @@ fn queries_match_the_table() {
             let (label, value) = (&found[1], &found[3]);
             assert!(labels.contains(label), "{of}: no label `{label}`: {expr}");
             for metric in &used {
-                let Some(Values::Fixed(words)) = metric.labels.iter().find(|known| known.name == label).map(|label| label.values)
+                let Some(Values::Fixed(words)) = metric
+                    .labels
+                    .iter()
+                    .find(|known| known.name == label)
+                    .map(|label| label.values)
                 else {
                     continue;
                 };
                 for word in value.split('|') {
-                    assert!(words.contains(&word), "{of}: `{label}` of `{metric}` has no value `{word}`: {expr}");
+                    assert!(
+                        words.contains(&word),
+                        "{of}: `{label}` of `{metric}` has no value `{word}`: {expr}"
+                    );
                 }
             }
         }
-        for label in by.captures_iter(&expr).flat_map(|found| found[1].split(", ").map(str::to_owned).collect::<Vec<_>>()) {
-            assert!(labels.contains(label.trim()), "{of}: no label `{label}`: {expr}");
+        for label in by
+            .captures_iter(&expr)
+            .flat_map(|found| found[1].split(", ").map(str::to_owned).collect::<Vec<_>>())
+        {
+            assert!(
+                labels.contains(label.trim()),
+                "{of}: no label `{label}`: {expr}"
+            );
         }
     }
 }
@@ -115,20 +176,33 @@ fn queries_match_the_table() {
 fn legends_and_annotations_use_labels_that_remain() {
     let by = Regex::new(r"by \(([a-z_, ]+)\)").unwrap();
     let left = |expr: &str| -> BTreeSet<String> {
-        by.captures_iter(expr).flat_map(|found| found[1].split(", ").map(str::to_owned).collect::<Vec<_>>()).collect()
+        by.captures_iter(expr)
+            .flat_map(|found| found[1].split(", ").map(str::to_owned).collect::<Vec<_>>())
+            .collect()
     };
     let legend_label = Regex::new(r"\{\{([a-z_]+)\}\}").unwrap();
     for (expr, legend) in panel_queries() {
         for label in legend_label.captures_iter(&legend) {
-            assert!(left(&expr).contains(&label[1]), "legend `{legend}` of `{expr}`");
+            assert!(
+                left(&expr).contains(&label[1]),
+                "legend `{legend}` of `{expr}`"
+            );
         }
     }
     let queries = rule_queries();
     let annotation_label = Regex::new(r"\$labels\.([a-z_]+)").unwrap();
     for alert in alerts(ALERTS) {
-        let (_, own) = queries.iter().find(|(name, _)| *name == alert.name).unwrap();
+        let (_, own) = queries
+            .iter()
+            .find(|(name, _)| *name == alert.name)
+            .unwrap();
         let mut expr = own.clone();
-        expr.extend(queries.iter().filter(|(name, _)| name.contains(':') && own.contains(name)).map(|(_, expr)| expr.as_str()));
+        expr.extend(
+            queries
+                .iter()
+                .filter(|(name, _)| name.contains(':') && own.contains(name))
+                .map(|(_, expr)| expr.as_str()),
+        );
         let mut labels = left(&expr);
         if expr.starts_with("up{") {
             labels.extend(["job".to_owned(), "instance".to_owned()]);
@@ -136,23 +210,50 @@ fn legends_and_annotations_use_labels_that_remain() {
         for text in [&alert.summary, &alert.description, &alert.runbook] {
             assert!(!text.is_empty(), "{}: an annotation is missing", alert.name);
             for label in annotation_label.captures_iter(text) {
-                assert!(labels.contains(&label[1]), "{}: `{}` is not left in `{expr}`", alert.name, &label[1]);
+                assert!(
+                    labels.contains(&label[1]),
+                    "{}: `{}` is not left in `{expr}`",
+                    alert.name,
+                    &label[1]
+                );
             }
         }
-        assert!(alert.runbook.contains("Run `"), "{}: the runbook names no command", alert.name);
-        assert!(matches!(alert.severity, "warning" | "critical"), "{}", alert.name);
+        assert!(
+            alert.runbook.contains("Run `"),
+            "{}: the runbook names no command",
+            alert.name
+        );
+        assert!(
+            matches!(alert.severity, "warning" | "critical"),
+            "{}",
+            alert.name
+        );
     }
 }
 
 #[test]
 fn every_panel_has_a_description_and_fits_the_grid() {
     let dashboard = dashboard();
-    let titles: Vec<&str> = panels(&dashboard).map(|panel| panel["title"].as_str().unwrap()).collect();
-    assert_eq!(titles.iter().collect::<BTreeSet<_>>().len(), titles.len(), "two panels of one title: {titles:?}");
+    let titles: Vec<&str> = panels(&dashboard)
+        .map(|panel| panel["title"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        titles.iter().collect::<BTreeSet<_>>().len(),
+        titles.len(),
+        "two panels of one title: {titles:?}"
+    );
     for panel in panels(&dashboard) {
-        assert!(panel["description"].as_str().unwrap().len() > 10, "{}", panel["title"]);
+        assert!(
+            panel["description"].as_str().unwrap().len() > 10,
+            "{}",
+            panel["title"]
+        );
         let place = &panel["gridPos"];
-        assert!(place["x"].as_u64().unwrap() + place["w"].as_u64().unwrap() <= 24, "{}", panel["title"]);
+        assert!(
+            place["x"].as_u64().unwrap() + place["w"].as_u64().unwrap() <= 24,
+            "{}",
+            panel["title"]
+        );
     }
 }
 
@@ -161,17 +262,30 @@ fn every_panel_has_a_description_and_fits_the_grid() {
 fn every_alert_has_cases_both_ways() {
     let alerts = alerts(ALERTS);
     for alert in &alerts {
-        for case in [format!("fires: {}", alert.name), format!("spares: {}", alert.name)] {
-            assert!(CASES.contains(&case), "deploy/alerts_test.yml: no case `{case}`");
+        for case in [
+            format!("fires: {}", alert.name),
+            format!("spares: {}", alert.name),
+        ] {
+            assert!(
+                CASES.contains(&case),
+                "deploy/alerts_test.yml: no case `{case}`"
+            );
         }
     }
     let known = Regex::new(r"\bLychgate[A-Z][A-Za-z]+").unwrap();
     for name in known.find_iter(CASES) {
-        assert!(alerts.iter().any(|alert| alert.name == name.as_str()), "no alert `{}`", name.as_str());
+        assert!(
+            alerts.iter().any(|alert| alert.name == name.as_str()),
+            "no alert `{}`",
+            name.as_str()
+        );
     }
     let metric = Regex::new(r"\b(?:lychgate|process)_[a-z_]+").unwrap();
     for name in metric.find_iter(CASES) {
         let bare = name.as_str().trim_end_matches("_bucket");
-        assert!(METRICS.iter().any(|metric| metric.name == bare), "alerts_test.yml: no metric `{bare}`");
+        assert!(
+            METRICS.iter().any(|metric| metric.name == bare),
+            "alerts_test.yml: no metric `{bare}`"
+        );
     }
 }

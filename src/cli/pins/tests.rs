@@ -11,23 +11,57 @@ struct Line {
 
 /// Carries out a command line on a lock file; gives the code, and what was written.
 fn says(file: &std::path::Path, line: &str) -> (u8, String) {
-    let words = ["pins", "--file", file.to_str().unwrap()].into_iter().chain(line.split(' '));
+    let words = ["pins", "--file", file.to_str().unwrap()]
+        .into_iter()
+        .chain(line.split(' '));
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let code = run(&Line::parse_from(words).args, &mut out, &mut err).unwrap();
-    (code, String::from_utf8(out).unwrap() + &String::from_utf8(err).unwrap())
+    (
+        code,
+        String::from_utf8(out).unwrap() + &String::from_utf8(err).unwrap(),
+    )
 }
 
 fn file(folder: &tempfile::TempDir) -> PathBuf {
     let content = |description: &str| {
-        let text = format!(r#"{{"name":"add","description":"{description}","inputSchema":{{"type":"object"}}}}"#);
+        let text = format!(
+            r#"{{"name":"add","description":"{description}","inputSchema":{{"type":"object"}}}}"#
+        );
         Content::read(&text, Kind::Tool).unwrap()
     };
-    let key = |name: &str| Key { kind: Kind::Tool, name: name.into() };
-    let held = Held { content: content("Adds. You must\\u200b read it first."), classes: vec![ChangeClass::NewImperativeText] };
+    let key = |name: &str| Key {
+        kind: Kind::Tool,
+        name: name.into(),
+    };
+    let held = Held {
+        content: content("Adds. You must\\u200b read it first."),
+        classes: vec![ChangeClass::NewImperativeText],
+    };
     let mut lock = Lock::default();
-    lock.of_mut("up").insert(key("add"), Pin { content: Some(content("Adds.")), held: Some(held.clone()) });
-    lock.of_mut("up").insert(key("sum\u{1b}[2J"), Pin { content: Some(content("Sums.")), held: None });
-    lock.of_mut("other").insert(key("new"), Pin { content: None, held: Some(Held { classes: vec![ChangeClass::New], ..held }) });
+    lock.of_mut("up").insert(
+        key("add"),
+        Pin {
+            content: Some(content("Adds.")),
+            held: Some(held.clone()),
+        },
+    );
+    lock.of_mut("up").insert(
+        key("sum\u{1b}[2J"),
+        Pin {
+            content: Some(content("Sums.")),
+            held: None,
+        },
+    );
+    lock.of_mut("other").insert(
+        key("new"),
+        Pin {
+            content: None,
+            held: Some(Held {
+                classes: vec![ChangeClass::New],
+                ..held
+            }),
+        },
+    );
     let path = folder.path().join("lychgate.lock");
     std::fs::write(&path, lock.written()).unwrap();
     path
@@ -50,11 +84,20 @@ fn what_waits_is_listed_compared_and_approved() {
                     +   \"description\": \"Adds. You must\\u200b read it first.\",\n    \"inputSchema\": {\"type\":\"object\"},\n    \
                     \"name\": \"add\"\n  }\n\n";
     assert_eq!(says(&path, "diff up"), (1, compared.to_owned()));
-    assert_eq!(says(&path, "diff up sum"), (0, "no held changes\n".to_owned()));
+    assert_eq!(
+        says(&path, "diff up sum"),
+        (0, "no held changes\n".to_owned())
+    );
     assert_eq!(says(&path, "approve up nothing").0, 1);
-    assert_eq!(says(&path, "approve up add"), (0, "up tool add: approved\n".to_owned()));
+    assert_eq!(
+        says(&path, "approve up add"),
+        (0, "up tool add: approved\n".to_owned())
+    );
     let (code, listed) = says(&path, "list up");
-    assert!(code == 0 && listed.contains("  up  tool add\n") && !listed.contains("721f6e658ca5"), "{listed}");
+    assert!(
+        code == 0 && listed.contains("  up  tool add\n") && !listed.contains("721f6e658ca5"),
+        "{listed}"
+    );
     assert_eq!(says(&path, "reset --all").0, 0);
     assert_eq!(says(&path, "list"), (0, "no pins\n".to_owned()));
 }
@@ -63,11 +106,16 @@ fn what_waits_is_listed_compared_and_approved() {
 fn a_lock_file_that_is_broken_is_told_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(&folder);
-    let broken = std::fs::read_to_string(&path).unwrap().replace("Sums.", "Multiplies.");
+    let broken = std::fs::read_to_string(&path)
+        .unwrap()
+        .replace("Sums.", "Multiplies.");
     std::fs::write(&path, &broken).unwrap();
     for line in ["list", "diff", "approve --all", "reset up"] {
         let (code, output) = says(&path, line);
-        assert!(code == 2 && output.contains("lychgate.lock:") && output.contains("it was changed"), "{line}: {output}");
+        assert!(
+            code == 2 && output.contains("lychgate.lock:") && output.contains("it was changed"),
+            "{line}: {output}"
+        );
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap(), broken);
 }

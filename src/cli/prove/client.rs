@@ -68,23 +68,45 @@ impl GateClient {
         token: String,
     ) -> Result<Self, NotTried> {
         let own = match tls {
-            Some(tls) => trust::certificates(&tls.cert).map_err(NotTried)?.into_iter().next(),
+            Some(tls) => trust::certificates(&tls.cert)
+                .map_err(NotTried)?
+                .into_iter()
+                .next(),
             None => None,
         };
         let scheme = if tls.is_some() { "https" } else { "http" };
-        Self::new(format!("{scheme}://{address}"), PinnedCertificate::verifier(own), client, token)
+        Self::new(
+            format!("{scheme}://{address}"),
+            PinnedCertificate::verifier(own),
+            client,
+            token,
+        )
     }
 
     /// To the gate at this URL.
-    pub(super) fn to_url(url: &str, ca: Option<&Path>, client: ClientFiles<'_>, token: String) -> Result<Self, NotTried> {
+    pub(super) fn to_url(
+        url: &str,
+        ca: Option<&Path>,
+        client: ClientFiles<'_>,
+        token: String,
+    ) -> Result<Self, NotTried> {
         let roots = trust::roots_for(url, ca).map_err(NotTried)?;
         let verifier: Arc<dyn ServerCertVerifier> = if roots.is_empty() {
             PinnedCertificate::verifier(None)
         } else {
-            let built = WebPkiServerVerifier::builder_with_provider(roots, Arc::new(ring::default_provider())).build();
+            let built = WebPkiServerVerifier::builder_with_provider(
+                roots,
+                Arc::new(ring::default_provider()),
+            )
+            .build();
             built.map_err(|error| NotTried(format!("TLS cannot be set up: {error}")))?
         };
-        Self::new(url.trim_end_matches('/').to_owned(), verifier, client, token)
+        Self::new(
+            url.trim_end_matches('/').to_owned(),
+            verifier,
+            client,
+            token,
+        )
     }
 
     fn new(
@@ -94,13 +116,22 @@ impl GateClient {
         token: String,
     ) -> Result<Self, NotTried> {
         let no_tls = |error: rustls::Error| NotTried(format!("TLS cannot be set up: {error}"));
-        let builder = trust::client_tls().map_err(NotTried)?.dangerous().with_custom_certificate_verifier(verifier);
+        let builder = trust::client_tls()
+            .map_err(NotTried)?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
         let tls = match client {
             None => builder.with_no_client_auth(),
             Some((cert, key)) => {
-                let key = PrivateKeyDer::from_pem_file(key)
-                    .map_err(|error| NotTried(format!("`{}` cannot be read as a private key: {error}", key.display())))?;
-                builder.with_client_auth_cert(trust::certificates(cert).map_err(NotTried)?, key).map_err(no_tls)?
+                let key = PrivateKeyDer::from_pem_file(key).map_err(|error| {
+                    NotTried(format!(
+                        "`{}` cannot be read as a private key: {error}",
+                        key.display()
+                    ))
+                })?;
+                builder
+                    .with_client_auth_cert(trust::certificates(cert).map_err(NotTried)?, key)
+                    .map_err(no_tls)?
             }
         };
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
@@ -108,7 +139,11 @@ impl GateClient {
             .https_or_http()
             .enable_http1()
             .wrap_connector(trust::tcp_connector(PATIENCE));
-        Ok(Self { base, http: Client::builder(TokioExecutor::new()).build(connector), token })
+        Ok(Self {
+            base,
+            http: Client::builder(TokioExecutor::new()).build(connector),
+            token,
+        })
     }
 
     /// The gate's URL, without a path.
@@ -118,7 +153,8 @@ impl GateClient {
 
     /// Fetches the gate's state.
     pub(super) async fn get(&self, path: &str) -> Result<Answer, NotTried> {
-        self.send(Method::GET, path, &[], Auth::Token, String::new()).await
+        self.send(Method::GET, path, &[], Auth::Token, String::new())
+            .await
     }
 
     /// Sends a message.
@@ -141,18 +177,32 @@ impl GateClient {
         body: String,
     ) -> Result<Answer, NotTried> {
         let request = self.request(method, path, headers, shows, body);
-        let request = request.map_err(|error| NotTried(format!("`{}` is not a valid gate URL: {error}", self.base)))?;
+        let request = request.map_err(|error| {
+            NotTried(format!("`{}` is not a valid gate URL: {error}", self.base))
+        })?;
         let answered = tokio::time::timeout(PATIENCE, async {
-            let response = self.http.request(request).await.map_err(|error| trust::error_text(&error))?;
+            let response = self
+                .http
+                .request(request)
+                .await
+                .map_err(|error| trust::error_text(&error))?;
             let (head, body) = response.into_parts();
             let body = whole(body).await.map_err(|error| error.to_string())?;
-            Ok(Answer { status: head.status, headers: head.headers, body })
+            Ok(Answer {
+                status: head.status,
+                headers: head.headers,
+                body,
+            })
         });
-        let answered: Result<Answer, String> =
-            answered.await.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())));
+        let answered: Result<Answer, String> = answered
+            .await
+            .unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())));
         answered.map_err(|why| {
             let hint = hint(&why, self.base.starts_with("http:"));
-            NotTried(format!("{} does not answer: {why}\n  hint: {hint}", self.base))
+            NotTried(format!(
+                "{} does not answer: {why}\n  hint: {hint}",
+                self.base
+            ))
         })
     }
 
@@ -164,10 +214,16 @@ impl GateClient {
         shows: Auth<'_>,
         body: String,
     ) -> Result<Request<Full<Bytes>>, http::Error> {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base)).body(Full::new(body.into()))?;
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base))
+            .body(Full::new(body.into()))?;
         let all = request.headers_mut();
         all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        all.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        all.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
         for (name, value) in headers {
             all.insert(HeaderName::from_static(name), HeaderValue::from_str(value)?);
         }
@@ -187,7 +243,9 @@ impl GateClient {
 async fn whole(mut body: hyper::body::Incoming) -> io::Result<Bytes> {
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(io::Error::other)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(io::Error::other)?.into_data() else {
+            continue;
+        };
         if whole.len() + data.len() > ANSWER_BYTES {
             return Err(io::Error::other("its answer is too long"));
         }
@@ -199,21 +257,40 @@ async fn whole(mut body: hyper::body::Incoming) -> io::Result<Bytes> {
 /// A hint for a gate that does not respond; `why` is the error of the connection.
 fn hint(why: &str, plain: bool) -> &'static str {
     let known = [
-        ("CertificateRequired", "it requires a client certificate: `--client-cert FILE --client-key FILE`"),
-        ("UnknownIssuer", "`--ca FILE` sets the authority that signed its certificate"),
+        (
+            "CertificateRequired",
+            "it requires a client certificate: `--client-cert FILE --client-key FILE`",
+        ),
+        (
+            "UnknownIssuer",
+            "`--ca FILE` sets the authority that signed its certificate",
+        ),
         (
             "CaUsedAsEndEntity",
             "its certificate is a CA certificate, which clients reject for a server: create one with \
              `-addext basicConstraints=critical,CA:FALSE`",
         ),
-        ("UnsupportedCertVersion", "a certificate has version 1: those of `--client-cert` and `--ca` must have version 3"),
-        ("not valid for", "the host of the URL must match the certificate"),
-        ("Expired", "its certificate has expired: run `lychgate doctor`"),
+        (
+            "UnsupportedCertVersion",
+            "a certificate has version 1: those of `--client-cert` and `--ca` must have version 3",
+        ),
+        (
+            "not valid for",
+            "the host of the URL must match the certificate",
+        ),
+        (
+            "Expired",
+            "its certificate has expired: run `lychgate doctor`",
+        ),
     ];
     if let Some((_, hint)) = known.iter().find(|(word, _)| why.contains(word)) {
         return hint;
     }
-    if plain && (why.contains("invalid HTTP version") || why.contains("message completed") || why.contains("connection closed")) {
+    if plain
+        && (why.contains("invalid HTTP version")
+            || why.contains("message completed")
+            || why.contains("connection closed"))
+    {
         return "if it uses TLS, its URL begins with `https:`";
     }
     "check that it is running at the configured address; `--offline` starts it here"
@@ -229,7 +306,10 @@ struct PinnedCertificate {
 impl PinnedCertificate {
     /// Without a certificate it trusts none.
     fn verifier(own: Option<CertificateDer<'static>>) -> Arc<dyn ServerCertVerifier> {
-        Arc::new(Self { own, provider: ring::default_provider() })
+        Arc::new(Self {
+            own,
+            provider: ring::default_provider(),
+        })
     }
 }
 
@@ -245,7 +325,9 @@ impl ServerCertVerifier for PinnedCertificate {
         if self.own.as_ref() == Some(end_entity) {
             return Ok(ServerCertVerified::assertion());
         }
-        Err(rustls::Error::General("its certificate differs from that of the config".to_owned()))
+        Err(rustls::Error::General(
+            "its certificate differs from that of the config".to_owned(),
+        ))
     }
 
     fn verify_tls12_signature(
@@ -254,7 +336,12 @@ impl ServerCertVerifier for PinnedCertificate {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+        verify_tls12_signature(
+            message,
+            cert,
+            dss,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -263,10 +350,17 @@ impl ServerCertVerifier for PinnedCertificate {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+        verify_tls13_signature(
+            message,
+            cert,
+            dss,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }

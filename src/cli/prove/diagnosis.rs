@@ -22,17 +22,29 @@ pub(super) struct Diagnosis<'c> {
 
 impl<'c> Diagnosis<'c> {
     pub(super) fn new(config: Option<&'c Config>) -> Self {
-        Self { config, shipped: None }
+        Self {
+            config,
+            shipped: None,
+        }
     }
 
     /// Explains the outcome of a canary at an upstream.
-    pub(super) fn of(&mut self, canary: &Canary, became: Outcome, (upstream, there): (&str, &Value), said: &str) -> String {
+    pub(super) fn of(
+        &mut self,
+        canary: &Canary,
+        became: Outcome,
+        (upstream, there): (&str, &Value),
+        said: &str,
+    ) -> String {
         let word = |key: &str| there.get(key).and_then(Value::as_str).unwrap_or_default();
         let policy = word("policy");
         let acting: Vec<&str> = acting(there, canary);
         if became == Outcome::Disturbed {
             return match acting.as_slice() {
-                [] => format!("no rule of policy `{policy}` explains this; the gate's answer: {}", first_line(said)),
+                [] => format!(
+                    "no rule of policy `{policy}` explains this; the gate's answer: {}",
+                    first_line(said)
+                ),
                 rules => format!("matched in policy `{policy}`: {}", named(rules)),
             };
         }
@@ -41,13 +53,26 @@ impl<'c> Diagnosis<'c> {
             if word("mode") == "observe" {
                 return format!("observe mode; in enforce mode it would be caught by {rules}");
             }
-            return format!("{rules} should have acted: the gate does not follow its policy (a bug: please report it)");
+            return format!(
+                "{rules} should have acted: the gate does not follow its policy (a bug: please report it)"
+            );
         }
         if let Some((rule, until)) = suppressed(there, canary) {
-            return format!("`{rule}` found it; a `[[policy.{policy}.suppress]]` lets it pass until {until}");
+            return format!(
+                "`{rule}` found it; a `[[policy.{policy}.suppress]]` lets it pass until {until}"
+            );
         }
-        let side = if canary.goes_out() { "outbound" } else { "inbound" };
-        let in_force = |rule: &str| there.get(side).and_then(|rules| rules.get(rule)).and_then(Value::as_str);
+        let side = if canary.goes_out() {
+            "outbound"
+        } else {
+            "inbound"
+        };
+        let in_force = |rule: &str| {
+            there
+                .get(side)
+                .and_then(|rules| rules.get(rule))
+                .and_then(Value::as_str)
+        };
         let shipped = self.shipped().clone();
         let rules = self::acting(&shipped, canary);
         let reasons: Vec<String> = rules
@@ -57,7 +82,10 @@ impl<'c> Diagnosis<'c> {
                 None => format!("`{rule}` is not in force ({})", self.off(policy, rule)),
                 Some("log") => format!("`{rule}` only logs (`[policy.{policy}.override]`)"),
                 Some(_) => {
-                    format!("`{rule}` is in force, but does not inspect this location ({})", self.elsewhere(upstream, policy))
+                    format!(
+                        "`{rule}` is in force, but does not inspect this location ({})",
+                        self.elsewhere(upstream, policy)
+                    )
                 }
             })
             .collect();
@@ -70,15 +98,29 @@ impl<'c> Diagnosis<'c> {
     /// Why a rule is not in force, according to the available config.
     fn off(&self, policy: &str, rule: &str) -> String {
         let Some(config) = self.config.and_then(|config| config.policies.get(policy)) else {
-            return format!("disabled by `override`, `packs`, `profile` or `rules` of `[policy.{policy}]`");
+            return format!(
+                "disabled by `override`, `packs`, `profile` or `rules` of `[policy.{policy}]`"
+            );
         };
-        let switched_off = config.overrides.get(rule).and_then(|change| change.enabled) == Some(false);
-        let packs: Vec<String> = config.packs.iter().filter(|(_, on)| !**on).map(|(pack, _)| format!("`{pack}`")).collect();
+        let switched_off =
+            config.overrides.get(rule).and_then(|change| change.enabled) == Some(false);
+        let packs: Vec<String> = config
+            .packs
+            .iter()
+            .filter(|(_, on)| !**on)
+            .map(|(pack, _)| format!("`{pack}`"))
+            .collect();
         match (switched_off, config.builtin, packs.as_slice()) {
-            (true, ..) => format!("`[policy.{policy}.override]` contains `\"{rule}\" = {{ enabled = false }}`"),
-            (_, false, _) => format!("`rules` of `[policy.{policy}]` does not contain `\"builtin\"`"),
+            (true, ..) => format!(
+                "`[policy.{policy}.override]` contains `\"{rule}\" = {{ enabled = false }}`"
+            ),
+            (_, false, _) => {
+                format!("`rules` of `[policy.{policy}]` does not contain `\"builtin\"`")
+            }
             (_, _, []) => {
-                format!("a rule of the same id in `rules` of `[policy.{policy}]` replaces it, or the file was changed since")
+                format!(
+                    "a rule of the same id in `rules` of `[policy.{policy}]` replaces it, or the file was changed since"
+                )
             }
             (_, _, packs) => format!("`[policy.{policy}]` disables packs: {}", packs.join(", ")),
         }
@@ -86,16 +128,29 @@ impl<'c> Diagnosis<'c> {
 
     /// What may keep a rule from looking at an argument.
     fn elsewhere(&self, upstream: &str, policy: &str) -> String {
-        let config = self.config.and_then(|config| Some((config, config.policies.get(policy)?)));
+        let config = self
+            .config
+            .and_then(|config| Some((config, config.policies.get(policy)?)));
         let Some((config, of)) = config else {
-            return format!("check the argument types, `roots`, `urls` and `suppress` of `[policy.{policy}]`");
+            return format!(
+                "check the argument types, `roots`, `urls` and `suppress` of `[policy.{policy}]`"
+            );
         };
         let mut keys: Vec<&str> = Vec::new();
         let named = |key, any: bool| any.then_some(key);
         keys.extend(named("`text`", !of.text.is_empty()));
-        keys.extend(named("`roots`", config.upstreams.get(upstream).is_some_and(|upstream| upstream.roots.is_some())));
+        keys.extend(named(
+            "`roots`",
+            config
+                .upstreams
+                .get(upstream)
+                .is_some_and(|upstream| upstream.roots.is_some()),
+        ));
         keys.extend(named("tables for tools", !of.tools.is_empty()));
-        keys.extend(named("`urls` or `roots`", format!("{:?}", of.places) != format!("{:?}", PlacesConfig::default())));
+        keys.extend(named(
+            "`urls` or `roots`",
+            format!("{:?}", of.places) != format!("{:?}", PlacesConfig::default()),
+        ));
         match keys.as_slice() {
             [] => format!("see `[policy.{policy}]`"),
             keys => format!("`[policy.{policy}]` has {}", keys.join(", ")),
@@ -105,31 +160,51 @@ impl<'c> Diagnosis<'c> {
     fn shipped(&mut self) -> &Value {
         self.shipped.get_or_insert_with(|| {
             let library = Library::load(true, &[]).ok();
-            let policy = library.and_then(|library| Policy::new("shipped", &PolicyConfig::default(), &library).ok());
+            let policy = library.and_then(|library| {
+                Policy::new("shipped", &PolicyConfig::default(), &library).ok()
+            });
             let names = policy.map(|policy| verdicts(&policy, &UpstreamName("shipped".into())));
-            names.and_then(|names| serde_json::from_str(&names).ok()).unwrap_or_default()
+            names
+                .and_then(|names| serde_json::from_str(&names).ok())
+                .unwrap_or_default()
         })
     }
 }
 
 /// What a policy finds in a canary.
 pub(super) fn findings<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j Value> {
-    let all = verdicts.get("canaries").and_then(Value::as_array).into_iter().flatten();
+    let all = verdicts
+        .get("canaries")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     let this = all.filter(|of| of.get("id").and_then(Value::as_str) == Some(canary.id));
-    this.filter_map(|of| of.get("findings")?.as_array()).flatten().collect()
+    this.filter_map(|of| of.get("findings")?.as_array())
+        .flatten()
+        .collect()
 }
 
 /// The rule that would do something about it if it were not suppressed, and until when.
 fn suppressed<'j>(verdicts: &'j Value, canary: &Canary) -> Option<(&'j str, &'j str)> {
     let word = |finding: &'j Value, key: &str| finding.get(key)?.as_str();
-    findings(verdicts, canary).into_iter().find_map(|finding| Some((word(finding, "rule")?, word(finding, "suppressed_until")?)))
+    findings(verdicts, canary)
+        .into_iter()
+        .find_map(|finding| Some((word(finding, "rule")?, word(finding, "suppressed_until")?)))
 }
 
 /// The rules that do something about it.
 fn acting<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j str> {
-    let acts = |finding: &&Value| finding.get("action").and_then(Value::as_str).is_some_and(|action| action != "log");
-    let mut rules: Vec<&str> =
-        findings(verdicts, canary).into_iter().filter(acts).filter_map(|f| f.get("rule")?.as_str()).collect();
+    let acts = |finding: &&Value| {
+        finding
+            .get("action")
+            .and_then(Value::as_str)
+            .is_some_and(|action| action != "log")
+    };
+    let mut rules: Vec<&str> = findings(verdicts, canary)
+        .into_iter()
+        .filter(acts)
+        .filter_map(|f| f.get("rule")?.as_str())
+        .collect();
     let mut seen = std::collections::HashSet::new();
     rules.retain(|rule| seen.insert(*rule));
     rules
@@ -137,8 +212,16 @@ fn acting<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j str> {
 
 fn named(rules: &[&str]) -> String {
     let more = rules.len().saturating_sub(NAMED);
-    let names: Vec<String> = rules.iter().take(NAMED).map(|rule| format!("`{rule}`")).collect();
-    if more == 0 { names.join(", ") } else { format!("{} and {more} more", names.join(", ")) }
+    let names: Vec<String> = rules
+        .iter()
+        .take(NAMED)
+        .map(|rule| format!("`{rule}`"))
+        .collect();
+    if more == 0 {
+        names.join(", ")
+    } else {
+        format!("{} and {more} more", names.join(", "))
+    }
 }
 
 fn first_line(text: &str) -> &str {

@@ -6,26 +6,59 @@ use super::trial::{Outcome, Trial};
 
 /// The checks: id, title, and the expected status. The last one is skipped if callers need no token.
 pub(super) const CHECKS: [(&str, &str, Auth<'static>, u16); 3] = [
-    ("foreign-host", "an unknown host name", Auth::Host("attacker.example"), 403),
-    ("foreign-page", "a cross-origin request", Auth::Origin("https://attacker.example"), 403),
+    (
+        "foreign-host",
+        "an unknown host name",
+        Auth::Host("attacker.example"),
+        403,
+    ),
+    (
+        "foreign-page",
+        "a cross-origin request",
+        Auth::Origin("https://attacker.example"),
+        403,
+    ),
     ("no-token", "a request without a token", Auth::Nothing, 401),
 ];
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 /// What becomes of requests that the listener must turn away.
-pub(super) async fn trials(wire: &GateClient, upstream: &str, open: bool, except: &[String]) -> Result<Vec<Trial>, NotTried> {
+pub(super) async fn trials(
+    wire: &GateClient,
+    upstream: &str,
+    open: bool,
+    except: &[String],
+) -> Result<Vec<Trial>, NotTried> {
     let path = format!("/mcp/{upstream}");
     let mut trials = Vec::new();
-    for (id, title, shows, expected) in CHECKS.into_iter().filter(|(id, ..)| !open || *id != "no-token") {
-        let status = wire.post(&path, &[], shows, PING.to_owned()).await?.status.as_u16();
+    for (id, title, shows, expected) in CHECKS
+        .into_iter()
+        .filter(|(id, ..)| !open || *id != "no-token")
+    {
+        let status = wire
+            .post(&path, &[], shows, PING.to_owned())
+            .await?
+            .status
+            .as_u16();
         let (became, why) = match status {
             status if status == expected => (Outcome::Caught, String::new()),
             503 => (Outcome::Untried, "the gate is at capacity".to_owned()),
-            status => (Outcome::Missed, format!("the listener answered with {status} instead of {expected}")),
+            status => (
+                Outcome::Missed,
+                format!("the listener answered with {status} instead of {expected}"),
+            ),
         };
         let excepted = except.iter().any(|named| named == id);
-        trials.push(Trial { id, title, attack: true, became, rules: Vec::new(), why, excepted });
+        trials.push(Trial {
+            id,
+            title,
+            attack: true,
+            became,
+            rules: Vec::new(),
+            why,
+            excepted,
+        });
     }
     Ok(trials)
 }

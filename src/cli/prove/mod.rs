@@ -1,6 +1,9 @@
 //! `lychgate prove`: sends canaries through a gate, and reports which ones it caught, and why others were missed.
 
-#![allow(clippy::disallowed_types, reason = "what the gate tells of itself is read as JSON")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "what the gate tells of itself is read as JSON"
+)]
 
 mod client;
 mod diagnosis;
@@ -16,7 +19,9 @@ use std::path::PathBuf;
 use super::config_file::ConfigArg;
 use super::exit::fault_text;
 use crate::app::{self, Running};
-use crate::config::{self, ApprovalConfig, AuditConfig, Config, EvidenceConfig, PinsConfig, QuarantineConfig};
+use crate::config::{
+    self, ApprovalConfig, AuditConfig, Config, EvidenceConfig, PinsConfig, QuarantineConfig,
+};
 use crate::document::Fault;
 use crate::upstream::canary::{CANARIES, Canary};
 
@@ -95,20 +100,40 @@ impl From<io::Error> for NotTried {
 
 /// Tries; 0 if all went as expected, 1 if not, 2 if it could not be tried.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let of_listener = |id: &str| listener_checks::CHECKS.iter().any(|(check, ..)| *check == id);
-    let unknown = args.except.iter().find(|id| Canary::named(id).is_none() && !of_listener(id));
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let of_listener = |id: &str| {
+        listener_checks::CHECKS
+            .iter()
+            .any(|(check, ..)| *check == id)
+    };
+    let unknown = args
+        .except
+        .iter()
+        .find(|id| Canary::named(id).is_none() && !of_listener(id));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     let proof = match unknown {
         Some(id) => {
             let checks = listener_checks::CHECKS.iter().map(|(check, ..)| *check);
-            let known: Vec<&str> = CANARIES.iter().map(|canary| canary.id).chain(checks).collect();
-            Err(NotTried(format!("no canary `{id}`\n  hint: known canaries: {}", known.join(", "))))
+            let known: Vec<&str> = CANARIES
+                .iter()
+                .map(|canary| canary.id)
+                .chain(checks)
+                .collect();
+            Err(NotTried(format!(
+                "no canary `{id}`\n  hint: known canaries: {}",
+                known.join(", ")
+            )))
         }
         None => runtime.block_on(args.prove(err)),
     };
     match proof {
         Ok(proof) => {
-            let text = if args.json { show::json(&proof) } else { show::text(&proof) };
+            let text = if args.json {
+                show::json(&proof)
+            } else {
+                show::text(&proof)
+            };
             out.write_all(text.as_bytes())?;
             out.flush()?;
             Ok(proof.code())
@@ -148,7 +173,10 @@ async fn start(config: Config) -> Result<(Running, GateClient), NotTried> {
         audit: AuditConfig::default(),
         admin: config::Admin::default(),
         approval: ApprovalConfig::default(),
-        pins: PinsConfig { persistent: false, ..PinsConfig::default() },
+        pins: PinsConfig {
+            persistent: false,
+            ..PinsConfig::default()
+        },
         quarantine: QuarantineConfig::default(),
         evidence: EvidenceConfig::default(),
         otlp: None,
@@ -158,7 +186,11 @@ async fn start(config: Config) -> Result<(Running, GateClient), NotTried> {
     if let Some(tls) = &mut config.listen.tls {
         tls.client_ca = None;
     }
-    let token = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
+    let token = format!(
+        "{}{}",
+        uuid::Uuid::new_v4().simple(),
+        uuid::Uuid::new_v4().simple()
+    );
     let tls = config.listen.tls.clone();
     let running = app::start(config, None).await?;
     running.prove_by(&token)?;

@@ -6,20 +6,45 @@ use super::trial::{Outcome, Proof, Trial};
 
 /// For people.
 pub(super) fn text(proof: &Proof) -> String {
-    let how = if proof.offline { "started here from the config" } else { "running" };
+    let how = if proof.offline {
+        "started here from the config"
+    } else {
+        "running"
+    };
     let mut out = format!("gate {} ({how}, lychgate {})\n", proof.gate, proof.version);
     for upstream in &proof.upstreams {
-        let observed = if upstream.mode == "observe" { ": findings are recorded, and messages pass" } else { "" };
-        out.push_str(&format!("\n{} · policy {} · {}{observed}\n", upstream.name, upstream.policy, upstream.mode));
-        upstream.trials.iter().for_each(|trial| line(trial, &mut out));
+        let observed = if upstream.mode == "observe" {
+            ": findings are recorded, and messages pass"
+        } else {
+            ""
+        };
+        out.push_str(&format!(
+            "\n{} · policy {} · {}{observed}\n",
+            upstream.name, upstream.policy, upstream.mode
+        ));
+        upstream
+            .trials
+            .iter()
+            .for_each(|trial| line(trial, &mut out));
     }
     if !proof.door.is_empty() {
         out.push_str("\nlistener\n");
         proof.door.iter().for_each(|trial| line(trial, &mut out));
     }
-    let (all, well) = (proof.trials().count(), proof.trials().filter(|trial| trial.became.well()).count());
-    let count = |what: Outcome| proof.trials().filter(|trial| trial.became == what && !trial.excepted).count();
-    let excepted = proof.trials().filter(|trial| trial.excepted && !trial.became.well()).count();
+    let (all, well) = (
+        proof.trials().count(),
+        proof.trials().filter(|trial| trial.became.well()).count(),
+    );
+    let count = |what: Outcome| {
+        proof
+            .trials()
+            .filter(|trial| trial.became == what && !trial.excepted)
+            .count()
+    };
+    let excepted = proof
+        .trials()
+        .filter(|trial| trial.excepted && !trial.became.well())
+        .count();
     let mut parts = vec![format!("{well} of {all} as expected")];
     for (number, what) in [
         (count(Outcome::Missed), "not caught"),
@@ -46,7 +71,11 @@ fn line(trial: &Trial, out: &mut String) {
         [one] => format!("  {one}"),
         [first, rest @ ..] => format!("  {first} +{}", rest.len()),
     };
-    let rule = if trial.became.well() { rule } else { String::new() };
+    let rule = if trial.became.well() {
+        rule
+    } else {
+        String::new()
+    };
     out.push_str(format!("  {word:<10} {:<20} {:<48}{rule}", trial.id, trial.title).trim_end());
     out.push('\n');
     if !trial.why.is_empty() {

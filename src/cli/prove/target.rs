@@ -11,21 +11,31 @@ use crate::config::{self, Config};
 pub(super) fn running(args: &Args) -> Result<(GateClient, Option<Config>), NotTried> {
     let client = args.client_cert.as_deref().zip(args.client_key.as_deref());
     if let (Some(url), Some(file)) = (&args.url, &args.token_file) {
-        return Ok((GateClient::to_url(url, args.ca.as_deref(), client, token(file)?)?, None));
+        return Ok((
+            GateClient::to_url(url, args.ca.as_deref(), client, token(file)?)?,
+            None,
+        ));
     }
     let config_file = args.config.find()?;
     let (listen, admin, approval) = config::load_listen(&config_file)?;
     let hint = "add an admin port (`[admin]` with `address = \"127.0.0.1:8801\"`), or start it here with `--offline`";
     let file = match (&args.token_file, admin.address) {
         (Some(file), _) => file.clone(),
-        (None, Some(admin)) => approval
-            .token_file(admin.port())
-            .ok_or_else(|| NotTried("no token file\n  hint: pass `--token-file FILE`".to_owned()))?,
+        (None, Some(admin)) => approval.token_file(admin.port()).ok_or_else(|| {
+            NotTried("no token file\n  hint: pass `--token-file FILE`".to_owned())
+        })?,
         (None, None) => {
-            return Err(NotTried(format!("the config sets no admin port, so there is no token\n  hint: {hint}")));
+            return Err(NotTried(format!(
+                "the config sets no admin port, so there is no token\n  hint: {hint}"
+            )));
         }
     };
-    let wire = GateClient::to_own(reachable(listen.address), listen.tls.as_ref(), client, token(&file)?)?;
+    let wire = GateClient::to_own(
+        reachable(listen.address),
+        listen.tls.as_ref(),
+        client,
+        token(&file)?,
+    )?;
     // The config only improves explanations; the caller may not be able to read the gate's.
     Ok((wire, config::load(&config_file).ok()))
 }
@@ -38,7 +48,10 @@ fn token(file: &Path) -> Result<String, NotTried> {
     let token = read.trim();
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         let hint = "a token file has one line; this may be a certificate or a key";
-        return Err(NotTried(format!("`{}` contains no token\n  hint: {hint}", file.display())));
+        return Err(NotTried(format!(
+            "`{}` contains no token\n  hint: {hint}",
+            file.display()
+        )));
     }
     Ok(token.to_owned())
 }

@@ -75,13 +75,22 @@ impl Outcome {
 
 impl Proof {
     pub(super) fn trials(&self) -> impl Iterator<Item = &Trial> {
-        self.upstreams.iter().flat_map(|upstream| &upstream.trials).chain(&self.door)
+        self.upstreams
+            .iter()
+            .flat_map(|upstream| &upstream.trials)
+            .chain(&self.door)
     }
 
     /// The exit code.
     pub(super) fn code(&self) -> u8 {
-        let any = |what: fn(Outcome) -> bool| self.trials().any(|trial| !trial.excepted && what(trial.became));
-        match (any(|became| matches!(became, Outcome::Missed | Outcome::Disturbed)), any(|became| became == Outcome::Untried)) {
+        let any = |what: fn(Outcome) -> bool| {
+            self.trials()
+                .any(|trial| !trial.excepted && what(trial.became))
+        };
+        match (
+            any(|became| matches!(became, Outcome::Missed | Outcome::Disturbed)),
+            any(|became| became == Outcome::Untried),
+        ) {
             (true, _) => 1,
             (false, true) => 2,
             (false, false) => 0,
@@ -90,20 +99,45 @@ impl Proof {
 }
 
 /// Tries the gate.
-pub(super) async fn prove(args: &Args, wire: &GateClient, config: Option<&Config>, offline: bool) -> Result<Proof, NotTried> {
+pub(super) async fn prove(
+    args: &Args,
+    wire: &GateClient,
+    config: Option<&Config>,
+    offline: bool,
+) -> Result<Proof, NotTried> {
     let begun = gate_state(wire.get("/prove").await?, wire)?;
-    let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let listed: Vec<Value> = begun.get("upstreams").and_then(Value::as_array).cloned().unwrap_or_default();
-    let names: Vec<String> = listed.iter().map(|upstream| text(upstream, "name")).collect();
+    let text = |of: &Value, key: &str| {
+        of.get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let listed: Vec<Value> = begun
+        .get("upstreams")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    let names: Vec<String> = listed
+        .iter()
+        .map(|upstream| text(upstream, "name"))
+        .collect();
     if names.is_empty() {
-        return Err(NotTried("the response lists no upstreams: it is not a gate, or has nothing to test".to_owned()));
+        return Err(NotTried(
+            "the response lists no upstreams: it is not a gate, or has nothing to test".to_owned(),
+        ));
     }
     if let Some(unknown) = args.upstream.iter().find(|name| !names.contains(name)) {
-        return Err(NotTried(format!("the gate has no upstream `{unknown}`\n  hint: known upstreams: {}", names.join(", "))));
+        return Err(NotTried(format!(
+            "the gate has no upstream `{unknown}`\n  hint: known upstreams: {}",
+            names.join(", ")
+        )));
     }
     let mut upstreams = Vec::new();
     let mut why = Diagnosis::new(config);
-    for name in names.iter().filter(|name| args.upstream.is_empty() || args.upstream.contains(name)) {
+    for name in names
+        .iter()
+        .filter(|name| args.upstream.is_empty() || args.upstream.contains(name))
+    {
         let judged = gate_state(wire.get(&format!("/prove/{name}")).await?, wire)?;
         let (policy, mode) = (text(&judged, "policy"), text(&judged, "mode"));
         let mut trials = Vec::new();
@@ -113,23 +147,57 @@ pub(super) async fn prove(args: &Args, wire: &GateClient, config: Option<&Config
             let rules = rules(&judged, canary, became);
             let mut because = String::new();
             if !became.well() {
-                because = if became == Outcome::Untried { said } else { why.of(canary, became, (name, &judged), &said) };
-                if became == Outcome::Missed && args.allow_observe && mode == "observe" && !rules.is_empty() {
+                because = if became == Outcome::Untried {
+                    said
+                } else {
+                    why.of(canary, became, (name, &judged), &said)
+                };
+                if became == Outcome::Missed
+                    && args.allow_observe
+                    && mode == "observe"
+                    && !rules.is_empty()
+                {
                     (became, because) = (Outcome::Caught, String::new());
                 }
             }
             let excepted = args.except.iter().any(|id| id == canary.id);
-            let Canary { id, title, attack, .. } = *canary;
-            trials.push(Trial { id, title, attack, became, rules, why: because, excepted });
+            let Canary {
+                id, title, attack, ..
+            } = *canary;
+            trials.push(Trial {
+                id,
+                title,
+                attack,
+                became,
+                rules,
+                why: because,
+                excepted,
+            });
         }
-        upstreams.push(UpstreamProof { name: name.clone(), policy, mode, trials });
+        upstreams.push(UpstreamProof {
+            name: name.clone(),
+            policy,
+            mode,
+            trials,
+        });
     }
-    let open = begun.get("open").and_then(Value::as_bool).unwrap_or_default();
+    let open = begun
+        .get("open")
+        .and_then(Value::as_bool)
+        .unwrap_or_default();
     let door = match (names.first(), args.quick) {
-        (Some(upstream), false) => listener_checks::trials(wire, upstream, open, &args.except).await?,
+        (Some(upstream), false) => {
+            listener_checks::trials(wire, upstream, open, &args.except).await?
+        }
         _ => Vec::new(),
     };
-    Ok(Proof { gate: wire.base().to_owned(), version: text(&begun, "version"), offline, upstreams, door })
+    Ok(Proof {
+        gate: wire.base().to_owned(),
+        version: text(&begun, "version"),
+        offline,
+        upstreams,
+        door,
+    })
 }
 
 /// The gate's description of itself.
@@ -144,22 +212,32 @@ fn gate_state(answer: Answer, wire: &GateClient) -> Result<Value, NotTried> {
         401 => format!(
             "{base} rejected the token\n  hint: it changes at each start of the gate: check that the file belongs to this gate"
         ),
-        404 => format!("{base} cannot be tested\n  hint: it needs an admin port (`[admin]`), and the same version"),
+        404 => format!(
+            "{base} cannot be tested\n  hint: it needs an admin port (`[admin]`), and the same version"
+        ),
         status => format!("unexpected response from {base}: status {status}"),
     }))
 }
 
 async fn send(wire: &GateClient, upstream: &str, canary: &Canary) -> Result<Answer, NotTried> {
     let (body, method, tool) = canary.request();
-    let mut headers = vec![(header::VERSION, MODERN), (header::METHOD, method), (CANARY, canary.id)];
+    let mut headers = vec![
+        (header::VERSION, MODERN),
+        (header::METHOD, method),
+        (CANARY, canary.id),
+    ];
     headers.extend(tool.map(|tool| (header::NAME, tool)));
-    wire.post(&format!("/prove/{upstream}"), &headers, Auth::Token, body).await
+    wire.post(&format!("/prove/{upstream}"), &headers, Auth::Token, body)
+        .await
 }
 
 /// The outcome of a canary, and the gate's answer.
 fn outcome(canary: &Canary, answer: &Answer) -> (Outcome, String) {
     let said = said(&answer.body);
-    let received = answer.headers.get(RECEIVED).and_then(|value| value.to_str().ok());
+    let received = answer
+        .headers
+        .get(RECEIVED)
+        .and_then(|value| value.to_str().ok());
     let whole = answer.body == canary.answer().as_bytes();
     if !canary.attack {
         let same = whole && received == Some(&digest(canary.request().0.as_bytes()));
@@ -174,12 +252,19 @@ fn outcome(canary: &Canary, answer: &Answer) -> (Outcome, String) {
         true => received.is_some(),
         false => whole || said.contains(&canary.payload()),
     };
-    let became = match (arrived, refused(&said) || !canary.goes_out() && received.is_some()) {
+    let became = match (
+        arrived,
+        refused(&said) || !canary.goes_out() && received.is_some(),
+    ) {
         (true, _) => Outcome::Missed,
         (false, true) => Outcome::Caught,
         (false, false) => Outcome::Untried,
     };
-    let said = if became == Outcome::Untried && said.is_empty() { format!("status {}", answer.status) } else { said };
+    let said = if became == Outcome::Untried && said.is_empty() {
+        format!("status {}", answer.status)
+    } else {
+        said
+    };
     (became, said)
 }
 
@@ -190,7 +275,9 @@ fn refused(said: &str) -> bool {
 
 /// All strings of an answer.
 fn said(body: &[u8]) -> String {
-    let Ok(value) = serde_json::from_slice::<Value>(body) else { return String::from_utf8_lossy(body).into_owned() };
+    let Ok(value) = serde_json::from_slice::<Value>(body) else {
+        return String::from_utf8_lossy(body).into_owned();
+    };
     let (mut open, mut texts) = (vec![&value], Vec::new());
     while let Some(value) = open.pop() {
         match value {

@@ -27,8 +27,13 @@ pub(super) fn measure(library: &Library, texts: &[PathBuf]) -> Result<Costs, Vec
     let rules = library.set(Direction::Inbound, &PolicyConfig::default())?;
     let (mut costs, mut bytes) = (BTreeMap::<String, Cost>::new(), 0_usize);
     for path in texts {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| vec![Fault::of_file(path.display().to_string(), error.to_string(), None)])?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            vec![Fault::of_file(
+                path.display().to_string(),
+                error.to_string(),
+                None,
+            )]
+        })?;
         bytes = bytes.saturating_add(text.len());
         for part in parts(&text) {
             for (rule, cost) in rules.costs(part) {
@@ -45,7 +50,12 @@ pub(super) fn measure(library: &Library, texts: &[PathBuf]) -> Result<Costs, Vec
 impl Costs {
     /// Writes one rule a line; gives how many cost more than `most` bytes for each kilobyte of text.
     pub(super) fn write(&self, most: Option<usize>, out: &mut dyn Write) -> io::Result<usize> {
-        let each = |count: usize| count.saturating_mul(10_000).checked_div(self.bytes).unwrap_or_default();
+        let each = |count: usize| {
+            count
+                .saturating_mul(10_000)
+                .checked_div(self.bytes)
+                .unwrap_or_default()
+        };
         writeln!(out, "{:>14}  {:>14}  rule", "searches/kB", "bytes/kB")?;
         let mut over = 0;
         for (rule, cost) in &self.rules {
@@ -53,9 +63,19 @@ impl Costs {
             let dear = most.is_some_and(|most| bytes > most.saturating_mul(10));
             over += usize::from(dear);
             let mark = if dear { "  too expensive" } else { "" };
-            writeln!(out, "{:>12}.{}  {:>12}.{}  {rule}{mark}", searches / 10, searches % 10, bytes / 10, bytes % 10)?;
+            writeln!(
+                out,
+                "{:>12}.{}  {:>12}.{}  {rule}{mark}",
+                searches / 10,
+                searches % 10,
+                bytes / 10,
+                bytes % 10
+            )?;
         }
-        let sum = self.rules.iter().fold(Cost::default(), |sum, (_, cost)| sum.plus(*cost));
+        let sum = self
+            .rules
+            .iter()
+            .fold(Cost::default(), |sum, (_, cost)| sum.plus(*cost));
         let (searches, bytes) = (each(sum.searches), each(sum.bytes));
         writeln!(
             out,
@@ -102,7 +122,11 @@ mod tests {
         "#;
         std::fs::write(dir.path().join("dear.toml"), rule).unwrap();
         let text = dir.path().join("text.txt");
-        std::fs::write(&text, "There is what there was, é, and there it ends. ".repeat(500)).unwrap();
+        std::fs::write(
+            &text,
+            "There is what there was, é, and there it ends. ".repeat(500),
+        )
+        .unwrap();
         let library = Library::read(false, &[dir.path().join("dear.toml")]).unwrap();
         let costs = measure(&library, &[text]).unwrap();
         let written = |most| {
@@ -112,7 +136,10 @@ mod tests {
         };
         let (over, out) = written(Some(100));
         assert_eq!(over, 1, "{out}");
-        assert!(out.contains("dear  too expensive\n") && out.ends_with("all, over 24000 bytes\n"), "{out}");
+        assert!(
+            out.contains("dear  too expensive\n") && out.ends_with("all, over 24000 bytes\n"),
+            "{out}"
+        );
         assert_eq!(written(None).0, 0);
         assert!(measure(&library, &[dir.path().join("none")]).is_err());
     }

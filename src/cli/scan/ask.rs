@@ -10,7 +10,8 @@ use http::{HeaderMap, StatusCode};
 use crate::inspect::definitions::Kind;
 use crate::message::{Message, MessageKind, ReadLimits, quote};
 use crate::protocol::{
-    AgentName, Call, CallError, CallKind, Context, Era, MODERN, Payload, UpstreamName, answer, header, headers,
+    AgentName, Call, CallError, CallKind, Context, Era, MODERN, Payload, UpstreamName, answer,
+    header, headers,
 };
 use crate::upstream::Upstream;
 
@@ -33,8 +34,20 @@ const TEMPLATES: &str = "resources/templates/list";
 pub(super) const LISTS: [(Kind, &str, &str, &str, &str); 4] = [
     (Kind::Tool, "tools/list", "tools", "name", "tools"),
     (Kind::Prompt, "prompts/list", "prompts", "name", "prompts"),
-    (Kind::Resource, "resources/list", "resources", "uri", "resources"),
-    (Kind::Template, TEMPLATES, "resourceTemplates", "uriTemplate", "resources"),
+    (
+        Kind::Resource,
+        "resources/list",
+        "resources",
+        "uri",
+        "resources",
+    ),
+    (
+        Kind::Template,
+        TEMPLATES,
+        "resourceTemplates",
+        "uriTemplate",
+        "resources",
+    ),
 ];
 
 /// An answer of the server, and what it answers.
@@ -72,7 +85,13 @@ impl RequestError {
             Self::Error { .. } => true,
             Self::Status(status) => status.is_client_error() && *status != StatusCode::UNAUTHORIZED,
             Self::Call(error) => {
-                matches!(error, CallError::NotOffered | CallError::BadReply(_) | CallError::NotMcp(_) | CallError::Silent(_))
+                matches!(
+                    error,
+                    CallError::NotOffered
+                        | CallError::BadReply(_)
+                        | CallError::NotMcp(_)
+                        | CallError::Silent(_)
+                )
             }
         }
     }
@@ -99,22 +118,43 @@ pub(in crate::cli) struct Client<'u> {
 }
 
 impl<'u> Client<'u> {
-    pub(in crate::cli) fn new(upstream: &'u Upstream, name: &str, agent: Option<&str>, limits: &'u ReadLimits) -> Self {
-        let context = Context::new(AgentName(agent.unwrap_or(AGENT).into()), UpstreamName(name.into()), Era::Modern);
-        Self { upstream, context, version: MODERN.to_owned(), limits, last_id: 0 }
+    pub(in crate::cli) fn new(
+        upstream: &'u Upstream,
+        name: &str,
+        agent: Option<&str>,
+        limits: &'u ReadLimits,
+    ) -> Self {
+        let context = Context::new(
+            AgentName(agent.unwrap_or(AGENT).into()),
+            UpstreamName(name.into()),
+            Era::Modern,
+        );
+        Self {
+            upstream,
+            context,
+            version: MODERN.to_owned(),
+            limits,
+            last_id: 0,
+        }
     }
 
     /// Queries the server, of any revision.
     pub(super) async fn look(&mut self, child: bool) -> Result<ServerLists, RequestError> {
         let first = self.greet(child).await?;
         let capabilities = capabilities(&first.message);
-        let mut said = ServerLists { version: self.version.clone(), pages: vec![first], capabilities, notes: Vec::new() };
+        let mut said = ServerLists {
+            version: self.version.clone(),
+            pages: vec![first],
+            capabilities,
+            notes: Vec::new(),
+        };
         let mut items = 0;
         for (_, method, member, _, capability) in LISTS {
             let declared = said.capabilities.iter().any(|known| known == capability);
             // Servers that do not declare tools may still have some; clients ask.
             if declared || capability == "tools" {
-                self.list(method, member, declared, &mut items, &mut said).await;
+                self.list(method, member, declared, &mut items, &mut said)
+                    .await;
             }
         }
         Ok(said)
@@ -138,7 +178,11 @@ impl<'u> Client<'u> {
     /// Ends a session, if there is one.
     pub(in crate::cli) async fn close(&mut self) {
         if self.context.session.is_some() {
-            let call = Call { ask: CallKind::Close, headers: self.headers(None), context: self.context.clone() };
+            let call = Call {
+                ask: CallKind::Close,
+                headers: self.headers(None),
+                context: self.context.clone(),
+            };
             // What a server says to that is nothing that could be put right here.
             drop(self.upstream.call(&call).await);
         }
@@ -157,10 +201,15 @@ impl<'u> Client<'u> {
             env!("CARGO_PKG_VERSION")
         );
         let page = self.ask("initialize", &params).await?;
-        let result = page.message.single().and_then(|envelope| page.message.body(envelope));
+        let result = page
+            .message
+            .single()
+            .and_then(|envelope| page.message.body(envelope));
         let version = result.and_then(|result| result.get("protocolVersion")?.str());
         // It goes into a header: revisions are dates.
-        if let Some(version) = version.filter(|version| version.bytes().all(|b| b.is_ascii_digit() || b == b'-')) {
+        if let Some(version) =
+            version.filter(|version| version.bytes().all(|b| b.is_ascii_digit() || b == b'-'))
+        {
             self.version = version.into_owned();
         }
         self.tell_ready().await;
@@ -169,14 +218,27 @@ impl<'u> Client<'u> {
 
     async fn tell_ready(&self) {
         let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        let Ok(message) = Message::parse(ready.into(), self.limits) else { return };
-        let call = Call { ask: CallKind::Send(message), headers: self.headers(None), context: self.context.clone() };
+        let Ok(message) = Message::parse(ready.into(), self.limits) else {
+            return;
+        };
+        let call = Call {
+            ask: CallKind::Send(message),
+            headers: self.headers(None),
+            context: self.context.clone(),
+        };
         if let Ok(mut reply) = self.upstream.call(&call).await {
             while let Some(Ok(_)) = reply.frames.next().await {}
         }
     }
 
-    async fn list(&mut self, method: &'static str, member: &str, declared: bool, items: &mut usize, said: &mut ServerLists) {
+    async fn list(
+        &mut self,
+        method: &'static str,
+        member: &str,
+        declared: bool,
+        items: &mut usize,
+        said: &mut ServerLists,
+    ) {
         let mut cursor = String::new();
         for _ in 0..PAGES {
             let page = match self.ask(method, &cursor).await {
@@ -185,25 +247,43 @@ impl<'u> Client<'u> {
                 Err(failed) if failed.has_none() && (!declared || method == TEMPLATES) => return,
                 Err(failed) => return said.notes.push(format!("`{method}`: {failed}")),
             };
-            let result = page.message.single().and_then(|envelope| page.message.body(envelope));
-            *items += result.and_then(|result| result.get(member)).map_or(0, |list| list.elements().count());
-            let next =
-                result.and_then(|result| result.get("nextCursor")?.str()).map(|next| format!(r#""cursor":{}"#, quote(&next)));
+            let result = page
+                .message
+                .single()
+                .and_then(|envelope| page.message.body(envelope));
+            *items += result
+                .and_then(|result| result.get(member))
+                .map_or(0, |list| list.elements().count());
+            let next = result
+                .and_then(|result| result.get("nextCursor")?.str())
+                .map(|next| format!(r#""cursor":{}"#, quote(&next)));
             said.pages.push(page);
             match next {
                 None => return,
-                Some(next) if next == cursor => return said.notes.push(format!("`{method}`: its pages form a loop")),
+                Some(next) if next == cursor => {
+                    return said
+                        .notes
+                        .push(format!("`{method}`: its pages form a loop"));
+                }
                 Some(_) if *items > ITEMS => {
-                    return said.notes.push(format!("`{method}`: more than {ITEMS} entries; the rest was not inspected"));
+                    return said.notes.push(format!(
+                        "`{method}`: more than {ITEMS} entries; the rest was not inspected"
+                    ));
                 }
                 Some(next) => cursor = next,
             }
         }
-        said.notes.push(format!("`{method}`: more than {PAGES} pages; the rest was not inspected"));
+        said.notes.push(format!(
+            "`{method}`: more than {PAGES} pages; the rest was not inspected"
+        ));
     }
 
     /// Asks one thing, with these members among its parameters.
-    async fn ask(&mut self, method: &'static str, members: &str) -> Result<ReplyPage, RequestError> {
+    async fn ask(
+        &mut self,
+        method: &'static str,
+        members: &str,
+    ) -> Result<ReplyPage, RequestError> {
         self.last_id += 1;
         let (id, comma) = (self.last_id, if members.is_empty() { "" } else { "," });
         let meta = match self.context.era {
@@ -214,27 +294,56 @@ impl<'u> Client<'u> {
             ),
             Era::Legacy => String::new(),
         };
-        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{members}{meta}}}}}"#);
-        let request =
-            Message::parse(body.into(), self.limits).map_err(|error| RequestError::Call(CallError::BadMessage(error)))?;
-        let context = Context { asked: headers::requests(&request).into(), ..self.context.clone() };
-        let call = Call { ask: CallKind::Send(request), headers: self.headers(Some(method)), context: context.clone() };
-        let mut reply = self.upstream.call(&call).await.map_err(RequestError::Call)?;
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{members}{meta}}}}}"#
+        );
+        let request = Message::parse(body.into(), self.limits)
+            .map_err(|error| RequestError::Call(CallError::BadMessage(error)))?;
+        let context = Context {
+            asked: headers::requests(&request).into(),
+            ..self.context.clone()
+        };
+        let call = Call {
+            ask: CallKind::Send(request),
+            headers: self.headers(Some(method)),
+            context: context.clone(),
+        };
+        let mut reply = self
+            .upstream
+            .call(&call)
+            .await
+            .map_err(RequestError::Call)?;
         if method == "initialize" {
             self.context.session = answer::session(&reply);
         }
         let own = id.to_string();
         while let Some(frame) = reply.frames.next().await {
-            let Payload::Message(message) = frame.map_err(RequestError::Call)?.payload else { continue };
-            let Some(envelope) = message.single() else { continue };
+            let Payload::Message(message) = frame.map_err(RequestError::Call)?.payload else {
+                continue;
+            };
+            let Some(envelope) = message.single() else {
+                continue;
+            };
             let same = message.id(envelope).is_some_and(|id| id == own);
             match envelope.kind {
-                MessageKind::Result if same => return Ok(ReplyPage { method, message, context }),
+                MessageKind::Result if same => {
+                    return Ok(ReplyPage {
+                        method,
+                        message,
+                        context,
+                    });
+                }
                 // An error may come without the id of what it answers.
                 MessageKind::Error => {
                     let error = message.body(envelope);
-                    let code = error.and_then(|error| error.get("code")).map_or("", |code| code.raw()).to_owned();
-                    let text = error.and_then(|error| error.get("message")?.str()).unwrap_or_default().into_owned();
+                    let code = error
+                        .and_then(|error| error.get("code"))
+                        .map_or("", |code| code.raw())
+                        .to_owned();
+                    let text = error
+                        .and_then(|error| error.get("message")?.str())
+                        .unwrap_or_default()
+                        .into_owned();
                     return Err(RequestError::Error { code, text });
                 }
                 _ => {}
@@ -246,7 +355,10 @@ impl<'u> Client<'u> {
     fn headers(&self, method: Option<&'static str>) -> HeaderMap {
         let mut all = HeaderMap::new();
         all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        all.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        all.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
         let mut add = |name, value: &str| {
             if let Ok(value) = HeaderValue::from_str(value) {
                 all.insert(HeaderName::from_static(name), value);
@@ -269,7 +381,12 @@ impl<'u> Client<'u> {
 fn capabilities(message: &Message) -> Vec<String> {
     let result = message.single().and_then(|envelope| message.body(envelope));
     let capabilities = result.and_then(|result| result.get("capabilities"));
-    capabilities.into_iter().flat_map(|all| all.members()).map(|(name, _)| name.into_owned()).take(50).collect()
+    capabilities
+        .into_iter()
+        .flat_map(|all| all.members())
+        .map(|(name, _)| name.into_owned())
+        .take(50)
+        .collect()
 }
 
 impl std::fmt::Display for RequestError {
@@ -279,9 +396,17 @@ impl std::fmt::Display for RequestError {
             Self::Call(CallError::Process(fault)) => f.write_str(&fault.described()),
             Self::Call(error) => error.fmt(f),
             Self::Error { code, text } => {
-                write!(f, "it responded with error {}: {}", super::show::plain(code, 20), super::show::plain(text, 200))
+                write!(
+                    f,
+                    "it responded with error {}: {}",
+                    super::show::plain(code, 20),
+                    super::show::plain(text, 200)
+                )
             }
-            Self::Status(status) => write!(f, "it responded with status {status} instead of an MCP message"),
+            Self::Status(status) => write!(
+                f,
+                "it responded with status {status} instead of an MCP message"
+            ),
         }
     }
 }

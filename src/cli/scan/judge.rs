@@ -41,7 +41,9 @@ pub(super) struct ScanFinding {
 /// The names of a server's tools, for the judge of another one's.
 pub(super) fn tools(pages: &[ReplyPage]) -> Vec<String> {
     let lists = pages.iter().filter(|page| page.method == "tools/list");
-    lists.flat_map(|page| entries(page).into_iter().map(|(_, name, _)| name)).collect()
+    lists
+        .flat_map(|page| entries(page).into_iter().map(|(_, name, _)| name))
+        .collect()
 }
 
 /// Findings of the list judge in all definitions of a server.
@@ -54,16 +56,30 @@ pub(super) fn judge(
 ) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let mut at: BTreeMap<(Kind, String), usize> = BTreeMap::new();
-    let known = InspectContext { pins: Some(pins.clone()), names: Some(names), ..InspectContext::default() };
+    let known = InspectContext {
+        pins: Some(pins.clone()),
+        names: Some(names),
+        ..InspectContext::default()
+    };
     for page in pages {
-        let inspection = policy.inspect(Direction::Inbound, &page.message, &page.context, AuditId::make(), &known);
+        let inspection = policy.inspect(
+            Direction::Inbound,
+            &page.message,
+            &page.context,
+            AuditId::make(),
+            &known,
+        );
         let entries = entries(page);
         let mut here: Vec<usize> = Vec::new();
         for (kind, name, _) in &entries {
             let next = items.len();
             let index = *at.entry((*kind, name.clone())).or_insert(next);
             if index == next {
-                items.push(Item { kind: *kind, name: name.clone(), found: Vec::new() });
+                items.push(Item {
+                    kind: *kind,
+                    name: name.clone(),
+                    found: Vec::new(),
+                });
             }
             here.push(index);
         }
@@ -71,13 +87,25 @@ pub(super) fn judge(
             let (entry, place) = entries
                 .iter()
                 .position(|(_, _, prefix)| {
-                    finding.at.strip_prefix(prefix.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                    finding
+                        .at
+                        .strip_prefix(prefix.as_str())
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
                 })
                 .map_or((None, finding.at.as_str()), |entry| {
-                    (Some(entry), finding.at.get(entries.get(entry).map_or(0, |e| e.2.len())..).unwrap_or_default())
+                    (
+                        Some(entry),
+                        finding
+                            .at
+                            .get(entries.get(entry).map_or(0, |e| e.2.len())..)
+                            .unwrap_or_default(),
+                    )
                 });
             // Members beside the list are the server's own.
-            let index = entry.and_then(|entry| here.get(entry)).copied().unwrap_or(0);
+            let index = entry
+                .and_then(|entry| here.get(entry))
+                .copied()
+                .unwrap_or(0);
             if let Some(item) = items.get_mut(index) {
                 item.found.push(found(policy, finding, place));
             }
@@ -85,27 +113,46 @@ pub(super) fn judge(
         changes(policy, page, pins, limits, &mut items, &at);
     }
     for item in &mut items {
-        item.found.sort_by_key(|found| std::cmp::Reverse((found.acts, found.severity)));
+        item.found
+            .sort_by_key(|found| std::cmp::Reverse((found.acts, found.severity)));
         let mut seen = std::collections::HashSet::new();
-        item.found.retain(|found| seen.insert((found.rule.clone(), found.place.clone())));
+        item.found
+            .retain(|found| seen.insert((found.rule.clone(), found.place.clone())));
     }
     items
 }
 
 /// What a page is about: each entry with its name and its place, or the server itself.
 fn entries(page: &ReplyPage) -> Vec<(Kind, String, String)> {
-    let result = page.message.single().and_then(|envelope| page.message.body(envelope));
+    let result = page
+        .message
+        .single()
+        .and_then(|envelope| page.message.body(envelope));
     let Some((kind, _, member, name, _)) = LISTS.iter().find(|list| list.1 == page.method) else {
         return vec![(Kind::Server, page.method.to_owned(), "/result".to_owned())];
     };
     let list = result.and_then(|result| result.get(member));
-    let named = |entry: Value<'_>| entry.get(name).and_then(|name| name.str()).unwrap_or_default().into_owned();
-    let each = list.into_iter().flat_map(|list| list.elements()).enumerate();
-    each.map(|(index, entry)| (*kind, named(entry), format!("/result/{member}/{index}"))).collect()
+    let named = |entry: Value<'_>| {
+        entry
+            .get(name)
+            .and_then(|name| name.str())
+            .unwrap_or_default()
+            .into_owned()
+    };
+    let each = list
+        .into_iter()
+        .flat_map(|list| list.elements())
+        .enumerate();
+    each.map(|(index, entry)| (*kind, named(entry), format!("/result/{member}/{index}")))
+        .collect()
 }
 
 fn found(policy: &Policy, finding: &Finding, place: &str) -> ScanFinding {
-    let rule = policy.rules(Direction::Inbound).rules().iter().find(|rule| rule.id == finding.rule);
+    let rule = policy
+        .rules(Direction::Inbound)
+        .rules()
+        .iter()
+        .find(|rule| rule.id == finding.rule);
     ScanFinding {
         rule: finding.rule.to_string(),
         title: finding.title.clone(),
@@ -113,7 +160,11 @@ fn found(policy: &Policy, finding: &Finding, place: &str) -> ScanFinding {
         severity: finding.severity,
         verdict: finding.action.name(),
         acts: finding.action > crate::rules::Action::Log,
-        place: if place.is_empty() { "/".to_owned() } else { place.to_owned() },
+        place: if place.is_empty() {
+            "/".to_owned()
+        } else {
+            place.to_owned()
+        },
         reading: finding.reading.to_owned(),
         references: rule.map(|rule| rule.references.clone()).unwrap_or_default(),
     }
@@ -130,16 +181,28 @@ fn changes(
 ) {
     let listed = policy.listed(&page.message, &page.context, pins, limits);
     for seen in listed.seen.iter().filter(|seen| !seen.classes.is_empty()) {
-        let item = at.get(&(seen.key.kind, seen.key.name.to_string())).and_then(|index| items.get_mut(*index));
+        let item = at
+            .get(&(seen.key.kind, seen.key.name.to_string()))
+            .and_then(|index| items.get_mut(*index));
         let Some(item) = item else { continue };
-        let class = seen.classes.iter().copied().max().unwrap_or(ChangeClass::Other);
+        let class = seen
+            .classes
+            .iter()
+            .copied()
+            .max()
+            .unwrap_or(ChangeClass::Other);
         let words: Vec<&str> = seen.classes.iter().map(|class| class.name()).collect();
         let new = seen.classes == [ChangeClass::New];
-        let title = if new { "New since the list was pinned" } else { "Changed since it was pinned" };
+        let title = if new {
+            "New since the list was pinned"
+        } else {
+            "Changed since it was pinned"
+        };
         item.found.push(ScanFinding {
             rule: CHANGED.to_owned(),
             title: format!("{title}: {}", words.join(", ")),
-            why: "See `lychgate pins diff`; `lychgate pins approve` accepts the new one.".to_owned(),
+            why: "See `lychgate pins diff`; `lychgate pins approve` accepts the new one."
+                .to_owned(),
             severity: severity(class),
             verdict: seen.action.name(),
             acts: seen.action > ChangeAction::Pass,
@@ -154,6 +217,8 @@ fn severity(class: ChangeClass) -> Severity {
     match class {
         ChangeClass::Gone | ChangeClass::Cosmetic => Severity::Low,
         ChangeClass::WiderInput | ChangeClass::New | ChangeClass::Other => Severity::Medium,
-        ChangeClass::CapabilityGrown | ChangeClass::NewImperativeText | ChangeClass::NewSecretLikeParameter => Severity::High,
+        ChangeClass::CapabilityGrown
+        | ChangeClass::NewImperativeText
+        | ChangeClass::NewSecretLikeParameter => Severity::High,
     }
 }

@@ -107,7 +107,9 @@ struct Server {
 impl Server {
     /// Whether all that it has was looked at.
     fn is_whole(&self) -> bool {
-        self.looked.as_ref().is_ok_and(|looked| looked.notes.is_empty())
+        self.looked
+            .as_ref()
+            .is_ok_and(|looked| looked.notes.is_empty())
     }
 }
 
@@ -127,8 +129,15 @@ impl ServerReport {
 
 impl Report {
     fn code(&self) -> u8 {
-        let looked = || self.servers.iter().filter_map(|server| server.looked.as_ref().ok());
-        let found = looked().flat_map(|looked| &looked.items).flat_map(|item| &item.found).any(|found| found.acts);
+        let looked = || {
+            self.servers
+                .iter()
+                .filter_map(|server| server.looked.as_ref().ok())
+        };
+        let found = looked()
+            .flat_map(|looked| &looked.items)
+            .flat_map(|item| &item.found)
+            .any(|found| found.acts);
         let missing = self.servers.iter().any(|server| !server.is_whole());
         match (found, missing) {
             (true, _) => 1,
@@ -140,7 +149,10 @@ impl Report {
 
 /// Looks; 0 if nothing was found, 1 if something was, 2 if a server could not be looked at, or not to its end.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
     let report = runtime.block_on(async { args.look(err).await });
     // A child that does not end is not waited for.
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -151,7 +163,11 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
             return Ok(2);
         }
     };
-    let text = if args.json { show::json(&report) } else { show::text(&report, args.all) };
+    let text = if args.json {
+        show::json(&report)
+    } else {
+        show::text(&report, args.all)
+    };
     out.write_all(text.as_bytes())?;
     out.flush()?;
     if let Some(file) = &args.sarif {
@@ -170,7 +186,8 @@ impl Args {
         let progress = io::stderr().is_terminal();
         let time = Duration::from_secs(self.timeout_seconds);
         let (began, limits_of) = (Instant::now(), &limits);
-        let asked = stream::iter(&targets).map(|target| async move { (target, self.ask(target, limits_of, time).await) });
+        let asked = stream::iter(&targets)
+            .map(|target| async move { (target, self.ask(target, limits_of, time).await) });
         let mut asked = asked.buffered(AT_ONCE);
         let mut all: Vec<(&Target, Result<ServerLists, String>)> = Vec::new();
         loop {
@@ -182,7 +199,8 @@ impl Args {
             if progress && began.elapsed() >= LONG {
                 // A terminal that cannot be written to shows nothing.
                 let (done, of) = (all.len(), targets.len());
-                let _shown = write!(err, "\r\x1b[Kscanning: {done} of {of} done …").and_then(|()| err.flush());
+                let _shown = write!(err, "\r\x1b[Kscanning: {done} of {of} done …")
+                    .and_then(|()| err.flush());
             }
         }
         drop(asked);
@@ -193,9 +211,19 @@ impl Args {
         let servers = all.into_iter().map(|(target, said)| {
             let looked = said.map(|said| {
                 let pins = lock.of(&target.pinned_as);
-                let items =
-                    judge::judge(&target.policy, &said.pages, &pins, (names.clone(), target.name.as_str().into()), &limits);
-                ServerReport { version: said.version, capabilities: said.capabilities, items, notes: said.notes }
+                let items = judge::judge(
+                    &target.policy,
+                    &said.pages,
+                    &pins,
+                    (names.clone(), target.name.as_str().into()),
+                    &limits,
+                );
+                ServerReport {
+                    version: said.version,
+                    capabilities: said.capabilities,
+                    items,
+                    notes: said.notes,
+                }
             });
             Server {
                 name: target.name.clone(),
@@ -206,14 +234,22 @@ impl Args {
                 looked,
             }
         });
-        Ok(Report { servers: servers.collect() })
+        Ok(Report {
+            servers: servers.collect(),
+        })
     }
 
     /// Queries one server, with a time limit.
-    async fn ask(&self, target: &Target, limits: &Limits, time: Duration) -> Result<ServerLists, String> {
+    async fn ask(
+        &self,
+        target: &Target,
+        limits: &Limits,
+        time: Duration,
+    ) -> Result<ServerLists, String> {
         let mut why = String::new();
         for upstream in target.ways() {
-            let mut client = Client::new(upstream, &target.name, self.agent.as_deref(), &limits.read);
+            let mut client =
+                Client::new(upstream, &target.name, self.agent.as_deref(), &limits.read);
             let looked = tokio::time::timeout(time, client.look(target.is_child())).await;
             // A server that does not end its session in time is left behind.
             let _left = tokio::time::timeout(Duration::from_secs(2), client.close()).await;
@@ -241,11 +277,19 @@ impl Args {
 fn names(all: &[(&Target, Result<ServerLists, String>)], lock: &Lock) -> Names {
     let mut names = Names::default();
     for (target, said) in all {
-        let tools = said.as_ref().map(|said| judge::tools(&said.pages)).unwrap_or_default();
+        let tools = said
+            .as_ref()
+            .map(|said| judge::tools(&said.pages))
+            .unwrap_or_default();
         tools.iter().for_each(|tool| names.add(&target.name, tool));
     }
-    for (server, pins) in lock.iter().filter(|(server, _)| !all.iter().any(|(target, _)| target.pinned_as == *server)) {
-        pins.iter().filter(|(key, _)| key.kind == Kind::Tool).for_each(|(key, _)| names.add(server, &key.name));
+    for (server, pins) in lock
+        .iter()
+        .filter(|(server, _)| !all.iter().any(|(target, _)| target.pinned_as == *server))
+    {
+        pins.iter()
+            .filter(|(key, _)| key.kind == Kind::Tool)
+            .for_each(|(key, _)| names.add(server, &key.name));
     }
     names
 }

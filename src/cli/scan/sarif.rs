@@ -11,7 +11,8 @@ use super::{Report, Server};
 use crate::message::hex;
 use crate::rules::Severity;
 
-const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 /// The document.
 pub(super) fn document(report: &Report) -> String {
@@ -19,15 +20,23 @@ pub(super) fn document(report: &Report) -> String {
     for (_, _, found) in all(report) {
         rules.entry(&found.rule).or_insert(found);
     }
-    let index: BTreeMap<&str, usize> = rules.keys().enumerate().map(|(index, rule)| (*rule, index)).collect();
-    let results: Vec<Value> = all(report).map(|(server, item, found)| result(server, item, found, &index)).collect();
+    let index: BTreeMap<&str, usize> = rules
+        .keys()
+        .enumerate()
+        .map(|(index, rule)| (*rule, index))
+        .collect();
+    let results: Vec<Value> = all(report)
+        .map(|(server, item, found)| result(server, item, found, &index))
+        .collect();
     let failed: Vec<Value> = report
         .servers
         .iter()
         .flat_map(|server| match &server.looked {
-            Ok(looked) => {
-                looked.notes.iter().map(|why| format!("`{}` was only partially inspected: {why}", server.name)).collect()
-            }
+            Ok(looked) => looked
+                .notes
+                .iter()
+                .map(|why| format!("`{}` was only partially inspected: {why}", server.name))
+                .collect(),
             Err(why) => vec![format!("`{}` could not be inspected: {why}", server.name)],
         })
         .map(|text| json!({ "level": "error", "message": { "text": text } }))
@@ -43,7 +52,10 @@ pub(super) fn document(report: &Report) -> String {
         "invocations": [{ "executionSuccessful": failed.is_empty(), "toolExecutionNotifications": failed }],
         "results": results,
     });
-    format!("{:#}\n", json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": [run] }))
+    format!(
+        "{:#}\n",
+        json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": [run] })
+    )
 }
 
 fn all(report: &Report) -> impl Iterator<Item = (&Server, &Item, &ScanFinding)> {
@@ -62,7 +74,13 @@ fn rule(found: &ScanFinding) -> Value {
         "defaultConfiguration": { "level": level(found.severity) },
         "properties": { "security-severity": score(found.severity), "tags": ["security", "mcp"] },
     });
-    if let (Some(reference), Some(rule)) = (found.references.iter().find(|at| at.starts_with("https://")), rule.as_object_mut()) {
+    if let (Some(reference), Some(rule)) = (
+        found
+            .references
+            .iter()
+            .find(|at| at.starts_with("https://")),
+        rule.as_object_mut(),
+    ) {
         rule.insert("helpUri".to_owned(), reference.as_str().into());
     }
     rule
@@ -79,7 +97,12 @@ fn help(found: &ScanFinding) -> String {
     text
 }
 
-fn result(server: &Server, item: &Item, found: &ScanFinding, index: &BTreeMap<&str, usize>) -> Value {
+fn result(
+    server: &Server,
+    item: &Item,
+    found: &ScanFinding,
+    index: &BTreeMap<&str, usize>,
+) -> Value {
     let (kind, name) = (item.kind.name(), &item.name);
     let qualified = format!("{}/{kind}/{name}{}", server.name, found.place);
     let text = format!(
@@ -113,13 +136,21 @@ fn result(server: &Server, item: &Item, found: &ScanFinding, index: &BTreeMap<&s
 
 /// A path as a URI: below the folder that the scan runs in, where it is there.
 fn relative(path: &str) -> String {
-    let folder = std::env::current_dir().map(|folder| format!("{}/", folder.display())).unwrap_or_default();
+    let folder = std::env::current_dir()
+        .map(|folder| format!("{}/", folder.display()))
+        .unwrap_or_default();
     let below = path.strip_prefix(folder.as_str()).unwrap_or(path);
     let below = below.strip_prefix("./").unwrap_or(below);
-    let mut uri = if below.starts_with('/') { "file://".to_owned() } else { String::new() };
+    let mut uri = if below.starts_with('/') {
+        "file://".to_owned()
+    } else {
+        String::new()
+    };
     for byte in below.bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => uri.push(char::from(byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte))
+            }
             byte => uri.push_str(&format!("%{byte:02X}")),
         }
     }

@@ -9,8 +9,8 @@ use crate::app;
 use crate::cli::exit::fault_text;
 use crate::cli::wrap::{pin_name, program_name};
 use crate::config::{
-    self, AuditConfig, Config, HttpTransport, Limits, OAuthConfig, PinsConfig, PolicyConfig, StdioTransport, Transport,
-    UpstreamConfig,
+    self, AuditConfig, Config, HttpTransport, Limits, OAuthConfig, PinsConfig, PolicyConfig,
+    StdioTransport, Transport, UpstreamConfig,
 };
 use crate::document::{Fault, suggest};
 use crate::inspect::Policy;
@@ -40,7 +40,10 @@ type Targets = (Vec<Target>, Limits, Lock);
 
 /// The servers that the arguments mean, with the limits and pins that they are held to.
 pub(super) fn targets(args: &Args) -> Result<Targets, String> {
-    let is_url = args.target.as_ref().is_some_and(|target| target.contains("://"));
+    let is_url = args
+        .target
+        .as_ref()
+        .is_some_and(|target| target.contains("://"));
     if is_url || !args.command.is_empty() {
         return alone(args).map_err(fault_text);
     }
@@ -55,7 +58,11 @@ fn of_config(args: &Args) -> Result<Targets, Vec<Fault>> {
         let known: Vec<&str> = config.upstreams.keys().map(String::as_str).collect();
         if !known.contains(&name.as_str()) {
             let hint = format!("{}; a URL has `://` in it", suggest(name, &known));
-            return Err(vec![Fault::of_file(path.display().to_string(), format!("there is no upstream `{name}`"), Some(&hint))]);
+            return Err(vec![Fault::of_file(
+                path.display().to_string(),
+                format!("there is no upstream `{name}`"),
+                Some(&hint),
+            )]);
         }
         config.upstreams.retain(|known, _| known == name);
     }
@@ -65,87 +72,176 @@ fn of_config(args: &Args) -> Result<Targets, Vec<Fault>> {
     let mut targets = Vec::new();
     for (name, upstream) in &config.upstreams {
         let named = UpstreamName(name.as_str().into());
-        let Some(policy) = policies.get(&named).cloned() else { continue };
-        let upstreams = vec![Upstream::new(named, upstream, &config.limits, Some(&logins)).map_err(|fault| vec![fault])?];
+        let Some(policy) = policies.get(&named).cloned() else {
+            continue;
+        };
+        let upstreams = vec![
+            Upstream::new(named, upstream, &config.limits, Some(&logins))
+                .map_err(|fault| vec![fault])?,
+        ];
         let stands = Some((path.clone(), line_of(&text, name)));
         let (name, pinned_as) = (name.clone(), name.clone());
-        targets.push(Target { name, pinned_as, policy, stands, config: upstream.clone(), upstreams, has_login: true });
+        targets.push(Target {
+            name,
+            pinned_as,
+            policy,
+            stands,
+            config: upstream.clone(),
+            upstreams,
+            has_login: true,
+        });
     }
-    let lock = lock(config.pins.clone().of_config(state_folder(), &path).file.as_deref().filter(|file| file.exists()))?;
+    let lock = lock(
+        config
+            .pins
+            .clone()
+            .of_config(state_folder(), &path)
+            .file
+            .as_deref()
+            .filter(|file| file.exists()),
+    )?;
     Ok((targets, config.limits, lock))
 }
 
 /// A server that no config names.
 fn alone(args: &Args) -> Result<Targets, Vec<Fault>> {
     let fault = |what: &str, why: String, hint: Option<&str>| vec![Fault::of_file(what, why, hint)];
-    let config = args.config.named().as_deref().map(config::load_policies).transpose()?.unwrap_or_default();
+    let config = args
+        .config
+        .named()
+        .as_deref()
+        .map(config::load_policies)
+        .transpose()?
+        .unwrap_or_default();
     let default = PolicyConfig::default();
     let known: Vec<&str> = config.policies.keys().map(String::as_str).collect();
     let policy = match config.policies.get(&args.policy) {
         Some(policy) => policy,
         None if args.policy == "default" => &default,
         None => {
-            return Err(fault("--policy", format!("there is no policy `{}`", args.policy), Some(&suggest(&args.policy, &known))));
+            return Err(fault(
+                "--policy",
+                format!("there is no policy `{}`", args.policy),
+                Some(&suggest(&args.policy, &known)),
+            ));
         }
     };
     let library = Library::load(policy.builtin, &policy.rules)?;
     let policy = Arc::new(Policy::new(&args.policy, policy, &library)?);
     let (name, pinned_as, transports) = match &args.target {
         Some(url) => {
-            let token = args.token_file.as_ref().map(std::fs::read_to_string).transpose();
+            let token = args
+                .token_file
+                .as_ref()
+                .map(std::fs::read_to_string)
+                .transpose();
             let token = token.map_err(|error| fault("--token-file", error.to_string(), None))?;
             let http = HttpTransport {
                 login: None,
                 bearer: token.map(|token| token.trim().to_owned()),
                 ..HttpTransport::new(url.clone())
             };
-            let host = url.parse::<http::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned));
-            let host =
-                host.ok_or_else(|| fault("URL", "it names no host".to_owned(), Some("such as `https://mcp.example.org/mcp`")))?;
-            let both =
-                if args.sse { vec![Transport::Sse(http)] } else { vec![Transport::Http(http.clone()), Transport::Sse(http)] };
+            let host = url
+                .parse::<http::Uri>()
+                .ok()
+                .and_then(|uri| uri.host().map(str::to_owned));
+            let host = host.ok_or_else(|| {
+                fault(
+                    "URL",
+                    "it names no host".to_owned(),
+                    Some("such as `https://mcp.example.org/mcp`"),
+                )
+            })?;
+            let both = if args.sse {
+                vec![Transport::Sse(http)]
+            } else {
+                vec![Transport::Http(http.clone()), Transport::Sse(http)]
+            };
             (host.clone(), host, both)
         }
         None => {
-            let env: Vec<String> = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
-            let stdio = StdioTransport { command: args.command.clone(), env, set_env: Vec::new(), directory: None };
-            (program_name(&args.command), pin_name(&args.command), vec![Transport::Stdio(stdio)])
+            let env: Vec<String> = std::env::vars_os()
+                .filter_map(|(name, _)| name.into_string().ok())
+                .collect();
+            let stdio = StdioTransport {
+                command: args.command.clone(),
+                env,
+                set_env: Vec::new(),
+                directory: None,
+            };
+            (
+                program_name(&args.command),
+                pin_name(&args.command),
+                vec![Transport::Stdio(stdio)],
+            )
         }
     };
     let mut upstreams = Vec::new();
     for transport in &transports {
         let config = UpstreamConfig::new(transport.clone());
-        let built = Upstream::new(UpstreamName(name.as_str().into()), &config, &Limits::default(), None);
+        let built = Upstream::new(
+            UpstreamName(name.as_str().into()),
+            &config,
+            &Limits::default(),
+            None,
+        );
         upstreams.push(built.map_err(|fault| vec![fault])?);
     }
     let file = config.pins.file.clone().or_else(PinsConfig::of_user);
     let lock = lock(file.as_deref().filter(|file| file.exists()))?;
     let first = transports.into_iter().next().map(UpstreamConfig::new);
     let config_of = first.ok_or_else(|| fault("COMMAND", "there is none".to_owned(), None))?;
-    let target = Target { name, pinned_as, policy, stands: None, config: config_of, upstreams, has_login: false };
+    let target = Target {
+        name,
+        pinned_as,
+        policy,
+        stands: None,
+        config: config_of,
+        upstreams,
+        has_login: false,
+    };
     Ok((vec![target], config.limits, lock))
 }
 
 /// The gate's logins, read-only: no login is started, and nothing is recorded.
 pub(in crate::cli) fn login_free(config: &Config) -> Result<Arc<Shared>, Vec<Fault>> {
-    let oauth = OAuthConfig { open_browser: false, login_wait: std::time::Duration::ZERO, ..config.oauth.clone() };
+    let oauth = OAuthConfig {
+        open_browser: false,
+        login_wait: std::time::Duration::ZERO,
+        ..config.oauth.clone()
+    };
     let fault = |error: std::io::Error| vec![Fault::of_file("oauth", error.to_string(), None)];
     let recorder = Arc::new(Recorder::new(&AuditConfig::default()).map_err(fault)?);
-    Shared::new(&oauth, recorder).map(Arc::new).map_err(|error| vec![Fault::of_file("oauth", error.to_string(), None)])
+    Shared::new(&oauth, recorder)
+        .map(Arc::new)
+        .map_err(|error| vec![Fault::of_file("oauth", error.to_string(), None)])
 }
 
 fn lock(file: Option<&Path>) -> Result<Lock, Vec<Fault>> {
-    let mut lock = file.map(|file| LockFile::new(file).read()).transpose()?.unwrap_or_default();
+    let mut lock = file
+        .map(|file| LockFile::new(file).read())
+        .transpose()?
+        .unwrap_or_default();
     // What is pinned was listed to its end.
     let names: Vec<String> = lock.iter().map(|(name, _)| name.to_owned()).collect();
-    names.iter().for_each(|name| lock.of_mut(name).complete_all());
+    names
+        .iter()
+        .for_each(|name| lock.of_mut(name).complete_all());
     Ok(lock)
 }
 
 /// The line of an upstream in the config, from 1.
 fn line_of(text: &str, name: &str) -> usize {
-    let tables = [format!("[upstream.{name}]"), format!("[upstream.{name}."), format!("[upstream.\"{name}\"")];
-    let found = text.lines().position(|line| tables.iter().any(|table| line.trim_start().starts_with(table.as_str())));
+    let tables = [
+        format!("[upstream.{name}]"),
+        format!("[upstream.{name}."),
+        format!("[upstream.\"{name}\""),
+    ];
+    let found = text.lines().position(|line| {
+        tables
+            .iter()
+            .any(|table| line.trim_start().starts_with(table.as_str()))
+    });
     found.map_or(1, |index| index + 1)
 }
 
@@ -161,8 +257,15 @@ impl Target {
     /// How it is reached, without what may be a secret: a query, arguments.
     pub(super) fn reached(&self) -> String {
         match &self.config.transport {
-            Transport::Http(http) | Transport::Sse(http) => http.url.split(['?', '#']).next().unwrap_or_default().to_owned(),
-            Transport::Stdio(stdio) => format!("`{}`", stdio.command.first().cloned().unwrap_or_default()),
+            Transport::Http(http) | Transport::Sse(http) => http
+                .url
+                .split(['?', '#'])
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            Transport::Stdio(stdio) => {
+                format!("`{}`", stdio.command.first().cloned().unwrap_or_default())
+            }
         }
     }
 

@@ -31,7 +31,11 @@ pub(super) fn launchd_log(home: &Path) -> PathBuf {
 
 impl Manager {
     pub(super) fn new(is_mac: bool, path: OsString) -> Self {
-        Self { is_mac, path, user: rustix::process::getuid().as_raw() }
+        Self {
+            is_mac,
+            path,
+            user: rustix::process::getuid().as_raw(),
+        }
     }
 
     /// Where commands are looked for.
@@ -50,12 +54,20 @@ impl Manager {
 
     /// What the file holds.
     pub(super) fn text(&self, gate: &Gate) -> String {
-        if self.is_mac { unit::launchd(gate) } else { unit::systemd(gate) }
+        if self.is_mac {
+            unit::launchd(gate)
+        } else {
+            unit::systemd(gate)
+        }
     }
 
     /// Where the gate's own log is.
     pub(super) fn log(&self, home: &Path) -> String {
-        if self.is_mac { launchd_log(home).display().to_string() } else { format!("journalctl --user -u {UNIT}") }
+        if self.is_mac {
+            launchd_log(home).display().to_string()
+        } else {
+            format!("journalctl --user -u {UNIT}")
+        }
     }
 
     /// # Errors
@@ -66,7 +78,11 @@ impl Manager {
         } else {
             words(&["systemctl", "--user", "show-environment"])
         };
-        let name = if self.is_mac { "launchd does not manage this session" } else { "no systemd user manager is running" };
+        let name = if self.is_mac {
+            "launchd does not manage this session"
+        } else {
+            "no systemd user manager is running"
+        };
         match self.output(&command) {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => Err(format!("{name}: {}", complaint(&output))),
@@ -79,11 +95,13 @@ impl Manager {
         if self.is_mac {
             let print = self.output(&words(&["launchctl", "print", &self.service()]));
             print.is_ok_and(|output| {
-                output.status.success() && String::from_utf8_lossy(&output.stdout).contains("state = running")
+                output.status.success()
+                    && String::from_utf8_lossy(&output.stdout).contains("state = running")
             })
         } else {
             let command = words(&["systemctl", "--user", "is-active", "--quiet", UNIT]);
-            self.output(&command).is_ok_and(|output| output.status.success())
+            self.output(&command)
+                .is_ok_and(|output| output.status.success())
         }
     }
 
@@ -104,10 +122,16 @@ impl Manager {
             let bootout = words(&["launchctl", "bootout", &self.service()]);
             let bootstrap = words(&["launchctl", "bootstrap", &self.domain(), &file]);
             // Without a service that is loaded, `bootout` would fail.
-            if was_there && self.is_loaded() { vec![bootout, bootstrap] } else { vec![bootstrap] }
+            if was_there && self.is_loaded() {
+                vec![bootout, bootstrap]
+            } else {
+                vec![bootstrap]
+            }
         } else {
-            let mut commands =
-                vec![words(&["systemctl", "--user", "daemon-reload"]), words(&["systemctl", "--user", "enable", "--now", UNIT])];
+            let mut commands = vec![
+                words(&["systemctl", "--user", "daemon-reload"]),
+                words(&["systemctl", "--user", "enable", "--now", UNIT]),
+            ];
             if was_there {
                 commands.push(words(&["systemctl", "--user", "restart", UNIT]));
             }
@@ -119,37 +143,60 @@ impl Manager {
     pub(super) fn commands_to_stop(&self) -> (Vec<Vec<String>>, Vec<Vec<String>>) {
         if self.is_mac {
             let bootout = words(&["launchctl", "bootout", &self.service()]);
-            (if self.is_loaded() { vec![bootout] } else { vec![] }, vec![])
+            (
+                if self.is_loaded() {
+                    vec![bootout]
+                } else {
+                    vec![]
+                },
+                vec![],
+            )
         } else {
             let disable = words(&["systemctl", "--user", "disable", "--now", UNIT]);
-            (vec![disable], vec![words(&["systemctl", "--user", "daemon-reload"])])
+            (
+                vec![disable],
+                vec![words(&["systemctl", "--user", "daemon-reload"])],
+            )
         }
     }
 
     /// What to do so that the service outlives a logout, where that takes something.
     pub(super) fn after_logout(&self) -> Option<&'static str> {
-        (!self.is_mac).then_some("It stops when you log out. To keep it running: loginctl enable-linger")
+        (!self.is_mac)
+            .then_some("It stops when you log out. To keep it running: loginctl enable-linger")
     }
 
     /// # Errors
     /// The command cannot be run or fails.
     pub(super) fn run(&self, command: &[String]) -> io::Result<()> {
         let line = command.join(" ");
-        let output = self.output(command).map_err(|error| io::Error::new(error.kind(), format!("`{line}`: {error}")))?;
+        let output = self
+            .output(command)
+            .map_err(|error| io::Error::new(error.kind(), format!("`{line}`: {error}")))?;
         if output.status.success() {
             return Ok(());
         }
-        let hint = "`lychgate service status` shows the state; lychgate service uninstall removes it";
-        Err(io::Error::other(format!("`{line}` failed ({}): {}\n  hint: {hint}", output.status, complaint(&output))))
+        let hint =
+            "`lychgate service status` shows the state; lychgate service uninstall removes it";
+        Err(io::Error::other(format!(
+            "`{line}` failed ({}): {}\n  hint: {hint}",
+            output.status,
+            complaint(&output)
+        )))
     }
 
     fn output(&self, command: &[String]) -> io::Result<Output> {
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        Command::new(program).args(arguments).env("PATH", &self.path).stdin(Stdio::null()).output()
+        Command::new(program)
+            .args(arguments)
+            .env("PATH", &self.path)
+            .stdin(Stdio::null())
+            .output()
     }
 
     fn is_loaded(&self) -> bool {
-        self.output(&words(&["launchctl", "print", &self.service()])).is_ok_and(|output| output.status.success())
+        self.output(&words(&["launchctl", "print", &self.service()]))
+            .is_ok_and(|output| output.status.success())
     }
 
     fn domain(&self) -> String {
@@ -168,6 +215,16 @@ fn words(words: &[&str]) -> Vec<String> {
 /// The first line that a command that failed has written.
 fn complaint(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
-    let line: String = text.lines().next().unwrap_or_default().chars().take(COMPLAINT).collect();
-    if line.is_empty() { output.status.to_string() } else { terminal_safe(&line).into_owned() }
+    let line: String = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(COMPLAINT)
+        .collect();
+    if line.is_empty() {
+        output.status.to_string()
+    } else {
+        terminal_safe(&line).into_owned()
+    }
 }

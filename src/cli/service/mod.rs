@@ -75,7 +75,12 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 }
 
 /// Installs the service for a config; exit codes as of [`run`].
-pub(super) fn install(config: &Path, yes: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+pub(super) fn install(
+    config: &Path,
+    yes: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     with_host(out, err, |host| host.install(config, false, yes))
 }
 
@@ -92,15 +97,28 @@ struct Host<'a> {
     err: &'a mut dyn Write,
 }
 
-fn with_host(out: &mut dyn Write, err: &mut dyn Write, work: impl FnOnce(&mut Host<'_>) -> io::Result<u8>) -> io::Result<u8> {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+fn with_host(
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    work: impl FnOnce(&mut Host<'_>) -> io::Result<u8>,
+) -> io::Result<u8> {
+    let set = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     let (Some(home), Ok(program)) = (set("HOME"), program::stable()) else {
-        writeln!(err, "the home folder or the path of this program is unknown\n  hint: set `HOME`")?;
+        writeln!(
+            err,
+            "the home folder or the path of this program is unknown\n  hint: set `HOME`"
+        )?;
         return Ok(2);
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = ["XDG_CONFIG_HOME", "XDG_STATE_HOME"].into_iter();
-    let folders = folders.filter_map(|name| Some((name.to_owned(), set(name)?.to_str()?.to_owned()))).collect();
+    let folders = folders
+        .filter_map(|name| Some((name.to_owned(), set(name)?.to_str()?.to_owned())))
+        .collect();
     let mut host = Host {
         config: set("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
         manager: Manager::new(cfg!(target_os = "macos"), path),
@@ -123,7 +141,10 @@ impl Host<'_> {
     fn install(&mut self, config: &Path, dry_run: bool, yes: bool) -> io::Result<u8> {
         let config = std::path::absolute(config)?;
         let has_child = match config::load(&config) {
-            Ok(read) => read.upstreams.values().any(|upstream| matches!(upstream.transport, Transport::Stdio(_))),
+            Ok(read) => read
+                .upstreams
+                .values()
+                .any(|upstream| matches!(upstream.transport, Transport::Stdio(_))),
             Err(faults) => return self.faults(&faults),
         };
         let by_hand = format!("lychgate run --config {}", config.display());
@@ -132,12 +153,18 @@ impl Host<'_> {
             return Ok(2);
         }
         let (file, found) = self.found()?;
-        if found.as_ref().is_some_and(|text| !text.contains(unit::MARK)) {
+        if found
+            .as_ref()
+            .is_some_and(|text| !text.contains(unit::MARK))
+        {
             return self.not_own(&file);
         }
         let was_active = self.manager.is_active();
         if let (Some((address, true)), false) = (liveness::of_config(&config), was_active) {
-            writeln!(self.err, "a gate is already running at {address}\n  hint: stop it, then run this again")?;
+            writeln!(
+                self.err,
+                "a gate is already running at {address}\n  hint: stop it, then run this again"
+            )?;
             return Ok(2);
         }
         let text = self.text(&config, has_child)?;
@@ -160,14 +187,22 @@ impl Host<'_> {
     fn uninstall(&mut self, dry_run: bool, yes: bool) -> io::Result<u8> {
         let (file, found) = self.found()?;
         let Some(text) = found else {
-            writeln!(self.err, "no service is installed: `{}` does not exist", file.display())?;
+            writeln!(
+                self.err,
+                "no service is installed: `{}` does not exist",
+                file.display()
+            )?;
             return Ok(1);
         };
         if !text.contains(unit::MARK) {
             return self.not_own(&file);
         }
         let has_manager = self.manager.check();
-        let (before, after) = if has_manager.is_ok() { self.manager.commands_to_stop() } else { (vec![], vec![]) };
+        let (before, after) = if has_manager.is_ok() {
+            self.manager.commands_to_stop()
+        } else {
+            (vec![], vec![])
+        };
         if let Err(why) = has_manager {
             writeln!(self.err, "{why}")?;
         }
@@ -180,14 +215,21 @@ impl Host<'_> {
         self.carry_out(&before)?;
         gone(&file)?;
         self.carry_out(&after)?;
-        writeln!(self.err, "The service is removed. Config, logs and state stay.")?;
+        writeln!(
+            self.err,
+            "The service is removed. Config, logs and state stay."
+        )?;
         Ok(0)
     }
 
     fn status(&mut self) -> io::Result<u8> {
         let (file, found) = self.found()?;
         let Some(text) = found else {
-            writeln!(self.out, "service  not installed ({} does not exist)", file.display())?;
+            writeln!(
+                self.out,
+                "service  not installed ({} does not exist)",
+                file.display()
+            )?;
             writeln!(self.err, "  hint: lychgate service install")?;
             return Ok(1);
         };
@@ -198,14 +240,27 @@ impl Host<'_> {
                 false
             }
         };
-        writeln!(self.out, "service  {} ({})", if is_active { "running" } else { "not running" }, file.display())?;
+        writeln!(
+            self.out,
+            "service  {} ({})",
+            if is_active { "running" } else { "not running" },
+            file.display()
+        )?;
         if let Some(config) = unit::config_of(&text).map(PathBuf::from) {
             if let Some((address, answers)) = liveness::of_config(&config) {
-                let state = if answers { "answers" } else { "does not answer" };
+                let state = if answers {
+                    "answers"
+                } else {
+                    "does not answer"
+                };
                 writeln!(self.out, "address  http://{address}/mcp/UPSTREAM ({state})")?;
             }
             writeln!(self.out, "config   {}", config.display())?;
-            if let Ok(config::AuditConfig { to: Some(AuditTo::File(audit)), .. }) = config::load_audit(&config) {
+            if let Ok(config::AuditConfig {
+                to: Some(AuditTo::File(audit)),
+                ..
+            }) = config::load_audit(&config)
+            {
                 writeln!(self.out, "audit    {}", audit.display())?;
             }
         }
@@ -215,8 +270,13 @@ impl Host<'_> {
 
     /// Why there is no config that the service could start with.
     fn faults(&mut self, faults: &[Fault]) -> io::Result<u8> {
-        faults.iter().try_for_each(|fault| writeln!(self.err, "{fault}"))?;
-        writeln!(self.err, "the service was not installed: it would not start")?;
+        faults
+            .iter()
+            .try_for_each(|fault| writeln!(self.err, "{fault}"))?;
+        writeln!(
+            self.err,
+            "the service was not installed: it would not start"
+        )?;
         Ok(2)
     }
 
@@ -226,7 +286,10 @@ impl Host<'_> {
         match fs::read_to_string(&file) {
             Ok(text) => Ok((file, Some(text))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((file, None)),
-            Err(error) => Err(io::Error::new(error.kind(), format!("`{}`: {error}", file.display()))),
+            Err(error) => Err(io::Error::new(
+                error.kind(),
+                format!("`{}`: {error}", file.display()),
+            )),
         }
     }
 
@@ -238,12 +301,23 @@ impl Host<'_> {
             variables.push(("PATH".to_owned(), self.manager.path().display().to_string()));
         }
         let Some(config) = config.to_str() else {
-            return Err(io::Error::other(format!("`{}`: a service needs a path in UTF-8", config.display())));
+            return Err(io::Error::other(format!(
+                "`{}`: a service needs a path in UTF-8",
+                config.display()
+            )));
         };
-        let words = variables.iter().map(|(_, value)| value.as_str()).chain([config, self.program.as_str()]);
-        if let Some(word) = words.into_iter().find(|word| word.chars().any(char::is_control)) {
+        let words = variables
+            .iter()
+            .map(|(_, value)| value.as_str())
+            .chain([config, self.program.as_str()]);
+        if let Some(word) = words
+            .into_iter()
+            .find(|word| word.chars().any(char::is_control))
+        {
             let path = terminal_safe(word).into_owned();
-            return Err(io::Error::other(format!("`{path}`: a service cannot name a path with control characters")));
+            return Err(io::Error::other(format!(
+                "`{path}`: a service cannot name a path with control characters"
+            )));
         }
         let gate = unit::Gate {
             program: self.program.clone(),
@@ -256,23 +330,42 @@ impl Host<'_> {
 
     fn not_own(&mut self, file: &Path) -> io::Result<u8> {
         let file = file.display();
-        writeln!(self.err, "`{file}` was not written by `lychgate service`\n  hint: remove it by hand if it is not needed")?;
+        writeln!(
+            self.err,
+            "`{file}` was not written by `lychgate service`\n  hint: remove it by hand if it is not needed"
+        )?;
         Ok(2)
     }
 
     fn show(&mut self, commands: &[Vec<String>]) -> io::Result<()> {
-        commands.iter().try_for_each(|command| writeln!(self.out, "{}", command.join(" ")))
+        commands
+            .iter()
+            .try_for_each(|command| writeln!(self.out, "{}", command.join(" ")))
     }
 
     fn carry_out(&mut self, commands: &[Vec<String>]) -> io::Result<()> {
-        commands.iter().try_for_each(|command| self.manager.run(command))
+        commands
+            .iter()
+            .try_for_each(|command| self.manager.run(command))
     }
 
     fn is_agreed(&mut self, yes: bool) -> io::Result<bool> {
-        if yes { Ok(true) } else { confirm::confirm("Do this? [y/N] ", self.err) }
+        if yes {
+            Ok(true)
+        } else {
+            confirm::confirm("Do this? [y/N] ", self.err)
+        }
     }
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") }).collect()
+    text.lines()
+        .map(|line| {
+            if line.is_empty() {
+                "\n".to_owned()
+            } else {
+                format!("    {line}\n")
+            }
+        })
+        .collect()
 }

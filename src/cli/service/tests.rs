@@ -18,7 +18,10 @@ fn gate() -> unit::Gate {
 
 #[test]
 fn the_files_are_as_documented_and_name_their_config() {
-    for (text, wanted) in [(unit::systemd(&gate()), UNIT), (unit::launchd(&gate()), PLIST)] {
+    for (text, wanted) in [
+        (unit::systemd(&gate()), UNIT),
+        (unit::launchd(&gate()), PLIST),
+    ] {
         assert_eq!(text, wanted);
         assert_eq!(unit::config_of(&text), Some(gate().config));
     }
@@ -39,7 +42,11 @@ impl Machine {
         fs::create_dir_all(machine.at("bin")).unwrap();
         for name in ["systemctl", "launchctl"] {
             fs::write(machine.at("bin").join(name), &script).unwrap();
-            fs::set_permissions(machine.at("bin").join(name), fs::Permissions::from_mode(0o755)).unwrap();
+            fs::set_permissions(
+                machine.at("bin").join(name),
+                fs::Permissions::from_mode(0o755),
+            )
+            .unwrap();
         }
         fs::create_dir_all(machine.at("home/.config/lychgate")).unwrap();
         let config = "[listen]\naddress = \"127.0.0.1:1\"\n[upstream.w]\nhttp = { url = \"http://127.0.0.1:1/mcp\" }\n";
@@ -55,9 +62,14 @@ impl Machine {
         self.at("home/.config/lychgate/lychgate.toml")
     }
 
-    fn with(&self, is_mac: bool, work: impl FnOnce(&mut Host<'_>) -> io::Result<u8>) -> (u8, String, String) {
+    fn with(
+        &self,
+        is_mac: bool,
+        work: impl FnOnce(&mut Host<'_>) -> io::Result<u8>,
+    ) -> (u8, String, String) {
         let (mut out, mut err) = (vec![], vec![]);
-        let path = std::env::join_paths([self.at("bin"), "/usr/bin".into(), "/bin".into()]).unwrap();
+        let path =
+            std::env::join_paths([self.at("bin"), "/usr/bin".into(), "/bin".into()]).unwrap();
         let mut host = Host {
             home: self.at("home"),
             config: self.at("home/.config"),
@@ -71,7 +83,11 @@ impl Machine {
             writeln!(host.err, "{error}").unwrap();
             2
         });
-        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+        (
+            code,
+            String::from_utf8(out).unwrap(),
+            String::from_utf8(err).unwrap(),
+        )
     }
 
     fn install(&self, is_mac: bool) -> (u8, String, String) {
@@ -83,7 +99,10 @@ impl Machine {
         let text = fs::read_to_string(self.at("calls")).unwrap_or_default();
         fs::remove_file(self.at("calls")).unwrap_or_default();
         let asks = ["show-environment", "is-active", "launchctl print"];
-        text.lines().filter(|line| !asks.iter().any(|ask| line.contains(ask))).map(str::to_owned).collect()
+        text.lines()
+            .filter(|line| !asks.iter().any(|ask| line.contains(ask)))
+            .map(str::to_owned)
+            .collect()
     }
 }
 
@@ -96,25 +115,63 @@ fn a_unit_is_shown_written_started_and_removed() {
     let unit = machine.at("home/.config/systemd/user/lychgate.service");
     let (code, out, _) = machine.with(false, |host| host.install(&machine.config(), true, false));
     assert_eq!((code, unit.exists(), machine.calls()), (1, false, vec![]));
-    assert!(out.contains("    ExecStart=\"/opt/lychgate\" run --config"), "{out}");
-    assert!(out.contains("\nsystemctl --user daemon-reload\nsystemctl --user enable --now lychgate.service\n"), "{out}");
+    assert!(
+        out.contains("    ExecStart=\"/opt/lychgate\" run --config"),
+        "{out}"
+    );
+    assert!(
+        out.contains(
+            "\nsystemctl --user daemon-reload\nsystemctl --user enable --now lychgate.service\n"
+        ),
+        "{out}"
+    );
     machine.install(false);
-    assert_eq!(machine.calls(), ["systemctl --user daemon-reload", "systemctl --user enable --now lychgate.service"]);
-    assert_eq!(unit::config_of(&fs::read_to_string(&unit).unwrap()), Some(machine.config().display().to_string()));
+    assert_eq!(
+        machine.calls(),
+        [
+            "systemctl --user daemon-reload",
+            "systemctl --user enable --now lychgate.service"
+        ]
+    );
+    assert_eq!(
+        unit::config_of(&fs::read_to_string(&unit).unwrap()),
+        Some(machine.config().display().to_string())
+    );
     assert!(!fs::read_to_string(&unit).unwrap().contains("PATH="));
     // Again, with another config, whose upstream is found on `PATH`: the gate is restarted with it.
     let other = machine.at("other.toml");
     let child = "[upstream.c]\nstdio = { command = [\"npx\"] }\n";
-    fs::write(&other, fs::read_to_string(machine.config()).unwrap() + child).unwrap();
+    fs::write(
+        &other,
+        fs::read_to_string(machine.config()).unwrap() + child,
+    )
+    .unwrap();
     machine.with(false, |host| host.install(&other, false, true));
-    assert_eq!(machine.calls().last().map(String::as_str), Some("systemctl --user restart lychgate.service"));
+    assert_eq!(
+        machine.calls().last().map(String::as_str),
+        Some("systemctl --user restart lychgate.service")
+    );
     let text = fs::read_to_string(&unit).unwrap();
-    assert!(text.contains("other.toml") && text.contains(&format!("PATH={}:/usr/bin", machine.at("bin").display())), "{text}");
+    assert!(
+        text.contains("other.toml")
+            && text.contains(&format!("PATH={}:/usr/bin", machine.at("bin").display())),
+        "{text}"
+    );
     let (code, out, _) = machine.with(false, |host| host.uninstall(false, true));
     assert_eq!((code, unit.exists()), (0, false), "{out}");
-    assert_eq!(machine.calls(), ["systemctl --user disable --now lychgate.service", "systemctl --user daemon-reload"]);
+    assert_eq!(
+        machine.calls(),
+        [
+            "systemctl --user disable --now lychgate.service",
+            "systemctl --user daemon-reload"
+        ]
+    );
     let (code, _, err) = machine.with(false, |host| host.uninstall(false, true));
-    assert_eq!((code, err.contains("no service is installed")), (1, true), "{err}");
+    assert_eq!(
+        (code, err.contains("no service is installed")),
+        (1, true),
+        "{err}"
+    );
 }
 
 #[test]
@@ -123,14 +180,32 @@ fn an_agent_of_launchd_is_loaded_and_removed() {
     let plist = machine.at("home/Library/LaunchAgents/lychgate.plist");
     let domain = format!("gui/{}", rustix::process::getuid().as_raw());
     machine.install(true);
-    assert_eq!(machine.calls(), [format!("launchctl bootstrap {domain} {}", plist.display())]);
-    assert!(fs::read_to_string(&plist).unwrap().contains("<string>/opt/lychgate</string>"));
+    assert_eq!(
+        machine.calls(),
+        [format!("launchctl bootstrap {domain} {}", plist.display())]
+    );
+    assert!(
+        fs::read_to_string(&plist)
+            .unwrap()
+            .contains("<string>/opt/lychgate</string>")
+    );
     let loaded = Machine::new("never");
     fs::create_dir_all(loaded.at("home/Library/LaunchAgents")).unwrap();
-    fs::copy(&plist, loaded.at("home/Library/LaunchAgents/lychgate.plist")).unwrap();
+    fs::copy(
+        &plist,
+        loaded.at("home/Library/LaunchAgents/lychgate.plist"),
+    )
+    .unwrap();
     let (code, ..) = loaded.with(true, |host| host.uninstall(false, true));
-    assert_eq!((code, loaded.calls()), (0, vec![format!("launchctl bootout {domain}/lychgate")]));
-    assert!(!loaded.at("home/Library/LaunchAgents/lychgate.plist").exists());
+    assert_eq!(
+        (code, loaded.calls()),
+        (0, vec![format!("launchctl bootout {domain}/lychgate")])
+    );
+    assert!(
+        !loaded
+            .at("home/Library/LaunchAgents/lychgate.plist")
+            .exists()
+    );
 }
 
 #[test]
@@ -139,8 +214,13 @@ fn without_a_manager_the_command_to_run_by_hand_is_shown() {
         let machine = Machine::new(fails);
         let (code, out, err) = machine.install(is_mac);
         assert_eq!((code, out.as_str(), machine.calls()), (2, "", vec![]));
-        assert!(err.contains("No medium found") && err.contains("lychgate run --config /"), "{err}");
-        assert!(!machine.at("home/.config/systemd").exists() && !machine.at("home/Library").exists());
+        assert!(
+            err.contains("No medium found") && err.contains("lychgate run --config /"),
+            "{err}"
+        );
+        assert!(
+            !machine.at("home/.config/systemd").exists() && !machine.at("home/Library").exists()
+        );
     }
     let machine = Machine::new("never");
     fs::remove_file(machine.at("bin/systemctl")).unwrap();
@@ -148,7 +228,11 @@ fn without_a_manager_the_command_to_run_by_hand_is_shown() {
         host.manager = Manager::new(false, machine.at("bin").into());
         host.install(&machine.config(), false, true)
     });
-    assert_eq!((code, err.contains("no systemd user manager is running")), (2, true), "{err}");
+    assert_eq!(
+        (code, err.contains("no systemd user manager is running")),
+        (2, true),
+        "{err}"
+    );
 }
 
 #[test]
@@ -159,7 +243,10 @@ fn status_names_address_config_and_logs() {
     let unit = machine.at("home/.config/systemd/user/lychgate.service");
     let (code, out, err) = machine.install(false);
     assert_eq!(code, 0, "{out}{err}");
-    let audit = format!("{}[audit]\nfile = \"/log/audit.jsonl\"\n", fs::read_to_string(machine.config()).unwrap());
+    let audit = format!(
+        "{}[audit]\nfile = \"/log/audit.jsonl\"\n",
+        fs::read_to_string(machine.config()).unwrap()
+    );
     fs::write(machine.config(), audit).unwrap();
     let (code, out, _) = machine.with(false, |host| host.status());
     let wanted = [
@@ -178,18 +265,40 @@ fn a_file_of_somebody_else_and_a_config_with_faults_are_refused() {
     let unit = machine.at("home/.config/systemd/user/lychgate.service");
     fs::create_dir_all(unit.parent().unwrap()).unwrap();
     fs::write(&unit, "[Service]\nExecStart=/bin/true\n").unwrap();
-    for (code, _, err) in [machine.install(false), machine.with(false, |host| host.uninstall(false, true))] {
-        assert_eq!((code, err.contains("was not written by `lychgate service`")), (2, true), "{err}");
+    for (code, _, err) in [
+        machine.install(false),
+        machine.with(false, |host| host.uninstall(false, true)),
+    ] {
+        assert_eq!(
+            (code, err.contains("was not written by `lychgate service`")),
+            (2, true),
+            "{err}"
+        );
     }
-    assert_eq!(fs::read_to_string(&unit).unwrap(), "[Service]\nExecStart=/bin/true\n");
+    assert_eq!(
+        fs::read_to_string(&unit).unwrap(),
+        "[Service]\nExecStart=/bin/true\n"
+    );
     fs::remove_file(&unit).unwrap();
     fs::write(machine.config(), "[listen]\naddress = 7\n").unwrap();
     let (code, _, err) = machine.install(false);
-    assert_eq!((code, unit.exists(), err.contains("was not installed")), (2, false, true), "{err}");
+    assert_eq!(
+        (code, unit.exists(), err.contains("was not installed")),
+        (2, false, true),
+        "{err}"
+    );
     let odd = machine.at("a\nExecStartPre=evil.toml");
-    fs::write(&odd, "[upstream.w]\nhttp = { url = \"http://127.0.0.1:1/mcp\" }\n").unwrap();
+    fs::write(
+        &odd,
+        "[upstream.w]\nhttp = { url = \"http://127.0.0.1:1/mcp\" }\n",
+    )
+    .unwrap();
     let (code, _, err) = machine.with(false, |host| host.install(&odd, false, true));
-    assert_eq!((code, unit.exists(), err.contains("control characters")), (2, false, true), "{err}");
+    assert_eq!(
+        (code, unit.exists(), err.contains("control characters")),
+        (2, false, true),
+        "{err}"
+    );
 }
 
 #[test]
@@ -197,5 +306,9 @@ fn a_command_that_fails_is_named_with_what_it_wrote() {
     let machine = Machine::new("*is-active*|*enable*");
     let (code, _, err) = machine.install(false);
     assert_eq!(code, 2);
-    assert!(err.contains("`systemctl --user enable --now lychgate.service` failed") && err.contains("No medium found"), "{err}");
+    assert!(
+        err.contains("`systemctl --user enable --now lychgate.service` failed")
+            && err.contains("No medium found"),
+        "{err}"
+    );
 }

@@ -19,9 +19,16 @@ pub(super) struct Gate {
 
 /// The systemd user unit.
 pub(super) fn systemd(gate: &Gate) -> String {
-    let Gate { program, config, variables, .. } = gate;
-    let variables: String =
-        variables.iter().map(|(name, value)| format!("Environment={}\n", quoted(&format!("{name}={value}")))).collect();
+    let Gate {
+        program,
+        config,
+        variables,
+        ..
+    } = gate;
+    let variables: String = variables
+        .iter()
+        .map(|(name, value)| format!("Environment={}\n", quoted(&format!("{name}={value}"))))
+        .collect();
     let (program, config) = (quoted(program), quoted(config));
     format!(
         "# {MARK}; to remove it: lychgate service uninstall\n\
@@ -51,8 +58,13 @@ pub(super) fn systemd(gate: &Gate) -> String {
 pub(super) fn launchd(gate: &Gate) -> String {
     let string = |text: &str| format!("<string>{}</string>", escaped(text));
     let words = [&*gate.program, "run", "--config", &*gate.config];
-    let words: String = words.iter().map(|word| format!("\t\t{}\n", string(word))).collect();
-    let pair = |(name, value): &(String, String)| format!("\t\t<key>{}</key>\n\t\t{}\n", escaped(name), string(value));
+    let words: String = words
+        .iter()
+        .map(|word| format!("\t\t{}\n", string(word)))
+        .collect();
+    let pair = |(name, value): &(String, String)| {
+        format!("\t\t<key>{}</key>\n\t\t{}\n", escaped(name), string(value))
+    };
     let variables: String = gate.variables.iter().map(pair).collect();
     let environment = if variables.is_empty() {
         String::new()
@@ -86,13 +98,27 @@ pub(super) fn config_of(text: &str) -> Option<String> {
         return unquoted(rest.lines().next()?);
     }
     let (_, rest) = text.split_once("<string>--config</string>\n")?;
-    let written = rest.lines().next()?.trim().strip_prefix("<string>")?.strip_suffix("</string>")?;
-    Some(written.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    let written = rest
+        .lines()
+        .next()?
+        .trim()
+        .strip_prefix("<string>")?
+        .strip_suffix("</string>")?;
+    Some(
+        written
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&amp;", "&"),
+    )
 }
 
 /// A word of a systemd command line (systemd.service(5), "Command lines"; systemd.unit(5), "Specifiers").
 fn quoted(word: &str) -> String {
-    let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    let escaped = word
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('%', "%%")
+        .replace('$', "$$");
     format!("\"{escaped}\"")
 }
 
@@ -102,11 +128,17 @@ fn unquoted(word: &str) -> Option<String> {
     let mut out = String::new();
     let mut letters = plain.chars();
     while let Some(letter) = letters.next() {
-        out.push(if letter == '\\' { letters.next()? } else { letter });
+        out.push(if letter == '\\' {
+            letters.next()?
+        } else {
+            letter
+        });
     }
     Some(out)
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }

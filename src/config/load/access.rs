@@ -6,13 +6,29 @@ use crate::text::glob_fits;
 
 /// Reads one table. `upstreams` are the names of all that there are.
 pub(super) fn access(name: &str, table: &Table<'_>, upstreams: &[&str]) -> AccessConfig {
-    let plain = |key: &str| table.strings(key).into_iter().map(|written| written.value).collect::<Vec<_>>();
+    let plain = |key: &str| {
+        table
+            .strings(key)
+            .into_iter()
+            .map(|written| written.value)
+            .collect::<Vec<_>>()
+    };
     let of_upstreams = |key: &str| {
         let all = table.strings(key).into_iter();
-        all.map(|written| checked(table, &written, &written.value, upstreams).value.clone()).collect::<Vec<_>>()
+        all.map(|written| {
+            checked(table, &written, &written.value, upstreams)
+                .value
+                .clone()
+        })
+        .collect::<Vec<_>>()
     };
-    let within =
-        |key: &str| table.strings(key).into_iter().map(|written| qualified(table, written, upstreams)).collect::<Vec<_>>();
+    let within = |key: &str| {
+        table
+            .strings(key)
+            .into_iter()
+            .map(|written| qualified(table, written, upstreams))
+            .collect::<Vec<_>>()
+    };
     let some = |key: &str, read: &dyn Fn(&str) -> Vec<String>| table.has(key).then(|| read(key));
     let made = AccessConfig {
         name: name.to_owned(),
@@ -42,10 +58,15 @@ pub(super) fn access(name: &str, table: &Table<'_>, upstreams: &[&str]) -> Acces
             Some("set `agents`, `users` or `groups`; `agents = [\"*\"]` is everyone"),
         );
     }
-    let overrides = !made.reading_tools.is_empty() || !made.writing_tools.is_empty() || !made.trust_annotations.is_empty();
+    let overrides = !made.reading_tools.is_empty()
+        || !made.writing_tools.is_empty()
+        || !made.trust_annotations.is_empty();
     if overrides && !made.read_only {
         let hint = "these keys require `read_only = true`: `reading_tools`, `writing_tools`, `trust_annotations`";
-        table.fault(format!("`access.{name}` classifies tools without `read_only = true`"), Some(hint));
+        table.fault(
+            format!("`access.{name}` classifies tools without `read_only = true`"),
+            Some(hint),
+        );
     }
     made
 }
@@ -54,18 +75,32 @@ pub(super) fn access(name: &str, table: &Table<'_>, upstreams: &[&str]) -> Acces
 fn qualified(table: &Table<'_>, written: Located<String>, upstreams: &[&str]) -> String {
     match written.value.split_once('/') {
         // The address of a resource: `file:///…`.
-        Some((scheme, rest)) if scheme.ends_with(':') && rest.starts_with('/') => format!("*/{}", written.value),
+        Some((scheme, rest)) if scheme.ends_with(':') && rest.starts_with('/') => {
+            format!("*/{}", written.value)
+        }
         Some((upstream, _)) => checked(table, &written, upstream, upstreams).value.clone(),
         None => format!("*/{}", written.value),
     }
 }
 
 /// What fits no upstream is a mistake: where it denies something, a dangerous one.
-fn checked<'w>(table: &Table<'_>, written: &'w Located<String>, upstream: &str, upstreams: &[&str]) -> &'w Located<String> {
+fn checked<'w>(
+    table: &Table<'_>,
+    written: &'w Located<String>,
+    upstream: &str,
+    upstreams: &[&str],
+) -> &'w Located<String> {
     // `lychgate wrap` brings its server along.
     if !upstreams.is_empty() && !upstreams.iter().any(|name| glob_fits(upstream, name)) {
-        let message = format!("`{}` matches no upstream: there is no `[upstream.{upstream}]`", written.value);
-        let hint = format!("{}; a name with a slash in it is written `*/{}`", suggest(upstream, upstreams), written.value);
+        let message = format!(
+            "`{}` matches no upstream: there is no `[upstream.{upstream}]`",
+            written.value
+        );
+        let hint = format!(
+            "{}; a name with a slash in it is written `*/{}`",
+            suggest(upstream, upstreams),
+            written.value
+        );
         table.fault_at(&written.place, message, Some(&hint));
     }
     written

@@ -14,7 +14,8 @@ use super::values::{Reader, check_name};
 
 /// Minimum length of a bearer token, in bytes: shorter ones can be guessed.
 const TOKEN_BYTES: usize = 16;
-const TOKEN_HINT: &str = "create one with `openssl rand -hex 32`, its hash with `printf %s \"$TOKEN\" | sha256sum`";
+const TOKEN_HINT: &str =
+    "create one with `openssl rand -hex 32`, its hash with `printf %s \"$TOKEN\" | sha256sum`";
 /// Limits: issuers, and scopes and audiences of each.
 const ISSUERS: usize = 32;
 /// Clocks that are further off than this are to be set right.
@@ -32,14 +33,28 @@ pub(super) struct ParsedAgent {
 /// `[[agent]]`, and those of the file that `[agents]` names.
 pub(super) fn agents(root: &Table<'_>, reader: &Reader<'_>) -> (Vec<ParsedAgent>, AgentsFile) {
     let file = file(root, reader);
-    let mut all: Vec<ParsedAgent> = root.tables("agent").iter().map(|table| agent(table, reader, &file)).collect();
+    let mut all: Vec<ParsedAgent> = root
+        .tables("agent")
+        .iter()
+        .map(|table| agent(table, reader, &file))
+        .collect();
     for token in tokens_of(root, reader, &file) {
         match all.iter_mut().find(|read| read.agent.name == token.agent) {
-            Some(read) if !read.agent.tokens.contains(&token.sha256) => read.agent.tokens.push(token.sha256),
+            Some(read) if !read.agent.tokens.contains(&token.sha256) => {
+                read.agent.tokens.push(token.sha256)
+            }
             Some(_) => {}
             None => {
-                let agent = Agent { name: token.agent, tokens: vec![token.sha256], ..Agent::default() };
-                all.push(ParsedAgent { agent, upstreams: vec![], place: root.place() });
+                let agent = Agent {
+                    name: token.agent,
+                    tokens: vec![token.sha256],
+                    ..Agent::default()
+                };
+                all.push(ParsedAgent {
+                    agent,
+                    upstreams: vec![],
+                    place: root.place(),
+                });
             }
         }
     }
@@ -48,9 +63,14 @@ pub(super) fn agents(root: &Table<'_>, reader: &Reader<'_>) -> (Vec<ParsedAgent>
 
 /// `[agents]`
 pub(super) fn file(root: &Table<'_>, reader: &Reader<'_>) -> AgentsFile {
-    let Some(table) = root.table("agents") else { return AgentsFile::default() };
+    let Some(table) = root.table("agents") else {
+        return AgentsFile::default();
+    };
     if !table.has("file") {
-        table.missing("file", "the file in which `lychgate agent` stores token hashes, such as `agents.toml`");
+        table.missing(
+            "file",
+            "the file in which `lychgate agent` stores token hashes, such as `agents.toml`",
+        );
     }
     let file = reader.any_path(&table, "file");
     table.finish();
@@ -59,17 +79,25 @@ pub(super) fn file(root: &Table<'_>, reader: &Reader<'_>) -> AgentsFile {
 
 /// The tokens in the file; none where it is not there yet.
 fn tokens_of(root: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> Vec<AgentToken> {
-    let Some(file) = &file.file else { return Vec::new() };
+    let Some(file) = &file.file else {
+        return Vec::new();
+    };
     let text = match reader.read(file, tokens::FILE_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
-            reader.unreadable(root, "agents", format!("`{}` cannot be read: {error}", file.display()));
+            reader.unreadable(
+                root,
+                "agents",
+                format!("`{}` cannot be read: {error}", file.display()),
+            );
             return Vec::new();
         }
     };
     AgentToken::read_all(&file.display().to_string(), &text).unwrap_or_else(|faults| {
-        faults.iter().for_each(|fault| root.fault_of("agents", fault.to_string(), None));
+        faults
+            .iter()
+            .for_each(|fault| root.fault_of("agents", fault.to_string(), None));
         Vec::new()
     })
 }
@@ -80,47 +108,91 @@ fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> ParsedAge
         check_name(table, name, "agent");
     }
     let (has_token, has_hash) = (table.has("token"), table.has("token_sha256"));
-    let token = reader.secret(table, "token").and_then(|token| hashed(table, &token));
-    let hash = table.string("token_sha256").and_then(|written| checked_hash(table, &written));
+    let token = reader
+        .secret(table, "token")
+        .and_then(|token| hashed(table, &token));
+    let hash = table
+        .string("token_sha256")
+        .and_then(|written| checked_hash(table, &written));
     let certificate = certificate(table);
     if has_token && has_hash {
-        table.fault("an agent has either `token` or `token_sha256`", Some(TOKEN_HINT));
+        table.fault(
+            "an agent has either `token` or `token_sha256`",
+            Some(TOKEN_HINT),
+        );
     }
     if !(has_token || has_hash || table.has("certificate") || file.file.is_some()) {
-        table.fault("an agent needs `token`, `token_sha256` or `certificate`", Some(TOKEN_HINT));
+        table.fault(
+            "an agent needs `token`, `token_sha256` or `certificate`",
+            Some(TOKEN_HINT),
+        );
     }
     let upstreams = table.strings("upstreams");
-    let named = table.has("upstreams").then(|| upstreams.iter().map(|name| name.value.clone()).collect());
-    let groups = table.strings("groups").into_iter().map(|group| group.value).collect();
-    let place = name.as_ref().map_or_else(|| table.place(), |name| name.place.clone());
+    let named = table
+        .has("upstreams")
+        .then(|| upstreams.iter().map(|name| name.value.clone()).collect());
+    let groups = table
+        .strings("groups")
+        .into_iter()
+        .map(|group| group.value)
+        .collect();
+    let place = name
+        .as_ref()
+        .map_or_else(|| table.place(), |name| name.place.clone());
     table.finish();
     let name = name.map(|name| name.value).unwrap_or_default();
-    let agent = Agent { name, tokens: token.or(hash).into_iter().collect(), certificate, groups, upstreams: named };
-    ParsedAgent { agent, upstreams, place }
+    let agent = Agent {
+        name,
+        tokens: token.or(hash).into_iter().collect(),
+        certificate,
+        groups,
+        upstreams: named,
+    };
+    ParsedAgent {
+        agent,
+        upstreams,
+        place,
+    }
 }
 
 /// A name in a client certificate, with its kind. Without a kind it is a URI or a host name.
 fn certificate(table: &Table<'_>) -> Option<String> {
     let written = table.string("certificate")?;
     let value = written.value;
-    let kind = ["dns:", "uri:", "cn:"].into_iter().find(|kind| value.starts_with(kind));
+    let kind = ["dns:", "uri:", "cn:"]
+        .into_iter()
+        .find(|kind| value.starts_with(kind));
     let (kind, name) = match kind {
         Some(kind) => (kind, value.get(kind.len()..).unwrap_or_default()),
         None if value.contains("://") => ("uri:", &*value),
         None => ("dns:", &*value),
     };
-    let is_host = || name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
+    let is_host = || {
+        name.bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
+    };
     if name.is_empty() || kind == "dns:" && !is_host() {
-        let hint =
-            "a name in the certificate, such as `spiffe://example.org/ci` or `ci.example.org`; `cn:NAME` is its common name";
-        table.fault_at(&written.place, format!("`certificate`: `{value}` is not a valid name"), Some(hint));
+        let hint = "a name in the certificate, such as `spiffe://example.org/ci` or `ci.example.org`; `cn:NAME` is its common name";
+        table.fault_at(
+            &written.place,
+            format!("`certificate`: `{value}` is not a valid name"),
+            Some(hint),
+        );
     }
-    Some(format!("{kind}{}", if kind == "dns:" { name.to_ascii_lowercase() } else { name.to_owned() }))
+    Some(format!(
+        "{kind}{}",
+        if kind == "dns:" {
+            name.to_ascii_lowercase()
+        } else {
+            name.to_owned()
+        }
+    ))
 }
 
 fn hashed(table: &Table<'_>, token: &str) -> Option<[u8; 32]> {
     if token.len() < TOKEN_BYTES || token.contains(' ') {
-        let message = format!("the agent's token is shorter than {TOKEN_BYTES} bytes, or contains a space");
+        let message =
+            format!("the agent's token is shorter than {TOKEN_BYTES} bytes, or contains a space");
         table.fault_of("token", message, Some(TOKEN_HINT));
         return None;
     }
@@ -130,7 +202,11 @@ fn hashed(table: &Table<'_>, token: &str) -> Option<[u8; 32]> {
 fn checked_hash(table: &Table<'_>, written: &Located<String>) -> Option<[u8; 32]> {
     let hash = read_hash(&written.value);
     if hash.is_none() {
-        table.fault_at(&written.place, "`token_sha256` is not 64 hexadecimal digits", Some(TOKEN_HINT));
+        table.fault_at(
+            &written.place,
+            "`token_sha256` is not 64 hexadecimal digits",
+            Some(TOKEN_HINT),
+        );
     }
     hash
 }
@@ -142,10 +218,18 @@ pub(super) fn issuers(root: &Table<'_>, reader: &Reader<'_>) -> Vec<IssuerConfig
     for table in &tables {
         let (made, place) = issuer(table, reader);
         if all.iter().any(|other| other.issuer == made.issuer) {
-            root.fault_at(&place, format!("there are two issuers `{}`", made.issuer), Some("remove one of them"));
+            root.fault_at(
+                &place,
+                format!("there are two issuers `{}`", made.issuer),
+                Some("remove one of them"),
+            );
         }
         if all.len() >= ISSUERS {
-            root.fault_at(&place, format!("there are more than {ISSUERS} issuers"), None);
+            root.fault_at(
+                &place,
+                format!("there are more than {ISSUERS} issuers"),
+                None,
+            );
             break;
         }
         all.push(made);
@@ -154,19 +238,34 @@ pub(super) fn issuers(root: &Table<'_>, reader: &Reader<'_>) -> Vec<IssuerConfig
 }
 
 fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
-    let issuer = table.required("issuer", "the issuer's identifier, exactly as in the `iss` claim of its tokens");
-    let place = issuer.as_ref().map_or_else(|| table.place(), |issuer| issuer.place.clone());
+    let issuer = table.required(
+        "issuer",
+        "the issuer's identifier, exactly as in the `iss` claim of its tokens",
+    );
+    let place = issuer
+        .as_ref()
+        .map_or_else(|| table.place(), |issuer| issuer.place.clone());
     for url in issuer.iter().chain(&table.string("jwks_uri")) {
         let secure = url.value.starts_with("https://") || url.value.starts_with("http://");
         if !secure || url.value.contains(['#', ' ']) {
-            let hint =
-                "an `https` URL without a fragment; `http` on loopback requires `allow_loopback_http = true` under `[oauth]`";
-            table.fault_at(&url.place, format!("`{}` is not a valid issuer URL", url.value), Some(hint));
+            let hint = "an `https` URL without a fragment; `http` on loopback requires `allow_loopback_http = true` under `[oauth]`";
+            table.fault_at(
+                &url.place,
+                format!("`{}` is not a valid issuer URL", url.value),
+                Some(hint),
+            );
         }
     }
-    let words = |key: &str| -> Vec<String> { table.strings(key).into_iter().map(|word| word.value).collect() };
+    let words = |key: &str| -> Vec<String> {
+        table
+            .strings(key)
+            .into_iter()
+            .map(|word| word.value)
+            .collect()
+    };
     let word = |key: &str| table.string(key).map(|word| word.value);
-    let seconds = |key: &str, range, base| Duration::from_secs(table.integer(key, range).unwrap_or(base));
+    let seconds =
+        |key: &str, range, base| Duration::from_secs(table.integer(key, range).unwrap_or(base));
     let agent = table.string("agent");
     if let Some(agent) = &agent {
         check_name(table, agent, "agent");
@@ -201,34 +300,80 @@ fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
 }
 
 /// Checks what agents and issuers need of the listener.
-pub(super) fn check_listener(root: &Table<'_>, agents: &[ParsedAgent], issuers: &[IssuerConfig], listen: &Listen) {
-    let certified = listen.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
-    for read in agents.iter().filter(|read| read.agent.certificate.is_some() && !certified) {
-        let message = format!("`{}` has a `certificate`, but the listener requests none", read.agent.name);
-        root.fault_at(&read.place, message, Some("name the authority that signs them: `tls.client_ca` under `[listen]`"));
+pub(super) fn check_listener(
+    root: &Table<'_>,
+    agents: &[ParsedAgent],
+    issuers: &[IssuerConfig],
+    listen: &Listen,
+) {
+    let certified = listen
+        .tls
+        .as_ref()
+        .is_some_and(|tls| tls.client_ca.is_some());
+    for read in agents
+        .iter()
+        .filter(|read| read.agent.certificate.is_some() && !certified)
+    {
+        let message = format!(
+            "`{}` has a `certificate`, but the listener requests none",
+            read.agent.name
+        );
+        root.fault_at(
+            &read.place,
+            message,
+            Some("name the authority that signs them: `tls.client_ca` under `[listen]`"),
+        );
     }
-    let nameless = listen.public_url.is_none() && listen.hosts.is_empty() && listen.address.ip().is_unspecified();
+    let nameless = listen.public_url.is_none()
+        && listen.hosts.is_empty()
+        && listen.address.ip().is_unspecified();
     if nameless && issuers.iter().any(|issuer| issuer.audience.is_empty()) {
         let message = "tokens of an `[[issuer]]` must be for this gate, and it has no name";
-        root.fault_of("issuer", message, Some("set `public_url` under `[listen]`, or `audience` under `[[issuer]]`"));
+        root.fault_of(
+            "issuer",
+            message,
+            Some("set `public_url` under `[listen]`, or `audience` under `[[issuer]]`"),
+        );
     }
 }
 
 /// Checks agents against each other and against the upstreams.
-pub(super) fn check(root: &Table<'_>, agents: &[ParsedAgent], upstreams: &[(Located<String>, ParsedUpstream)]) {
-    let known: Vec<&str> = upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
+pub(super) fn check(
+    root: &Table<'_>,
+    agents: &[ParsedAgent],
+    upstreams: &[(Located<String>, ParsedUpstream)],
+) {
+    let known: Vec<&str> = upstreams
+        .iter()
+        .map(|(name, _)| name.value.as_str())
+        .collect();
     for (index, read) in agents.iter().enumerate() {
         for earlier in agents.iter().take(index) {
             let (name, other) = (&read.agent.name, &earlier.agent.name);
             if name == other {
                 let hint = "agent names are unique; `lychgate agent add` creates further tokens for an agent";
-                root.fault_at(&read.place, format!("there are two agents `{name}`"), Some(hint));
+                root.fault_at(
+                    &read.place,
+                    format!("there are two agents `{name}`"),
+                    Some(hint),
+                );
             }
-            if read.agent.tokens.iter().any(|token| earlier.agent.tokens.contains(token)) {
+            if read
+                .agent
+                .tokens
+                .iter()
+                .any(|token| earlier.agent.tokens.contains(token))
+            {
                 let message = format!("`{name}` has the same token as `{other}`");
-                root.fault_at(&read.place, message, Some("each agent needs its own token, which identifies it"));
+                root.fault_at(
+                    &read.place,
+                    message,
+                    Some("each agent needs its own token, which identifies it"),
+                );
             }
-            if read.agent.certificate.is_some() && read.agent.certificate == earlier.agent.certificate {
+            if read.agent.certificate.is_some()
+                && read.agent.certificate == earlier.agent.certificate
+            {
                 let message = format!("`{name}` has the same name in certificates as `{other}`");
                 root.fault_at(&read.place, message, Some("each agent has its own"));
             }

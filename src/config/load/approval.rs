@@ -11,8 +11,14 @@ use super::values::Reader;
 /// `[approval]`
 pub(super) fn approval(root: &Table<'_>, reader: &Reader<'_>) -> ApprovalConfig {
     let base = ApprovalConfig::default();
-    let Some(table) = root.table("approval") else { return base };
-    let seconds = |key: &str, most: u64, base: Duration| table.integer(key, 1..=most).map_or(base, Duration::from_secs);
+    let Some(table) = root.table("approval") else {
+        return base;
+    };
+    let seconds = |key: &str, most: u64, base: Duration| {
+        table
+            .integer(key, 1..=most)
+            .map_or(base, Duration::from_secs)
+    };
     let made = ApprovalConfig {
         deadline: seconds("deadline_seconds", 86_400, base.deadline),
         wait: seconds("wait_seconds", 3600, base.wait),
@@ -27,8 +33,12 @@ pub(super) fn approval(root: &Table<'_>, reader: &Reader<'_>) -> ApprovalConfig 
 
 /// The approval settings of a policy.
 pub(super) fn of_policy(table: &Table<'_>, made: &mut PolicyConfig) {
-    made.confirm_first_write = table.choice("confirm", &[("first-write", true), ("nothing", false)]).unwrap_or(false);
-    let Some(approval) = table.table("approval") else { return };
+    made.confirm_first_write = table
+        .choice("confirm", &[("first-write", true), ("nothing", false)])
+        .unwrap_or(false);
+    let Some(approval) = table.table("approval") else {
+        return;
+    };
     made.through_agent = approval.boolean("through_agent").unwrap_or(true);
     if approval.has("scopes") {
         let mut scopes = Vec::new();
@@ -37,14 +47,22 @@ pub(super) fn of_policy(table: &Table<'_>, made: &mut PolicyConfig) {
                 Some(scope) => scopes.push(scope),
                 None => {
                     let hint = "known: `once`, `session`, `call`, `always`";
-                    approval.fault_at(&word.place, format!("`scopes` contains `{}`", word.value), Some(hint));
+                    approval.fault_at(
+                        &word.place,
+                        format!("`scopes` contains `{}`", word.value),
+                        Some(hint),
+                    );
                 }
             }
         }
         scopes.sort_unstable();
         scopes.dedup();
         if scopes.is_empty() {
-            approval.fault_of("scopes", "`scopes` is empty: no approval is possible", Some("write `scopes = [\"once\"]`"));
+            approval.fault_of(
+                "scopes",
+                "`scopes` is empty: no approval is possible",
+                Some("write `scopes = [\"once\"]`"),
+            );
         }
         made.scopes = scopes;
     }
@@ -52,13 +70,23 @@ pub(super) fn of_policy(table: &Table<'_>, made: &mut PolicyConfig) {
 }
 
 /// A yes for good needs a place to be kept in.
-pub(super) fn check(root: &Table<'_>, approval: &ApprovalConfig, policies: &std::collections::BTreeMap<String, PolicyConfig>) {
+pub(super) fn check(
+    root: &Table<'_>,
+    approval: &ApprovalConfig,
+    policies: &std::collections::BTreeMap<String, PolicyConfig>,
+) {
     let good = |policy: &PolicyConfig| policy.scopes.contains(&Scope::Always);
-    if let (None, Some((name, _))) = (&approval.file, policies.iter().find(|(_, policy)| good(policy))) {
-        let hint = "permanent approvals are stored in a file: set `file = \"PATH\"` under `[approval]`";
+    if let (None, Some((name, _))) = (
+        &approval.file,
+        policies.iter().find(|(_, policy)| good(policy)),
+    ) {
+        let hint =
+            "permanent approvals are stored in a file: set `file = \"PATH\"` under `[approval]`";
         root.fault_of(
             "policy",
-            format!("`policy.{name}.approval` allows `always`, but permanent approvals have no file"),
+            format!(
+                "`policy.{name}.approval` allows `always`, but permanent approvals have no file"
+            ),
             Some(hint),
         );
     }

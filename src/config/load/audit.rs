@@ -28,36 +28,57 @@ const OF_FILES: [&str; 12] = [
 
 /// Reads `[audit]`, if there.
 pub(super) fn audit(root: &Table<'_>, reader: &Reader<'_>) -> AuditConfig {
-    let Some(table) = root.table("audit") else { return AuditConfig::default() };
+    let Some(table) = root.table("audit") else {
+        return AuditConfig::default();
+    };
     let mut made = AuditConfig::default();
     let file = reader.any_path(&table, "file");
     let stdout = table.boolean("stdout").unwrap_or(false);
     made.required = table.boolean("required").unwrap_or(false);
     made.key_file = reader.any_path(&table, "key_file");
-    made.checkpoint_lines = table.integer("checkpoint_lines", 1..=1_000_000).unwrap_or(made.checkpoint_lines);
-    let seconds = table.integer("checkpoint_seconds", 1..=86_400).map(Duration::from_secs);
+    made.checkpoint_lines = table
+        .integer("checkpoint_lines", 1..=1_000_000)
+        .unwrap_or(made.checkpoint_lines);
+    let seconds = table
+        .integer("checkpoint_seconds", 1..=86_400)
+        .map(Duration::from_secs);
     made.checkpoint_time = seconds.unwrap_or(made.checkpoint_time);
     made.anchor.command = command(&table, reader, "anchor_command");
     made.anchor.url = url(&table);
-    made.anchor.timeout = table.integer("anchor_seconds", 1..=300).map_or(made.anchor.timeout, Duration::from_secs);
+    made.anchor.timeout = table
+        .integer("anchor_seconds", 1..=300)
+        .map_or(made.anchor.timeout, Duration::from_secs);
     let rotation = &mut made.rotation;
     rotation.bytes = bytes_or_none(&table, "rotate_bytes").unwrap_or(rotation.bytes);
-    rotation.age = table.integer("rotate_hours", 0..=8784).map_or(rotation.age, |hours| Duration::from_secs(hours * 3600));
+    rotation.age = table
+        .integer("rotate_hours", 0..=8784)
+        .map_or(rotation.age, |hours| Duration::from_secs(hours * 3600));
     rotation.compress = table.boolean("compress").unwrap_or(rotation.compress);
     rotation.keep_files = table.integer("keep_files", 1..=100_000);
-    rotation.keep_age = table.integer("keep_days", 1..=36_600).map(|days| Duration::from_secs(days * 86_400));
+    rotation.keep_age = table
+        .integer("keep_days", 1..=36_600)
+        .map(|days| Duration::from_secs(days * 86_400));
     rotation.keep_bytes = table.integer("keep_bytes", 1 << 16..=1 << 50);
     if stdout {
         for key in OF_FILES.iter().filter(|key| table.has(key)) {
             let hint = "remove it, or replace `stdout` with `file = \"PATH\"`";
-            table.fault_of(key, format!("`{key}` has no effect on standard output"), Some(hint));
+            table.fault_of(
+                key,
+                format!("`{key}` has no effect on standard output"),
+                Some(hint),
+            );
         }
     }
     table.finish();
     if file.is_some() == stdout {
-        table.fault("the audit log needs either `file` or `stdout`", Some("write `file = \"PATH\"` or `stdout = true`"));
+        table.fault(
+            "the audit log needs either `file` or `stdout`",
+            Some("write `file = \"PATH\"` or `stdout = true`"),
+        );
     }
-    made.to = file.map(AuditTo::File).or(stdout.then_some(AuditTo::Stdout));
+    made.to = file
+        .map(AuditTo::File)
+        .or(stdout.then_some(AuditTo::Stdout));
     made
 }
 
@@ -73,14 +94,20 @@ fn bytes_or_none(table: &Table<'_>, key: &str) -> Option<u64> {
 
 /// A program with its arguments.
 pub(super) fn command(table: &Table<'_>, reader: &Reader<'_>, key: &str) -> Vec<String> {
-    let mut words: Vec<String> = table.strings(key).into_iter().map(|word| word.value).collect();
+    let mut words: Vec<String> = table
+        .strings(key)
+        .into_iter()
+        .map(|word| word.value)
+        .collect();
     match words.first_mut() {
         Some(program) if program.is_empty() => {
             let hint = "for example `[\"/usr/local/bin/program\", \"--option\"]`";
             table.fault_of(key, format!("`{key}` is empty"), Some(hint));
         }
         // A bare name is looked for where the system looks for programs.
-        Some(program) if program.contains('/') => *program = reader.path(program).to_string_lossy().into_owned(),
+        Some(program) if program.contains('/') => {
+            *program = reader.path(program).to_string_lossy().into_owned()
+        }
         _ => {}
     }
     words
@@ -91,12 +118,19 @@ fn url(table: &Table<'_>) -> Option<String> {
     let parsed = url.value.parse::<Uri>().ok();
     let host = parsed.as_ref().and_then(Uri::host).unwrap_or_default();
     let scheme = parsed.as_ref().and_then(Uri::scheme_str);
-    if !matches!(scheme, Some("http" | "https")) || host.is_empty() || url.value.contains(['#', '@']) {
+    if !matches!(scheme, Some("http" | "https"))
+        || host.is_empty()
+        || url.value.contains(['#', '@'])
+    {
         let hint = "use `https://`, a host and a path, without user name and password";
         table.fault_at(&url.place, "`anchor_url` is not a valid URL", Some(hint));
     } else if leaves_in_the_clear(&url.value) {
         let hint = "a checkpoint modified in transit proves nothing: use `https://`, or a host on this machine";
-        table.fault_at(&url.place, "`anchor_url` would be contacted without encryption", Some(hint));
+        table.fault_at(
+            &url.place,
+            "`anchor_url` would be contacted without encryption",
+            Some(hint),
+        );
     }
     Some(url.value)
 }
@@ -126,7 +160,9 @@ mod tests {
             }
         }
         let path = std::path::Path::new("/etc/gate/gate.toml");
-        let read = document::read("gate.toml", text, |root| Some(audit(root, &Reader::new(path, &EmptyEnvironment))));
+        let read = document::read("gate.toml", text, |root| {
+            Some(audit(root, &Reader::new(path, &EmptyEnvironment)))
+        });
         read.map_err(|faults| faults.iter().map(|fault| format!("{fault}\n")).collect())
     }
 
@@ -139,26 +175,59 @@ mod tests {
         )
         .unwrap();
         assert_eq!(config.key().unwrap(), std::path::Path::new("/etc/gate/k"));
-        assert_eq!((config.checkpoint_lines, config.checkpoint_time.as_secs()), (5, 6));
+        assert_eq!(
+            (config.checkpoint_lines, config.checkpoint_time.as_secs()),
+            (5, 6)
+        );
         assert_eq!(config.anchor.command, ["/etc/gate/bin/keep", "-x"]);
-        assert_eq!((config.anchor.url.as_deref(), config.anchor.timeout.as_secs()), (Some("https://keep.example/here"), 7));
+        assert_eq!(
+            (
+                config.anchor.url.as_deref(),
+                config.anchor.timeout.as_secs()
+            ),
+            (Some("https://keep.example/here"), 7)
+        );
         let rotation = config.rotation;
-        assert_eq!((rotation.bytes, rotation.age.as_secs(), rotation.compress), (65_536, 86_400, false));
-        assert_eq!((rotation.keep_files, rotation.keep_bytes), (Some(8), Some(100_000)));
+        assert_eq!(
+            (rotation.bytes, rotation.age.as_secs(), rotation.compress),
+            (65_536, 86_400, false)
+        );
+        assert_eq!(
+            (rotation.keep_files, rotation.keep_bytes),
+            (Some(8), Some(100_000))
+        );
         assert_eq!(rotation.keep_age.map(|age| age.as_secs()), Some(9 * 86_400));
         let plain = read("[audit]\nfile = \"a.jsonl\"\n").unwrap();
-        assert_eq!(plain.key().unwrap(), std::path::Path::new("/etc/gate/a.jsonl.key"));
+        assert_eq!(
+            plain.key().unwrap(),
+            std::path::Path::new("/etc/gate/a.jsonl.key")
+        );
     }
 
     #[test]
     fn what_cannot_be_is_told() {
         for (text, expected) in [
-            ("stdout = true\nkeep_days = 3", "`keep_days` has no effect on standard output"),
+            (
+                "stdout = true\nkeep_days = 3",
+                "`keep_days` has no effect on standard output",
+            ),
             ("file = \"a\"\nrotate_bytes = 100", "too small"),
-            ("file = \"a\"\nanchor_url = \"http://keep.example/\"", "without encryption"),
-            ("file = \"a\"\nanchor_url = \"keep.example\"", "not a valid URL"),
-            ("file = \"a\"\nanchor_command = [\"\"]", "`anchor_command` is empty"),
-            ("file = \"a\"\ncheckpoint_seconds = 0", "`checkpoint_seconds` must be between"),
+            (
+                "file = \"a\"\nanchor_url = \"http://keep.example/\"",
+                "without encryption",
+            ),
+            (
+                "file = \"a\"\nanchor_url = \"keep.example\"",
+                "not a valid URL",
+            ),
+            (
+                "file = \"a\"\nanchor_command = [\"\"]",
+                "`anchor_command` is empty",
+            ),
+            (
+                "file = \"a\"\ncheckpoint_seconds = 0",
+                "`checkpoint_seconds` must be between",
+            ),
         ] {
             let faults = read(&format!("[audit]\n{text}\n")).unwrap_err();
             assert!(faults.contains(expected), "{text}: {faults}");

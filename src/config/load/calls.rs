@@ -20,16 +20,22 @@ pub(super) fn of_all(table: &Table<'_>) -> CallLimits {
 pub(super) fn of_tool(table: &Table<'_>) -> ToolLimits {
     ToolLimits {
         per_minute: count(table, "calls_per_minute"),
-        concurrent: table.integer("concurrent_calls", 1..=100_000).and_then(|n| u32::try_from(n).ok()),
+        concurrent: table
+            .integer("concurrent_calls", 1..=100_000)
+            .and_then(|n| u32::try_from(n).ok()),
         per_session: count(table, "calls_per_session"),
         argument_bytes: bytes(table),
     }
 }
 
 fn count(table: &Table<'_>, key: &str) -> Option<u32> {
-    table.integer(key, 1..=CALLS).and_then(|n| u32::try_from(n).ok())
+    table
+        .integer(key, 1..=CALLS)
+        .and_then(|n| u32::try_from(n).ok())
 }
 
 fn bytes(table: &Table<'_>) -> Option<usize> {
-    table.integer("argument_bytes", 2..=1 << 30).and_then(|n| usize::try_from(n).ok())
+    table
+        .integer("argument_bytes", 2..=1 << 30)
+        .and_then(|n| usize::try_from(n).ok())
 }

@@ -15,21 +15,50 @@ use super::values::Reader;
 pub(super) fn classifier(policy: &Table<'_>, reader: &Reader<'_>) -> Option<ClassifierConfig> {
     let table = policy.table("classifier")?;
     let server = http(&table, reader);
-    if let Some(server) = server.as_ref().filter(|server| leaves_in_the_clear(&server.url)) {
-        let host = server.url.parse::<Uri>().ok().and_then(|url| url.host().map(str::to_owned)).unwrap_or_default();
-        let hint = "it receives server content: use `https://`, or run the classifier on this machine";
-        table.fault_of("url", format!("`{}` would be contacted without encryption", host.escape_debug()), Some(hint));
+    if let Some(server) = server
+        .as_ref()
+        .filter(|server| leaves_in_the_clear(&server.url))
+    {
+        let host = server
+            .url
+            .parse::<Uri>()
+            .ok()
+            .and_then(|url| url.host().map(str::to_owned))
+            .unwrap_or_default();
+        let hint =
+            "it receives server content: use `https://`, or run the classifier on this machine";
+        table.fault_of(
+            "url",
+            format!(
+                "`{}` would be contacted without encryption",
+                host.escape_debug()
+            ),
+            Some(hint),
+        );
     }
     let mut made = server.map(ClassifierConfig::new);
-    let bytes = |key: &str, range| table.integer(key, range).map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    let timeout = table.integer("timeout_ms", 1..=30_000).map(Duration::from_millis);
-    let (text_bytes, least_bytes) = (bytes("text_bytes", 1..=64 << 20), bytes("least_bytes", 0..=1 << 20));
+    let bytes = |key: &str, range| {
+        table
+            .integer(key, range)
+            .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+    };
+    let timeout = table
+        .integer("timeout_ms", 1..=30_000)
+        .map(Duration::from_millis);
+    let (text_bytes, least_bytes) = (
+        bytes("text_bytes", 1..=64 << 20),
+        bytes("least_bytes", 0..=1 << 20),
+    );
     let calls_at_once = bytes("calls_at_once", 1..=1024);
     let ask_about = table.choice("ask_about", &ClassifierScope::WORDS);
     let action = table.choice("action", &ClassifierConfig::ACTIONS);
     let on_failure = table.choice("on_failure", &ClassifierConfig::ON_FAILURE);
     let threshold = table.number("threshold").and_then(|written| {
-        let number = written.value.parse::<f64>().ok().filter(|number| (0.0..=1.0).contains(number));
+        let number = written
+            .value
+            .parse::<f64>()
+            .ok()
+            .filter(|number| (0.0..=1.0).contains(number));
         if number.is_none() {
             table.fault_at(&written.place, "`threshold` must be between 0 and 1", None);
         }
@@ -50,9 +79,14 @@ pub(super) fn classifier(policy: &Table<'_>, reader: &Reader<'_>) -> Option<Clas
 
 /// Whether a URL leads off this machine without TLS.
 pub(super) fn leaves_in_the_clear(url: &str) -> bool {
-    let Ok(url) = url.parse::<Uri>() else { return false };
+    let Ok(url) = url.parse::<Uri>() else {
+        return false;
+    };
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
-    let here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
+    let here = host == "localhost"
+        || host
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.to_canonical().is_loopback());
     url.scheme_str() == Some("http") && !here
 }
 
@@ -62,10 +96,20 @@ mod tests {
 
     #[test]
     fn only_this_machine_is_reached_in_the_clear() {
-        for here in ["http://127.0.0.1:9/score", "http://localhost/x", "http://[::1]:80/", "https://scores.example/"] {
+        for here in [
+            "http://127.0.0.1:9/score",
+            "http://localhost/x",
+            "http://[::1]:80/",
+            "https://scores.example/",
+        ] {
             assert!(!leaves_in_the_clear(here), "{here}");
         }
-        for elsewhere in ["http://10.0.0.1/", "http://scores.example/", "http://localhost.example/", "http://0.0.0.0:1/"] {
+        for elsewhere in [
+            "http://10.0.0.1/",
+            "http://scores.example/",
+            "http://localhost.example/",
+            "http://0.0.0.0:1/",
+        ] {
             assert!(leaves_in_the_clear(elsewhere), "{elsewhere}");
         }
     }

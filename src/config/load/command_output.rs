@@ -14,7 +14,11 @@ use zeroize::Zeroizing;
 /// It cannot be started, fails, times out, or its output is too long or not text.
 pub(super) fn output_of(command: &[String], within: Duration, most: u64) -> io::Result<String> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::NotFound)?;
-    let mut child = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
     let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let (done, waits) = mpsc::channel();
     let reader = std::thread::spawn(move || {
@@ -27,7 +31,10 @@ pub(super) fn output_of(command: &[String], within: Duration, most: u64) -> io::
         child.kill()?;
         child.wait()?;
         // Its own children may hold the pipe open for ever: the thread ends with them.
-        return Err(io::Error::other(format!("it timed out after {} s", within.as_secs())));
+        return Err(io::Error::other(format!(
+            "it timed out after {} s",
+            within.as_secs()
+        )));
     };
     let read = read?;
     if read.len() as u64 > most {
@@ -36,9 +43,13 @@ pub(super) fn output_of(command: &[String], within: Duration, most: u64) -> io::
     let status = child.wait()?;
     let _joined = reader.join();
     match (read.len() as u64 > most, status.success()) {
-        (true, _) => Err(io::Error::other(format!("it printed more than {most} bytes"))),
+        (true, _) => Err(io::Error::other(format!(
+            "it printed more than {most} bytes"
+        ))),
         (false, false) => Err(io::Error::other(format!("it failed: {status}"))),
-        (false, true) => std::str::from_utf8(&read).map(str::to_owned).map_err(io::Error::other),
+        (false, true) => std::str::from_utf8(&read)
+            .map(str::to_owned)
+            .map_err(io::Error::other),
     }
 }
 
@@ -47,15 +58,36 @@ mod tests {
     use super::*;
 
     fn sh(script: &str, within: u64) -> io::Result<String> {
-        output_of(&["sh", "-c", script].map(String::from), Duration::from_millis(within), 100)
+        output_of(
+            &["sh", "-c", script].map(String::from),
+            Duration::from_millis(within),
+            100,
+        )
     }
 
     #[test]
     fn a_program_has_its_time_and_its_bytes() {
         assert_eq!(sh("printf value", 5000).unwrap(), "value");
         assert!(sh("exit 3", 5000).is_err());
-        assert!(sh("exec sleep 20", 50).unwrap_err().to_string().contains("timed out"));
-        assert!(sh("yes", 5000).unwrap_err().to_string().contains("more than 100 bytes"));
-        assert!(output_of(&["/no/such/program".to_owned()], Duration::from_secs(1), 100).is_err());
+        assert!(
+            sh("exec sleep 20", 50)
+                .unwrap_err()
+                .to_string()
+                .contains("timed out")
+        );
+        assert!(
+            sh("yes", 5000)
+                .unwrap_err()
+                .to_string()
+                .contains("more than 100 bytes")
+        );
+        assert!(
+            output_of(
+                &["/no/such/program".to_owned()],
+                Duration::from_secs(1),
+                100
+            )
+            .is_err()
+        );
     }
 }

@@ -14,7 +14,11 @@ use crate::document::Fault;
 /// # Errors
 /// As [`load`].
 pub fn load_edited(path: &Path, text: &str) -> Result<Config, Vec<Fault>> {
-    let wants = if load(path).is_ok() { LoadScope::Upstreams } else { LoadScope::Policies };
+    let wants = if load(path).is_ok() {
+        LoadScope::Upstreams
+    } else {
+        LoadScope::Policies
+    };
     load_in(path, &EditedFile { path, text }, wants)
 }
 
@@ -31,7 +35,9 @@ impl Environment for EditedFile<'_> {
 
     fn read(&self, path: &Path, most: u64) -> io::Result<String> {
         match path == self.path {
-            true if self.text.len() as u64 > most => Err(io::Error::other(format!("longer than {most} bytes"))),
+            true if self.text.len() as u64 > most => {
+                Err(io::Error::other(format!("longer than {most} bytes")))
+            }
             true => Ok(self.text.to_owned()),
             false => Machine.read(path, most),
         }

@@ -6,8 +6,11 @@ use crate::document::Table;
 /// Reads `flow`, if there.
 pub(super) fn flow(table: &Table<'_>) -> Option<FlowConfig> {
     let flow = table.table("flow")?;
-    let made =
-        FlowConfig { private: tools(&flow, "private"), untrusted: tools(&flow, "untrusted"), outward: tools(&flow, "outward") };
+    let made = FlowConfig {
+        private: tools(&flow, "private"),
+        untrusted: tools(&flow, "untrusted"),
+        outward: tools(&flow, "outward"),
+    };
     flow.finish();
     Some(made)
 }
@@ -15,7 +18,14 @@ pub(super) fn flow(table: &Table<'_>) -> Option<FlowConfig> {
 /// All tools (`true`), none (`false`), or those that a list of globs names.
 fn tools(flow: &Table<'_>, key: &str) -> Vec<String> {
     if flow.is_boolean(key) {
-        return if flow.boolean(key) == Some(true) { vec!["*".to_owned()] } else { Vec::new() };
+        return if flow.boolean(key) == Some(true) {
+            vec!["*".to_owned()]
+        } else {
+            Vec::new()
+        };
     }
-    flow.strings(key).into_iter().map(|glob| glob.value).collect()
+    flow.strings(key)
+        .into_iter()
+        .map(|glob| glob.value)
+        .collect()
 }

@@ -27,17 +27,33 @@ pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
         if let Some(name) = &name {
             check_name(&table, name, "secret");
             if names.contains(&name.value) {
-                table.fault_at(&name.place, format!("there are two secrets `{}`", name.value), Some("names are unique"));
+                table.fault_at(
+                    &name.place,
+                    format!("there are two secrets `{}`", name.value),
+                    Some("names are unique"),
+                );
             }
             names.push(name.value.clone());
         }
-        let timeout = table.integer("timeout_seconds", 1..=300).map_or(TIMEOUT, Duration::from_secs);
-        let (env, file, command) = (table.string("env"), table.string("file"), table.strings("command"));
+        let timeout = table
+            .integer("timeout_seconds", 1..=300)
+            .map_or(TIMEOUT, Duration::from_secs);
+        let (env, file, command) = (
+            table.string("env"),
+            table.string("file"),
+            table.strings("command"),
+        );
         table.finish();
         let (place, from, value) = match (env, file, command.first()) {
             (Some(env), None, None) => {
-                let value = reader.variable(&env.value).ok_or_else(|| io::Error::other("it is not set"));
-                (env.place, format!("the environment variable `{}`", env.value), value)
+                let value = reader
+                    .variable(&env.value)
+                    .ok_or_else(|| io::Error::other("it is not set"));
+                (
+                    env.place,
+                    format!("the environment variable `{}`", env.value),
+                    value,
+                )
             }
             (None, Some(file), None) => {
                 let path = reader.path(&file.value);
@@ -47,7 +63,11 @@ pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
             }
             (None, None, Some(program)) => {
                 let words: Vec<String> = command.iter().map(|word| word.value.clone()).collect();
-                (program.place.clone(), format!("`{}`", program.value), reader.run(&words, timeout))
+                (
+                    program.place.clone(),
+                    format!("`{}`", program.value),
+                    reader.run(&words, timeout),
+                )
             }
             _ => {
                 table.fault("set exactly one of `env`, `file` and `command`", Some(HINT));
@@ -55,10 +75,21 @@ pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
             }
         };
         match value.map(Zeroizing::new) {
-            Err(error) => table.fault_at(&place, format!("cannot read the secret from {from}: {error}"), None),
+            Err(error) => table.fault_at(
+                &place,
+                format!("cannot read the secret from {from}: {error}"),
+                None,
+            ),
             Ok(value) if !made.guarded.guard(value.trim()) => {
-                let message = format!("the secret in {from} is shorter than {} bytes", Own::LEAST_BYTES);
-                table.fault_at(&place, message, Some("short values occur in ordinary text by chance and cannot be guarded"));
+                let message = format!(
+                    "the secret in {from} is shorter than {} bytes",
+                    Own::LEAST_BYTES
+                );
+                table.fault_at(
+                    &place,
+                    message,
+                    Some("short values occur in ordinary text by chance and cannot be guarded"),
+                );
             }
             Ok(_) => {}
         }

@@ -10,13 +10,27 @@ use super::values::Reader;
 /// `[listen]`
 pub(super) fn listen(root: &Table<'_>, reader: &Reader<'_>) -> Listen {
     let mut made = Listen::default();
-    let Some(table) = root.table("listen") else { return made };
+    let Some(table) = root.table("listen") else {
+        return made;
+    };
     made.address = address(&table, "8800").unwrap_or(made.address);
     made.tls = table.table("tls").and_then(|tls| listen_tls(&tls, reader));
-    made.origins = table.strings("origins").into_iter().map(|origin| checked_origin(&table, origin)).collect();
-    made.hosts = table.strings("hosts").into_iter().map(|host| checked_host(&table, host)).collect();
-    made.public_url = table.string("public_url").map(|url| checked_url(&table, url));
-    made.allow_anyone = table.boolean("allow_unauthenticated_agents_off_loopback").unwrap_or(false);
+    made.origins = table
+        .strings("origins")
+        .into_iter()
+        .map(|origin| checked_origin(&table, origin))
+        .collect();
+    made.hosts = table
+        .strings("hosts")
+        .into_iter()
+        .map(|host| checked_host(&table, host))
+        .collect();
+    made.public_url = table
+        .string("public_url")
+        .map(|url| checked_url(&table, url));
+    made.allow_anyone = table
+        .boolean("allow_unauthenticated_agents_off_loopback")
+        .unwrap_or(false);
     table.finish();
     made
 }
@@ -24,12 +38,23 @@ pub(super) fn listen(root: &Table<'_>, reader: &Reader<'_>) -> Listen {
 fn listen_tls(table: &Table<'_>, reader: &Reader<'_>) -> Option<ListenTls> {
     for key in ["cert", "key"] {
         if !table.has(key) {
-            table.missing(key, "TLS needs a certificate chain and its private key, PEM files");
+            table.missing(
+                key,
+                "TLS needs a certificate chain and its private key, PEM files",
+            );
         }
     }
-    let (cert, key, client_ca) = (reader.file(table, "cert"), reader.file(table, "key"), reader.file(table, "client_ca"));
+    let (cert, key, client_ca) = (
+        reader.file(table, "cert"),
+        reader.file(table, "key"),
+        reader.file(table, "client_ca"),
+    );
     table.finish();
-    Some(ListenTls { cert: cert?, key: key?, client_ca })
+    Some(ListenTls {
+        cert: cert?,
+        key: key?,
+        client_ca,
+    })
 }
 
 fn address(table: &Table<'_>, port: &str) -> Option<SocketAddr> {
@@ -37,7 +62,11 @@ fn address(table: &Table<'_>, port: &str) -> Option<SocketAddr> {
     let address = written.value.parse().ok();
     if address.is_none() {
         let hint = format!("an IP address and a port, as in `127.0.0.1:{port}` or `[::1]:{port}`");
-        table.fault_at(&written.place, format!("`{}` is not a valid `address`", written.value), Some(&hint));
+        table.fault_at(
+            &written.place,
+            format!("`{}` is not a valid `address`", written.value),
+            Some(&hint),
+        );
     }
     address
 }
@@ -46,67 +75,126 @@ fn checked_origin(table: &Table<'_>, origin: Located<String>) -> String {
     let value = origin.value.to_ascii_lowercase();
     let fits = value == "null"
         || value.split_once("://").is_some_and(|(scheme, rest)| {
-            let scheme_fits = scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
-            let rest_fits = rest.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'/' | b'?' | b'#' | b'@' | b'*' | b','));
+            let scheme_fits = scheme
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+            let rest_fits = rest.bytes().all(|b| {
+                b.is_ascii_graphic() && !matches!(b, b'/' | b'?' | b'#' | b'@' | b'*' | b',')
+            });
             !scheme.is_empty() && !rest.is_empty() && scheme_fits && rest_fits
         });
     if !fits {
         let hint = "an origin consists of scheme, host and port, as in `https://app.example.org`; wildcards are not supported";
-        table.fault_at(&origin.place, format!("`{}` is not a valid origin", origin.value), Some(hint));
+        table.fault_at(
+            &origin.place,
+            format!("`{}` is not a valid origin", origin.value),
+            Some(hint),
+        );
     }
     value
 }
 
 fn checked_url(table: &Table<'_>, url: Located<String>) -> String {
     let bare = url.value.strip_suffix('/').unwrap_or(&url.value);
-    let site = bare.strip_prefix("https://").or_else(|| bare.strip_prefix("http://"));
+    let site = bare
+        .strip_prefix("https://")
+        .or_else(|| bare.strip_prefix("http://"));
     let fits = |site: &str| site.parse::<http::uri::Authority>().is_ok() && !site.contains('@');
     if !site.is_some_and(fits) {
         let hint = "scheme, host and port only, as in `https://gate.example.org`";
-        table.fault_at(&url.place, format!("`{}` is not a valid `public_url`", url.value), Some(hint));
+        table.fault_at(
+            &url.place,
+            format!("`{}` is not a valid `public_url`", url.value),
+            Some(hint),
+        );
     }
     bare.to_owned()
 }
 
 fn checked_host(table: &Table<'_>, host: Located<String>) -> String {
     let value = host.value.to_ascii_lowercase();
-    let bare = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(&value);
-    let name_fits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
+    let bare = value
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(&value);
+    let name_fits = !value.is_empty()
+        && value
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
     if !name_fits && bare.parse::<std::net::Ipv6Addr>().is_err() {
-        let hint =
-            "a host is a name or an address without scheme and port, as in `gate.example.org`; wildcards are not supported";
-        table.fault_at(&host.place, format!("`{}` is not a valid host", host.value), Some(hint));
+        let hint = "a host is a name or an address without scheme and port, as in `gate.example.org`; wildcards are not supported";
+        table.fault_at(
+            &host.place,
+            format!("`{}` is not a valid host", host.value),
+            Some(hint),
+        );
     }
     value
 }
 
 /// `[admin]`
 pub(super) fn admin(root: &Table<'_>, listen: SocketAddr) -> Admin {
-    let Some(table) = root.table("admin") else { return Admin::default() };
+    let Some(table) = root.table("admin") else {
+        return Admin::default();
+    };
     if !table.has("address") {
         table.missing("address", "the address that serves `/metrics`, `/healthz` and `/readyz`, such as `127.0.0.1:8801`");
     }
     let address = address(&table, "8801");
-    let hosts = table.strings("hosts").into_iter().map(|host| checked_host(&table, host)).collect();
+    let hosts = table
+        .strings("hosts")
+        .into_iter()
+        .map(|host| checked_host(&table, host))
+        .collect();
     let console = table.boolean("console");
-    let console_url = table.string("console_url").map(|url| console_url(&table, url));
+    let console_url = table
+        .string("console_url")
+        .map(|url| console_url(&table, url));
     table.finish();
-    if console == Some(true) && console_url.is_none() && address.is_some_and(|address| !address.ip().is_loopback()) {
+    if console == Some(true)
+        && console_url.is_none()
+        && address.is_some_and(|address| !address.ip().is_loopback())
+    {
         let hint = "put a TLS proxy in front and set its URL: `console_url = \"https://gate-admin.example.org\"`";
-        table.fault_of("console", "off loopback the console requires TLS", Some(hint));
+        table.fault_of(
+            "console",
+            "off loopback the console requires TLS",
+            Some(hint),
+        );
     }
-    if address.is_some_and(|admin| admin.port() != 0 && admin.port() == listen.port() && overlap(admin, listen)) {
-        table.fault_of("address", "the admin port equals the agents' port", Some("use a different port"));
+    if address.is_some_and(|admin| {
+        admin.port() != 0 && admin.port() == listen.port() && overlap(admin, listen)
+    }) {
+        table.fault_of(
+            "address",
+            "the admin port equals the agents' port",
+            Some("use a different port"),
+        );
     }
-    Admin { address, hosts, console, console_url }
+    Admin {
+        address,
+        hosts,
+        console,
+        console_url,
+    }
 }
 
 fn console_url(table: &Table<'_>, url: Located<String>) -> String {
-    let bare = url.value.strip_suffix('/').unwrap_or(&url.value).to_ascii_lowercase();
-    let site = bare.strip_prefix("https://").filter(|site| !site.contains('@'));
+    let bare = url
+        .value
+        .strip_suffix('/')
+        .unwrap_or(&url.value)
+        .to_ascii_lowercase();
+    let site = bare
+        .strip_prefix("https://")
+        .filter(|site| !site.contains('@'));
     if site.is_none_or(|site| site.parse::<http::uri::Authority>().is_err()) {
         let hint = "`https`, host and port only, as in `https://gate-admin.example.org`";
-        table.fault_at(&url.place, format!("`{}` is not a valid `console_url`", url.value), Some(hint));
+        table.fault_at(
+            &url.place,
+            format!("`{}` is not a valid `console_url`", url.value),
+            Some(hint),
+        );
     }
     bare
 }

@@ -36,8 +36,8 @@ use crate::document::{self, Fault, Located, Table};
 use crate::message::ReadLimits;
 
 use super::{
-    Admin, AgentsFile, ApprovalConfig, AuditConfig, Config, EvidenceConfig, HttpTransport, Limits, Listen, OAuthConfig,
-    PinsConfig, PolicyConfig, QuarantineConfig, StoredResultLimits, Transport,
+    Admin, AgentsFile, ApprovalConfig, AuditConfig, Config, EvidenceConfig, HttpTransport, Limits,
+    Listen, OAuthConfig, PinsConfig, PolicyConfig, QuarantineConfig, StoredResultLimits, Transport,
 };
 pub use edit::load_edited;
 use values::Reader;
@@ -84,7 +84,10 @@ pub fn load_policies(path: &Path) -> Result<Config, Vec<Fault>> {
 pub fn load_admin(path: &Path) -> Result<(Admin, ApprovalConfig), Vec<Fault>> {
     read(path, &Machine, |root, reader| {
         let listen = listen::listen(root, reader);
-        (listen::admin(root, listen.address), approval::approval(root, reader))
+        (
+            listen::admin(root, listen.address),
+            approval::approval(root, reader),
+        )
     })
 }
 
@@ -113,7 +116,12 @@ pub fn load_pins(path: &Path) -> Result<PinsConfig, Vec<Fault>> {
 /// # Errors
 /// What is wrong with these two sections.
 pub fn load_kept(path: &Path) -> Result<(QuarantineConfig, EvidenceConfig), Vec<Fault>> {
-    read(path, &Machine, |root, reader| (stores::quarantine(root, reader), stores::evidence(root, reader)))
+    read(path, &Machine, |root, reader| {
+        (
+            stores::quarantine(root, reader),
+            stores::evidence(root, reader),
+        )
+    })
 }
 
 /// Reads only the section of the audit log, as [`load_admin`] does.
@@ -144,7 +152,10 @@ pub fn load_oauth(path: &Path) -> Result<OAuthConfig, Vec<Fault>> {
 ///
 /// # Errors
 /// What is wrong with these two sections.
-pub fn load_login(path: &Path, upstream: &str) -> Result<(OAuthConfig, Option<HttpTransport>), Vec<Fault>> {
+pub fn load_login(
+    path: &Path,
+    upstream: &str,
+) -> Result<(OAuthConfig, Option<HttpTransport>), Vec<Fault>> {
     read(path, &Machine, |root, reader| {
         let named = root.table("upstream").and_then(|all| all.table(upstream));
         let transport = named.map(|table| upstream::upstream(&table, reader).config.transport);
@@ -185,7 +196,9 @@ impl Environment for Machine {
 
     fn read(&self, path: &Path, most: u64) -> io::Result<String> {
         let mut text = String::new();
-        std::fs::File::open(path)?.take(most + 1).read_to_string(&mut text)?;
+        std::fs::File::open(path)?
+            .take(most + 1)
+            .read_to_string(&mut text)?;
         if text.len() as u64 > most {
             return Err(io::Error::other(format!("longer than {most} bytes")));
         }
@@ -207,18 +220,34 @@ impl Environment for Machine {
 
 fn load_in(path: &Path, world: &dyn Environment, wants: LoadScope) -> Result<Config, Vec<Fault>> {
     let reader = Reader::new(path, world);
-    let reader = if wants == LoadScope::Policies { reader.sparing_others() } else { reader };
+    let reader = if wants == LoadScope::Policies {
+        reader.sparing_others()
+    } else {
+        reader
+    };
     read_with(path, reader, |root, reader| config(root, reader, wants))
 }
 
-fn read<T>(path: &Path, world: &dyn Environment, make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T) -> Result<T, Vec<Fault>> {
+fn read<T>(
+    path: &Path,
+    world: &dyn Environment,
+    make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T,
+) -> Result<T, Vec<Fault>> {
     read_with(path, Reader::new(path, world), make)
 }
 
-fn read_with<T>(path: &Path, reader: Reader<'_>, make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T) -> Result<T, Vec<Fault>> {
+fn read_with<T>(
+    path: &Path,
+    reader: Reader<'_>,
+    make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T,
+) -> Result<T, Vec<Fault>> {
     let file = path.display().to_string();
     let text = reader.config(path, CONFIG_BYTES).map_err(|error| {
-        vec![Fault::of_file(&file, format!("cannot be read: {error}"), Some("pass another file with `--config FILE`"))]
+        vec![Fault::of_file(
+            &file,
+            format!("cannot be read: {error}"),
+            Some("pass another file with `--config FILE`"),
+        )]
     })?;
     if let Some(fault) = foreign::check(&file, &text) {
         return Err(vec![fault]);
@@ -228,15 +257,30 @@ fn read_with<T>(path: &Path, reader: Reader<'_>, make: impl FnOnce(&Table<'_>, &
 
 /// Reads all sections. What has a fault is filled in somehow: with a fault noted, nothing of it is used.
 fn config(root: &Table<'_>, reader: &Reader<'_>, wants: LoadScope) -> Config {
-    let entrance = || (listen::listen(root, reader), agents::agents(root, reader), agents::issuers(root, reader));
+    let entrance = || {
+        (
+            listen::listen(root, reader),
+            agents::agents(root, reader),
+            agents::issuers(root, reader),
+        )
+    };
     let (listen, (agents, agents_file), issuers) = match wants {
         LoadScope::Upstreams => entrance(),
         LoadScope::Policies => reader.without_missing(entrance).0,
     };
-    let policies = named(root, "policy", |name, table| policy::policy(name, table, reader));
-    let upstreams = named(root, "upstream", |_, table| upstream::upstream(table, reader));
-    let names: Vec<&str> = upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
-    let access = named(root, "access", |name, table| access::access(name, table, &names));
+    let policies = named(root, "policy", |name, table| {
+        policy::policy(name, table, reader)
+    });
+    let upstreams = named(root, "upstream", |_, table| {
+        upstream::upstream(table, reader)
+    });
+    let names: Vec<&str> = upstreams
+        .iter()
+        .map(|(name, _)| name.value.as_str())
+        .collect();
+    let access = named(root, "access", |name, table| {
+        access::access(name, table, &names)
+    });
     let audit = audit::audit(root, reader);
     let admin = listen::admin(root, listen.address);
     let approval = approval::approval(root, reader);
@@ -246,10 +290,15 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: LoadScope) -> Config {
     let quarantine = stores::quarantine(root, reader);
     let evidence = stores::evidence(root, reader);
     let otlp = otlp::otlp(root, reader);
-    let limits = root.table("limits").map_or_else(Limits::default, |table| limits(&table));
+    let limits = root
+        .table("limits")
+        .map_or_else(Limits::default, |table| limits(&table));
     root.finish();
 
-    let mut policies: BTreeMap<String, PolicyConfig> = policies.into_iter().map(|(name, policy)| (name.value, policy)).collect();
+    let mut policies: BTreeMap<String, PolicyConfig> = policies
+        .into_iter()
+        .map(|(name, policy)| (name.value, policy))
+        .collect();
     policies.entry("default".to_owned()).or_default();
     let open = agents.is_empty() && agents_file.file.is_none() && issuers.is_empty();
     check_listener(root, &listen, open);
@@ -270,9 +319,15 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: LoadScope) -> Config {
         agents: agents.into_iter().map(|read| read.agent).collect(),
         agents_file,
         issuers,
-        access: access.into_iter().map(|(_, access)| Arc::new(access)).collect(),
+        access: access
+            .into_iter()
+            .map(|(_, access)| Arc::new(access))
+            .collect(),
         policies,
-        upstreams: upstreams.into_iter().map(|(name, read)| (name.value, read.config)).collect(),
+        upstreams: upstreams
+            .into_iter()
+            .map(|(name, read)| (name.value, read.config))
+            .collect(),
         audit,
         admin,
         approval,
@@ -289,8 +344,14 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: LoadScope) -> Config {
 }
 
 /// Reads every `[section.NAME]`, in the order of names.
-fn named<T>(root: &Table<'_>, section: &str, read: impl Fn(&str, &Table<'_>) -> T) -> Vec<(Located<String>, T)> {
-    let Some(all) = root.table(section) else { return Vec::new() };
+fn named<T>(
+    root: &Table<'_>,
+    section: &str,
+    read: impl Fn(&str, &Table<'_>) -> T,
+) -> Vec<(Located<String>, T)> {
+    let Some(all) = root.table(section) else {
+        return Vec::new();
+    };
     let mut names = all.keys();
     names.sort_by(|a, b| a.value.cmp(&b.value));
     let mut out = Vec::new();
@@ -319,53 +380,103 @@ fn check_listener(root: &Table<'_>, listen: &Listen, nobody: bool) {
 fn limits(table: &Table<'_>) -> Limits {
     let base = Limits::default();
     let count = |key: &str, range: std::ops::RangeInclusive<u64>, base: usize| {
-        table.integer(key, range).map_or(base, |n| usize::try_from(n).unwrap_or(usize::MAX))
+        table
+            .integer(key, range)
+            .map_or(base, |n| usize::try_from(n).unwrap_or(usize::MAX))
     };
-    let seconds = |key: &str, most: u64, base: Duration| table.integer(key, 1..=most).map_or(base, Duration::from_secs);
+    let seconds = |key: &str, most: u64, base: Duration| {
+        table
+            .integer(key, 1..=most)
+            .map_or(base, Duration::from_secs)
+    };
     let made = Limits {
         read: ReadLimits {
             message_bytes: count("message_bytes", 1024..=1 << 30, base.read.message_bytes),
-            strings_per_message: count("strings_per_message", 100..=100_000_000, base.read.strings_per_message),
+            strings_per_message: count(
+                "strings_per_message",
+                100..=100_000_000,
+                base.read.strings_per_message,
+            ),
             depth: count("depth", 8..=1024, base.read.depth),
             batch_items: count("batch_items", 1..=1_000_000, base.read.batch_items),
-            values_per_message: count("values_per_message", 100..=200_000_000, base.read.values_per_message),
+            values_per_message: count(
+                "values_per_message",
+                100..=200_000_000,
+                base.read.values_per_message,
+            ),
         },
         work: WorkLimits {
             unpacked_bytes: count(work::UNPACKED, 1024..=1 << 30, base.work.unpacked_bytes),
             judged_bytes: count(work::JUDGED, 1024..=1 << 32, base.work.judged_bytes),
         },
-        judging: table.integer("judging_milliseconds", 1..=600_000).map_or(base.judging, Duration::from_millis),
+        judging: table
+            .integer("judging_milliseconds", 1..=600_000)
+            .map_or(base.judging, Duration::from_millis),
         header_bytes: count("header_bytes", HEADER_BYTES..=1 << 20, base.header_bytes),
         connections: count("connections", 1..=1_000_000, base.connections),
-        unauthenticated_connections: count("unauthenticated_connections", 1..=1_000_000, base.unauthenticated_connections),
+        unauthenticated_connections: count(
+            "unauthenticated_connections",
+            1..=1_000_000,
+            base.unauthenticated_connections,
+        ),
         connections_per_address: table
             .integer("connections_per_address", 1..=1_000_000)
             .map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
         admin_connections: count("admin_connections", 4..=10_000, base.admin_connections),
-        wrong_tokens_per_minute: count("wrong_tokens_per_minute", 1..=10_000, base.wrong_tokens_per_minute),
+        wrong_tokens_per_minute: count(
+            "wrong_tokens_per_minute",
+            1..=10_000,
+            base.wrong_tokens_per_minute,
+        ),
         verified_tokens: count("verified_tokens", 0..=100_000, base.verified_tokens),
         bytes_in_flight: count("bytes_in_flight", 1024..=1 << 40, base.bytes_in_flight),
-        bytes_in_flight_per_agent: count("bytes_in_flight_per_agent", 1024..=1 << 40, base.bytes_in_flight_per_agent),
+        bytes_in_flight_per_agent: count(
+            "bytes_in_flight_per_agent",
+            1024..=1 << 40,
+            base.bytes_in_flight_per_agent,
+        ),
         calls_per_agent: count("calls_per_agent", 1..=1_000_000, base.calls_per_agent),
         calls_per_upstream: count("calls_per_upstream", 1..=1_000_000, base.calls_per_upstream),
         calls: calls::of_all(table),
         sessions: count("sessions", 1..=10_000_000, base.sessions),
         session_idle: seconds("session_idle_seconds", 30 * 86_400, base.session_idle),
         stream_idle: seconds("stream_idle_seconds", 7 * 86_400, base.stream_idle),
-        keep_alive: table.integer("keep_alive_seconds", 0..=3600).map_or(base.keep_alive, Duration::from_secs),
+        keep_alive: table
+            .integer("keep_alive_seconds", 0..=3600)
+            .map_or(base.keep_alive, Duration::from_secs),
         request_read: seconds("request_read_seconds", 3600, base.request_read),
-        children_per_upstream: count("children_per_upstream", 1..=10_000, base.children_per_upstream),
+        children_per_upstream: count(
+            "children_per_upstream",
+            1..=10_000,
+            base.children_per_upstream,
+        ),
         queued_messages: count("queued_messages", 1..=1_000_000, base.queued_messages),
         pending_approvals: count("pending_approvals", 1..=10_000, base.pending_approvals),
-        pending_approval_bytes: count("pending_approval_bytes", 1024..=1 << 30, base.pending_approval_bytes),
+        pending_approval_bytes: count(
+            "pending_approval_bytes",
+            1024..=1 << 30,
+            base.pending_approval_bytes,
+        ),
         pinned_definitions: count("pinned_definitions", 1..=1_000_000, base.pinned_definitions),
-        pinned_definition_bytes: count("pinned_definition_bytes", 1024..=1 << 30, base.pinned_definition_bytes),
+        pinned_definition_bytes: count(
+            "pinned_definition_bytes",
+            1024..=1 << 30,
+            base.pinned_definition_bytes,
+        ),
         repeated_refusals: count("repeated_refusals", 2..=10_000, base.repeated_refusals),
         repeated_refusal: seconds("repeated_refusal_seconds", 86_400, base.repeated_refusal),
         flow: TraceLimits {
             pieces: count("flow_pieces", 1000..=10_000_000, base.flow.pieces),
-            quarantined: count("flow_quarantined_pieces", 100..=100_000, base.flow.quarantined),
-            message_bytes: count("flow_message_bytes", 1024..=1 << 30, base.flow.message_bytes),
+            quarantined: count(
+                "flow_quarantined_pieces",
+                100..=100_000,
+                base.flow.quarantined,
+            ),
+            message_bytes: count(
+                "flow_message_bytes",
+                1024..=1 << 30,
+                base.flow.message_bytes,
+            ),
             age: seconds("flow_age_seconds", 30 * 86_400, base.flow.age),
         },
         kept: StoredResultLimits {
@@ -375,10 +486,15 @@ fn limits(table: &Table<'_>) -> Limits {
         },
         drain: seconds("drain_seconds", 3600, base.drain),
     };
-    for (key, limit) in [("bytes_in_flight", made.bytes_in_flight), ("bytes_in_flight_per_agent", made.bytes_in_flight_per_agent)]
-    {
+    for (key, limit) in [
+        ("bytes_in_flight", made.bytes_in_flight),
+        ("bytes_in_flight_per_agent", made.bytes_in_flight_per_agent),
+    ] {
         if limit < made.read.message_bytes {
-            table.fault(format!("`{key}` is less than `message_bytes`"), Some("no message of that size could pass"));
+            table.fault(
+                format!("`{key}` is less than `message_bytes`"),
+                Some("no message of that size could pass"),
+            );
         }
     }
     table.finish();

@@ -19,7 +19,9 @@ pub(super) const KEYS: [&str; 3] = ["notify_command", "webhook", "notify_seconds
 /// Reads how people are notified.
 pub(super) fn notify(root: &Table<'_>, reader: &Reader<'_>) -> NotifyConfig {
     let base = NotifyConfig::default();
-    let Some(table) = root.table("approval") else { return base };
+    let Some(table) = root.table("approval") else {
+        return base;
+    };
     let seconds = table.integer("notify_seconds", 1..=60);
     let made = NotifyConfig {
         command: command(&table, reader, "notify_command"),
@@ -28,7 +30,11 @@ pub(super) fn notify(root: &Table<'_>, reader: &Reader<'_>) -> NotifyConfig {
     };
     if seconds.is_some() && made.command.is_empty() && !table.has("webhook") {
         let hint = "add `notify_command` or `webhook`, or remove it";
-        table.fault_of("notify_seconds", "`notify_seconds` has no effect: nobody is notified", Some(hint));
+        table.fault_of(
+            "notify_seconds",
+            "`notify_seconds` has no effect: nobody is notified",
+            Some(hint),
+        );
     }
     made
 }
@@ -46,13 +52,26 @@ fn webhook(approval: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
         check(&table, url);
     }
     let bearer = reader.secret(&table, "bearer");
-    if bearer.as_ref().is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err()) {
-        table.fault_of("bearer", "the token is not valid in a header", Some("a bearer token is printable ASCII"));
+    if bearer
+        .as_ref()
+        .is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err())
+    {
+        table.fault_of(
+            "bearer",
+            "the token is not valid in a header",
+            Some("a bearer token is printable ASCII"),
+        );
     }
     let headers = headers(&table, reader);
     let ca = reader.file(&table, "ca");
     table.finish();
-    Some(HttpTransport { bearer, login: None, headers, ca, ..HttpTransport::new(url?) })
+    Some(HttpTransport {
+        bearer,
+        login: None,
+        headers,
+        ca,
+        ..HttpTransport::new(url?)
+    })
 }
 
 /// The URL itself is in no message: it may be a secret.
@@ -65,8 +84,16 @@ fn check(table: &Table<'_>, url: &str) {
         table.fault_of("url", "`url` of `webhook` is not a valid URL", Some(hint));
     } else if leaves_in_the_clear(url) {
         let hint = "requests contain agents, tools and arguments: use `https://`, or an address of this machine";
-        table.fault_of("url", "the webhook would be called without encryption", Some(hint));
+        table.fault_of(
+            "url",
+            "the webhook would be called without encryption",
+            Some(hint),
+        );
     } else if scheme == Some("http") && table.has("ca") {
-        table.fault_of("ca", "`ca` has no effect on an `http://` URL", Some("write `https://`"));
+        table.fault_of(
+            "ca",
+            "`ca` has no effect on an `http://` URL",
+            Some("write `https://`"),
+        );
     }
 }

@@ -5,27 +5,47 @@ use std::time::Duration;
 
 use http::Uri;
 
-use crate::config::{Callback, EnterpriseConfig, Grant, LoginConfig, OAuthConfig, Secret, TokenOf, VaultKey};
+use crate::config::{
+    Callback, EnterpriseConfig, Grant, LoginConfig, OAuthConfig, Secret, TokenOf, VaultKey,
+};
 use crate::document::{Located, Table};
 
 use super::values::Reader;
 
 /// Longest PEM file of a key, in bytes.
 const KEY_BYTES: u64 = 64 << 10;
-const GRANT_HINT: &str = "one of `\"authorization_code\"`, `\"client_credentials\"` and `{ enterprise = { … } }`";
+const GRANT_HINT: &str =
+    "one of `\"authorization_code\"`, `\"client_credentials\"` and `{ enterprise = { … } }`";
 /// How a client proves who it is, as authorization servers spell it.
-const CLIENT_AUTH: [&str; 4] = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
+const CLIENT_AUTH: [&str; 4] = [
+    "none",
+    "client_secret_basic",
+    "client_secret_post",
+    "private_key_jwt",
+];
 
 /// `[oauth]`
 pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     let mut made = OAuthConfig::default();
-    let Some(table) = root.table("oauth") else { return made };
-    let seconds = |key: &str, range, base| table.integer(key, range).map_or(base, Duration::from_secs);
+    let Some(table) = root.table("oauth") else {
+        return made;
+    };
+    let seconds =
+        |key: &str, range, base| table.integer(key, range).map_or(base, Duration::from_secs);
     made.vault = reader.any_path(&table, "vault");
-    made.vault_key = table.table("vault_key").and_then(|key| key_place(&key, reader)).unwrap_or(made.vault_key);
-    made.earlier_vault_keys = table.tables("earlier_vault_keys").iter().filter_map(|key| key_place(key, reader)).collect();
+    made.vault_key = table
+        .table("vault_key")
+        .and_then(|key| key_place(&key, reader))
+        .unwrap_or(made.vault_key);
+    made.earlier_vault_keys = table
+        .tables("earlier_vault_keys")
+        .iter()
+        .filter_map(|key| key_place(key, reader))
+        .collect();
     made.callback = callback(&table).unwrap_or(made.callback);
-    made.callback_port = table.integer("callback_port", 0..=65_535).map_or(0, |port| u16::try_from(port).unwrap_or(0));
+    made.callback_port = table
+        .integer("callback_port", 0..=65_535)
+        .map_or(0, |port| u16::try_from(port).unwrap_or(0));
     made.open_browser = table.boolean("open_browser").unwrap_or(made.open_browser);
     made.login_wait = seconds("login_wait_seconds", 0..=600, made.login_wait);
     made.login = seconds("login_seconds", 30..=3600, made.login);
@@ -34,15 +54,33 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     made.request = seconds("request_seconds", 1..=120, made.request);
     if made.lease <= made.request {
         let hint = "a renewal must end before its lease does";
-        table.fault("`lease_seconds` must be longer than `request_seconds`", Some(hint));
+        table.fault(
+            "`lease_seconds` must be longer than `request_seconds`",
+            Some(hint),
+        );
     }
-    made.pending_logins = table.integer("pending_logins", 1..=100_000).map_or(made.pending_logins, |most| most as usize);
-    made.allow_loopback_http = table.boolean("allow_loopback_http").unwrap_or(made.allow_loopback_http);
-    made.private_hosts = table.strings("private_hosts").into_iter().map(|host| host.value.to_ascii_lowercase()).collect();
+    made.pending_logins = table
+        .integer("pending_logins", 1..=100_000)
+        .map_or(made.pending_logins, |most| most as usize);
+    made.allow_loopback_http = table
+        .boolean("allow_loopback_http")
+        .unwrap_or(made.allow_loopback_http);
+    made.private_hosts = table
+        .strings("private_hosts")
+        .into_iter()
+        .map(|host| host.value.to_ascii_lowercase())
+        .collect();
     made.client_document = client_document(&table);
     if let Some(name) = table.string("client_name") {
-        if name.value.is_empty() || name.value.len() > 100 || name.value.chars().any(char::is_control) {
-            table.fault_at(&name.place, "`client_name` must be 1 to 100 bytes on one line", None);
+        if name.value.is_empty()
+            || name.value.len() > 100
+            || name.value.chars().any(char::is_control)
+        {
+            table.fault_at(
+                &name.place,
+                "`client_name` must be 1 to 100 bytes on one line",
+                None,
+            );
         }
         made.client_name = name.value;
     }
@@ -52,14 +90,22 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
 
 /// Where a key is that something is sealed with.
 pub(super) fn key_place(table: &Table<'_>, reader: &Reader<'_>) -> Option<VaultKey> {
-    let (file, env, keyring) = (reader.any_path(table, "file"), table.string("env"), table.string("keyring"));
+    let (file, env, keyring) = (
+        reader.any_path(table, "file"),
+        table.string("env"),
+        table.string("keyring"),
+    );
     table.finish();
     match (file, env, keyring) {
         (Some(file), None, None) => Some(VaultKey::File(file)),
         (None, Some(name), None) => match reader.variable(&name.value) {
             Some(value) => Some(VaultKey::Value(Secret(value))),
             None => {
-                table.fault_at(&name.place, format!("the environment variable `{}` is not set", name.value), None);
+                table.fault_at(
+                    &name.place,
+                    format!("the environment variable `{}` is not set", name.value),
+                    None,
+                );
                 None
             }
         },
@@ -90,12 +136,19 @@ fn callback(table: &Table<'_>) -> Option<Callback> {
 /// The address of a metadata document: it is a client's id, so it has a path and nothing that could be written otherwise.
 fn client_document(table: &Table<'_>) -> Option<String> {
     let written = table.string("client_document")?;
-    let path = written.value.parse::<Uri>().is_ok_and(|url| url.path().len() > 1);
+    let path = written
+        .value
+        .parse::<Uri>()
+        .is_ok_and(|url| url.path().len() > 1);
     if is_https(&written.value) && path && !written.value.contains(['?', '#']) {
         return Some(written.value);
     }
     let hint = "a public URL, such as `\"https://example.org/lychgate.json\"`; the gate serves the document's content at `/oauth/client.json`";
-    table.fault_at(&written.place, "`client_document` is not an `https://` URL with a path", Some(hint));
+    table.fault_at(
+        &written.place,
+        "`client_document` is not an `https://` URL with a path",
+        Some(hint),
+    );
     None
 }
 
@@ -104,13 +157,17 @@ pub(super) fn login(table: &Table<'_>, reader: &Reader<'_>) -> Option<Box<LoginC
     if table.is_boolean("oauth") {
         return (table.boolean("oauth") == Some(true)).then(Box::default);
     }
-    let Some(inner) = table.table("oauth") else { return Some(Box::default()) };
+    let Some(inner) = table.table("oauth") else {
+        return Some(Box::default());
+    };
     if table.has("bearer") {
         let hint = "remove one of the two: the gate either logs in or has a token";
         table.fault_of("oauth", "`oauth` has no effect beside `bearer`", Some(hint));
     }
     let made = LoginConfig {
-        token_of: inner.choice("token_of", &TokenOf::WORDS).unwrap_or_default(),
+        token_of: inner
+            .choice("token_of", &TokenOf::WORDS)
+            .unwrap_or_default(),
         grant: grant(&inner, reader),
         issuer: address(&inner, "issuer"),
         resource: inner.string("resource").map(|resource| resource.value),
@@ -119,16 +176,23 @@ pub(super) fn login(table: &Table<'_>, reader: &Reader<'_>) -> Option<Box<LoginC
         client_key: key(&inner, reader),
         client_key_id: inner.string("client_key_id").map(|id| id.value),
         client_auth: client_auth(&inner),
-        scopes: inner
-            .has("scopes")
-            .then(|| inner.strings("scopes").into_iter().map(|scope| checked_scope(&inner, scope)).collect()),
+        scopes: inner.has("scopes").then(|| {
+            inner
+                .strings("scopes")
+                .into_iter()
+                .map(|scope| checked_scope(&inner, scope))
+                .collect()
+        }),
     };
     if made.client_id.is_some() != made.issuer.is_some() {
         let hint = "a client id is valid only at the authorization server that issued it";
         inner.fault("`client_id` and `issuer` require each other", Some(hint));
     }
     if made.grant != Grant::Person && made.client_id.is_none() {
-        inner.missing("client_id", "`client_credentials` requires a registered client");
+        inner.missing(
+            "client_id",
+            "`client_credentials` requires a registered client",
+        );
     }
     inner.finish();
     Some(Box::new(made))
@@ -137,8 +201,17 @@ pub(super) fn login(table: &Table<'_>, reader: &Reader<'_>) -> Option<Box<LoginC
 fn grant(table: &Table<'_>, reader: &Reader<'_>) -> Grant {
     if !table.is_table("grant") {
         return table
-            .choice("grant", &[("authorization_code", false), ("client_credentials", true)])
-            .map_or(Grant::Person, |by_itself| if by_itself { Grant::Client } else { Grant::Person });
+            .choice(
+                "grant",
+                &[("authorization_code", false), ("client_credentials", true)],
+            )
+            .map_or(Grant::Person, |by_itself| {
+                if by_itself {
+                    Grant::Client
+                } else {
+                    Grant::Person
+                }
+            });
     }
     let found = table.table("grant").and_then(|outer| {
         let inner = outer.table("enterprise");
@@ -148,12 +221,20 @@ fn grant(table: &Table<'_>, reader: &Reader<'_>) -> Grant {
         outer.finish();
         inner
     });
-    let Some(inner) = found else { return Grant::Person };
+    let Some(inner) = found else {
+        return Grant::Person;
+    };
     let issuer = address(&inner, "issuer");
     for (key, hint) in [
         ("issuer", "the organization's login server"),
-        ("client_id", "the gate's id at the organization's login server"),
-        ("id_token_file", "the file with the ID token; read before each exchange"),
+        (
+            "client_id",
+            "the gate's id at the organization's login server",
+        ),
+        (
+            "id_token_file",
+            "the file with the ID token; read before each exchange",
+        ),
     ] {
         if !inner.has(key) {
             inner.missing(key, hint);
@@ -162,7 +243,10 @@ fn grant(table: &Table<'_>, reader: &Reader<'_>) -> Grant {
     let made = EnterpriseConfig {
         issuer: issuer.unwrap_or_default(),
         token_endpoint: address(&inner, "token_endpoint"),
-        client_id: inner.string("client_id").map(|id| id.value).unwrap_or_default(),
+        client_id: inner
+            .string("client_id")
+            .map(|id| id.value)
+            .unwrap_or_default(),
         client_secret: reader.secret(&inner, "client_secret").map(Secret),
         subject_token_file: reader.any_path(&inner, "id_token_file").unwrap_or_default(),
         saml: inner.boolean("saml").unwrap_or(false),
@@ -194,7 +278,11 @@ fn client_auth(table: &Table<'_>) -> Option<String> {
 
 fn checked_scope(table: &Table<'_>, scope: Located<String>) -> String {
     // RFC 6749, section 3.3.
-    let fits = !scope.value.is_empty() && scope.value.bytes().all(|b| matches!(b, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
+    let fits = !scope.value.is_empty()
+        && scope
+            .value
+            .bytes()
+            .all(|b| matches!(b, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
     if !fits {
         table.fault_at(
             &scope.place,
@@ -209,21 +297,34 @@ fn checked_scope(table: &Table<'_>, scope: Located<String>) -> String {
 fn address(table: &Table<'_>, key: &str) -> Option<String> {
     let written = table.string(key)?;
     if !is_https(&written.value) && !is_loopback_url(&written.value) {
-        let hint = "such as `https://login.example.org`, exactly as the server's metadata spells it";
-        table.fault_at(&written.place, format!("`{key}` is not an `https://` URL"), Some(hint));
+        let hint =
+            "such as `https://login.example.org`, exactly as the server's metadata spells it";
+        table.fault_at(
+            &written.place,
+            format!("`{key}` is not an `https://` URL"),
+            Some(hint),
+        );
     }
     Some(written.value)
 }
 
 fn is_https(text: &str) -> bool {
     text.parse::<Uri>().is_ok_and(|url| {
-        url.scheme_str() == Some("https") && url.authority().is_some_and(|authority| !authority.as_str().contains('@'))
+        url.scheme_str() == Some("https")
+            && url
+                .authority()
+                .is_some_and(|authority| !authority.as_str().contains('@'))
     })
 }
 
 fn is_loopback_url(text: &str) -> bool {
-    let Ok(url) = text.parse::<Uri>() else { return false };
+    let Ok(url) = text.parse::<Uri>() else {
+        return false;
+    };
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
-    let here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    let here = host == "localhost"
+        || host
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback());
     url.scheme_str() == Some("http") && here
 }

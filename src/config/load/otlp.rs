@@ -17,7 +17,10 @@ const ATTRIBUTE_BYTES: usize = 1024;
 /// Reads `[otlp]`, if there. Environment variables are ignored: exports are visible in the config file.
 pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> {
     let table = root.table("otlp")?;
-    let endpoint = table.required("endpoint", "the collector's URL, such as `http://127.0.0.1:4318`");
+    let endpoint = table.required(
+        "endpoint",
+        "the collector's URL, such as `http://127.0.0.1:4318`",
+    );
     let plain = table.boolean("allow_plain_http") == Some(true);
     if let Some(url) = &endpoint {
         let https = check_url(&table, url, "endpoint");
@@ -29,14 +32,25 @@ pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> 
             || url.value.trim_end_matches('/').ends_with("/v1/metrics")
         {
             let hint = "remove `/v1/…`: the gate appends it for each signal";
-            table.fault_at(&url.place, "`endpoint` is the URL of a single signal", Some(hint));
+            table.fault_at(
+                &url.place,
+                "`endpoint` is the URL of a single signal",
+                Some(hint),
+            );
         } else if leaves_in_the_clear(&url.value) && !plain {
-            let hint =
-                "it receives audit lines: use `https://`, run a collector on this machine, or set `allow_plain_http = true`";
-            table.fault_at(&url.place, "the collector would be contacted without encryption", Some(hint));
+            let hint = "it receives audit lines: use `https://`, run a collector on this machine, or set `allow_plain_http = true`";
+            table.fault_at(
+                &url.place,
+                "the collector would be contacted without encryption",
+                Some(hint),
+            );
         }
         if !https && table.has("ca") {
-            table.fault_of("ca", "`ca` has no effect on an `http://` URL", Some("write `https://`"));
+            table.fault_of(
+                "ca",
+                "`ca` has no effect on an `http://` URL",
+                Some("write `https://`"),
+            );
         }
     }
     let mut made = OtlpConfig::new(endpoint.map(|url| url.value).unwrap_or_default());
@@ -46,30 +60,53 @@ pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> 
     made.traces = table.boolean("traces").unwrap_or(made.traces);
     made.metrics = table.boolean("metrics").unwrap_or(made.metrics);
     if let Some(written) = table.number("sample_ratio") {
-        match written.value.parse::<f64>().ok().filter(|number| (0.0..=1.0).contains(number)) {
+        match written
+            .value
+            .parse::<f64>()
+            .ok()
+            .filter(|number| (0.0..=1.0).contains(number))
+        {
             Some(ratio) => made.sample_ratio = ratio,
-            None => table.fault_at(&written.place, "`sample_ratio` must be between 0 and 1", None),
+            None => table.fault_at(
+                &written.place,
+                "`sample_ratio` must be between 0 and 1",
+                None,
+            ),
         }
     }
     made.resource = resource(&table);
-    let milliseconds = |key: &str, range, base| table.integer(key, range).map_or(base, Duration::from_millis);
+    let milliseconds = |key: &str, range, base| {
+        table
+            .integer(key, range)
+            .map_or(base, Duration::from_millis)
+    };
     made.interval = milliseconds("interval_ms", 50..=3_600_000, made.interval);
-    made.metrics_interval = milliseconds("metrics_interval_ms", 50..=3_600_000, made.metrics_interval);
+    made.metrics_interval =
+        milliseconds("metrics_interval_ms", 50..=3_600_000, made.metrics_interval);
     made.timeout = milliseconds("timeout_ms", 50..=120_000, made.timeout);
-    let count = |key: &str, range, base| table.integer(key, range).map_or(base, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let count = |key: &str, range, base| {
+        table
+            .integer(key, range)
+            .map_or(base, |n| usize::try_from(n).unwrap_or(usize::MAX))
+    };
     made.queue_records = count("queue_records", 1..=10_000_000, made.queue_records);
     made.queue_bytes = count("queue_bytes", 1024..=1 << 32, made.queue_bytes);
     made.batch_records = count("batch_records", 1..=100_000, made.batch_records);
     made.batch_bytes = count("batch_bytes", 1024..=64 << 20, made.batch_bytes);
     if !made.logs && !made.traces && !made.metrics {
-        table.fault("all signals are disabled", Some("enable `logs`, `traces` or `metrics`, or remove `[otlp]`"));
+        table.fault(
+            "all signals are disabled",
+            Some("enable `logs`, `traces` or `metrics`, or remove `[otlp]`"),
+        );
     }
     table.finish();
     Some(made)
 }
 
 fn resource(table: &Table<'_>) -> BTreeMap<String, String> {
-    let Some(all) = table.table("resource") else { return BTreeMap::new() };
+    let Some(all) = table.table("resource") else {
+        return BTreeMap::new();
+    };
     let mut out = BTreeMap::new();
     let mut names = all.keys();
     names.sort_by(|a, b| a.value.cmp(&b.value));
@@ -77,12 +114,23 @@ fn resource(table: &Table<'_>) -> BTreeMap<String, String> {
         if all.is_table(&name.value) {
             all.know(&name.value);
             let hint = "quote the whole name, as in `\"service.name\" = \"gate\"`";
-            all.fault_at(&name.place, format!("`{}` is not a string", name.value.escape_debug()), Some(hint));
+            all.fault_at(
+                &name.place,
+                format!("`{}` is not a string", name.value.escape_debug()),
+                Some(hint),
+            );
             continue;
         }
-        let Some(value) = all.string(&name.value) else { continue };
-        if name.value.len() > ATTRIBUTE_BYTES || value.value.len() > ATTRIBUTE_BYTES || out.len() == ATTRIBUTES {
-            let message = format!("`resource` has at most {ATTRIBUTES} attributes, each of up to {ATTRIBUTE_BYTES} bytes");
+        let Some(value) = all.string(&name.value) else {
+            continue;
+        };
+        if name.value.len() > ATTRIBUTE_BYTES
+            || value.value.len() > ATTRIBUTE_BYTES
+            || out.len() == ATTRIBUTES
+        {
+            let message = format!(
+                "`resource` has at most {ATTRIBUTES} attributes, each of up to {ATTRIBUTE_BYTES} bytes"
+            );
             all.fault_at(&name.place, message, None);
         }
         out.insert(name.value, value.value);

@@ -13,10 +13,15 @@ const RESOLVE: Duration = Duration::from_millis(500);
 
 /// Reads `roots` and `urls` of a policy.
 pub(super) fn places(table: &Table<'_>, reader: &Reader<'_>) -> PlacesConfig {
-    let mut made = PlacesConfig { roots: roots(table, reader).unwrap_or_default(), ..PlacesConfig::default() };
+    let mut made = PlacesConfig {
+        roots: roots(table, reader).unwrap_or_default(),
+        ..PlacesConfig::default()
+    };
     if let Some(urls) = table.table("urls") {
         let wanted = urls.boolean("resolve").unwrap_or(false);
-        let within = urls.integer("resolve_ms", 10..=10_000).map_or(RESOLVE, Duration::from_millis);
+        let within = urls
+            .integer("resolve_ms", 10..=10_000)
+            .map_or(RESOLVE, Duration::from_millis);
         made.resolve = wanted.then_some(within);
         made.urls = hosts(&urls);
     }
@@ -26,7 +31,12 @@ pub(super) fn places(table: &Table<'_>, reader: &Reader<'_>) -> PlacesConfig {
 /// Reads `roots`, if there.
 pub(super) fn roots(table: &Table<'_>, reader: &Reader<'_>) -> Option<Vec<String>> {
     let written = table.strings("roots");
-    table.has("roots").then(|| written.iter().filter_map(|root| folder(table, reader, root)).collect())
+    table.has("roots").then(|| {
+        written
+            .iter()
+            .filter_map(|root| folder(table, reader, root))
+            .collect()
+    })
 }
 
 /// Reads a table of `allow` and `deny`.
@@ -35,13 +45,20 @@ pub(super) fn hosts(table: &Table<'_>) -> HostList {
         let pattern = |entry: &Located<String>| match HostPattern::read(&entry.value) {
             Ok(pattern) => Some(pattern),
             Err(hint) => {
-                table.fault_at(&entry.place, format!("`{key}` contains `{}`", entry.value.escape_debug()), Some(hint));
+                table.fault_at(
+                    &entry.place,
+                    format!("`{key}` contains `{}`", entry.value.escape_debug()),
+                    Some(hint),
+                );
                 None
             }
         };
         written.iter().filter_map(pattern).collect()
     };
-    let made = HostList { allow: read("allow", table.strings("allow")), deny: read("deny", table.strings("deny")) };
+    let made = HostList {
+        allow: read("allow", table.strings("allow")),
+        deny: read("deny", table.strings("deny")),
+    };
     table.finish();
     made
 }
@@ -49,12 +66,25 @@ pub(super) fn hosts(table: &Table<'_>) -> HostList {
 /// A root as meant. It need not be there: the server may be on another machine, or make it.
 fn folder(table: &Table<'_>, reader: &Reader<'_>, written: &Located<String>) -> Option<String> {
     let text = written.value.as_str();
-    let of_windows =
-        text.get(1..2) == Some(":") && text.starts_with(|c: char| c.is_ascii_alphabetic()) || text.starts_with("\\\\");
-    if text.is_empty() || text.contains(['*', '\0']) || text.split(['/', '\\']).any(|part| part == "..") {
-        let hint = "a root is a folder such as `/srv/data`, `~/work` or `C:\\work`, without `..` and `*`";
-        table.fault_at(&written.place, format!("`roots` contains `{}`", text.escape_debug()), Some(hint));
+    let of_windows = text.get(1..2) == Some(":")
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        || text.starts_with("\\\\");
+    if text.is_empty()
+        || text.contains(['*', '\0'])
+        || text.split(['/', '\\']).any(|part| part == "..")
+    {
+        let hint =
+            "a root is a folder such as `/srv/data`, `~/work` or `C:\\work`, without `..` and `*`";
+        table.fault_at(
+            &written.place,
+            format!("`roots` contains `{}`", text.escape_debug()),
+            Some(hint),
+        );
         return None;
     }
-    Some(if of_windows { text.to_owned() } else { reader.path(text).display().to_string() })
+    Some(if of_windows {
+        text.to_owned()
+    } else {
+        reader.path(text).display().to_string()
+    })
 }

@@ -30,20 +30,35 @@ const LIKELY: &str = "likely";
 /// Reads a policy.
 pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> PolicyConfig {
     let enforce = table.choice("mode", &MODES).unwrap_or(true);
-    let mut made = PolicyConfig { enforce, ..PolicyConfig::default() };
+    let mut made = PolicyConfig {
+        enforce,
+        ..PolicyConfig::default()
+    };
     if table.has("rules") {
         let written = table.strings("rules");
         made.builtin = written.iter().any(|entry| entry.value == BUILTIN);
-        made.rules =
-            written.iter().filter(|entry| entry.value != BUILTIN).map(|entry| reader.folder(table, "rules", entry)).collect();
+        made.rules = written
+            .iter()
+            .filter(|entry| entry.value != BUILTIN)
+            .map(|entry| reader.folder(table, "rules", entry))
+            .collect();
         if written.is_empty() && made.enforce {
-            let hint = format!("write `rules = [\"{BUILTIN}\"]`, or `mode = \"observe\"` to enforce nothing");
-            table.fault_of("rules", format!("`policy.{name}` enforces no rules at all"), Some(&hint));
+            let hint = format!(
+                "write `rules = [\"{BUILTIN}\"]`, or `mode = \"observe\"` to enforce nothing"
+            );
+            table.fault_of(
+                "rules",
+                format!("`policy.{name}` enforces no rules at all"),
+                Some(&hint),
+            );
         }
     }
     if let Some(packs) = table.table("packs") {
-        made.packs =
-            packs.keys().into_iter().filter_map(|pack| Some((pack.value.clone(), packs.boolean(&pack.value)?))).collect();
+        made.packs = packs
+            .keys()
+            .into_iter()
+            .filter_map(|pack| Some((pack.value.clone(), packs.boolean(&pack.value)?)))
+            .collect();
         packs.finish();
     }
     if table.choice("profile", &PROFILES) == Some(true) {
@@ -75,8 +90,12 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     made.evidence = table.choice("evidence", &Keeps::WORDS).unwrap_or_default();
     redact_results(table, &mut made);
     made.block_uninspected = block_uninspected(table);
-    made.render_pages = table.choice("render_pages", &RenderPages::WORDS).unwrap_or_default();
-    made.instruction_files = table.choice("instruction_files", &InstructionFiles::WORDS).unwrap_or_default();
+    made.render_pages = table
+        .choice("render_pages", &RenderPages::WORDS)
+        .unwrap_or_default();
+    made.instruction_files = table
+        .choice("instruction_files", &InstructionFiles::WORDS)
+        .unwrap_or_default();
     made.result_text_bytes = sizes(table, "result_text_bytes");
     made.result_block_bytes = sizes(table, "result_block_bytes");
     made
@@ -92,7 +111,11 @@ fn redact_results(policy: &Table<'_>, made: &mut PolicyConfig) {
             name if REDACTED.contains(&name) => {
                 made.packs.entry(format!("redact-{name}")).or_insert(true);
             }
-            name => policy.fault_at(&what.place, format!("`redact_results` contains `{name}`"), Some(&suggest(name, &REDACTED))),
+            name => policy.fault_at(
+                &what.place,
+                format!("`redact_results` contains `{name}`"),
+                Some(&suggest(name, &REDACTED)),
+            ),
         }
     }
 }
@@ -100,18 +123,30 @@ fn redact_results(policy: &Table<'_>, made: &mut PolicyConfig) {
 /// The reasons for which uninspected content blocks its message.
 fn block_uninspected(policy: &Table<'_>) -> Vec<Unread> {
     let reason = |written: Located<String>| {
-        let known = Unread::WORDS.iter().find(|(word, _)| *word == written.value);
+        let known = Unread::WORDS
+            .iter()
+            .find(|(word, _)| *word == written.value);
         if known.is_none() {
             let hint = suggest(&written.value, &Unread::WORDS.map(|(word, _)| word));
-            policy.fault_at(&written.place, format!("`block_uninspected` contains `{}`", written.value), Some(&hint));
+            policy.fault_at(
+                &written.place,
+                format!("`block_uninspected` contains `{}`", written.value),
+                Some(&hint),
+            );
         }
         known.map(|(_, reason)| *reason)
     };
-    policy.strings("block_uninspected").into_iter().filter_map(reason).collect()
+    policy
+        .strings("block_uninspected")
+        .into_iter()
+        .filter_map(reason)
+        .collect()
 }
 
 fn sizes(policy: &Table<'_>, key: &str) -> BTreeMap<String, usize> {
-    let Some(table) = policy.table(key) else { return BTreeMap::new() };
+    let Some(table) = policy.table(key) else {
+        return BTreeMap::new();
+    };
     let size = |tool: Located<String>| {
         let bytes = table.integer(&tool.value, 256..=1 << 30)?;
         Some((tool.value, usize::try_from(bytes).unwrap_or(usize::MAX)))
@@ -122,9 +157,19 @@ fn sizes(policy: &Table<'_>, key: &str) -> BTreeMap<String, usize> {
 }
 
 fn change_of(table: &Table<'_>) -> Override {
-    let made = Override { action: table.choice("action", &Action::WORDS), enabled: table.boolean("enabled") };
-    if made.action.is_none() && made.enabled.is_none() && !table.has("action") && !table.has("enabled") {
-        table.fault("the override has no effect", Some("write `{ action = \"log\" }` or `{ enabled = false }`"));
+    let made = Override {
+        action: table.choice("action", &Action::WORDS),
+        enabled: table.boolean("enabled"),
+    };
+    if made.action.is_none()
+        && made.enabled.is_none()
+        && !table.has("action")
+        && !table.has("enabled")
+    {
+        table.fault(
+            "the override has no effect",
+            Some("write `{ action = \"log\" }` or `{ enabled = false }`"),
+        );
     }
     table.finish();
     made
@@ -133,10 +178,17 @@ fn change_of(table: &Table<'_>) -> Override {
 fn arguments(table: &Table<'_>, key: &str) -> Vec<String> {
     let written = table.strings(key);
     for entry in &written {
-        let fits = entry.value.split_once('.').is_some_and(|(tool, argument)| !tool.is_empty() && !argument.is_empty());
+        let fits = entry
+            .value
+            .split_once('.')
+            .is_some_and(|(tool, argument)| !tool.is_empty() && !argument.is_empty());
         if !fits {
             let hint = "a tool and its argument joined by a dot, as in `run_query.sql`";
-            table.fault_at(&entry.place, format!("`{key}` contains `{}`", entry.value), Some(hint));
+            table.fault_at(
+                &entry.place,
+                format!("`{key}` contains `{}`", entry.value),
+                Some(hint),
+            );
         }
     }
     written.into_iter().map(|entry| entry.value).collect()
@@ -154,7 +206,11 @@ pub(super) fn check(
             && !policies.contains_key(&policy.value)
         {
             let message = format!("there is no `[policy.{}]`", policy.value);
-            root.fault_at(&policy.place, message, Some(&suggest(&policy.value, &known)));
+            root.fault_at(
+                &policy.place,
+                message,
+                Some(&suggest(&policy.value, &known)),
+            );
         }
     }
 }

@@ -18,17 +18,28 @@ const TEXT_BYTES: usize = 1024;
 
 const REASON: &str = "who decided this and why, for readers of the audit log: `reason = \"…\"`";
 const UNTIL: &str = "the last day on which it applies, at most a year ahead: `until = 2027-01-31`";
-const RULE: &str = "the rule's id, as in the audit line: `rule = \"…\"`, or several: `rules = [\"…\", \"…\"]`";
-const SHA256: &str = "32 hexadecimal digits, as in `evidence` of the audit line; `lychgate explain` prints them";
-const AT: &str = "a JSON pointer such as `/result/content/*/text`, in which `*` matches any one step";
+const RULE: &str =
+    "the rule's id, as in the audit line: `rule = \"…\"`, or several: `rules = [\"…\", \"…\"]`";
+const SHA256: &str =
+    "32 hexadecimal digits, as in `evidence` of the audit line; `lychgate explain` prints them";
+const AT: &str =
+    "a JSON pointer such as `/result/content/*/text`, in which `*` matches any one step";
 
 /// Reads what a policy suppresses.
 pub(super) fn suppressions(policy: &Table<'_>) -> Vec<Arc<Suppression>> {
     let tables = policy.tables("suppress");
     if tables.len() > MOST {
-        policy.fault_of("suppress", format!("more than {MOST} suppressions"), Some("change the rule, or disable it"));
+        policy.fault_of(
+            "suppress",
+            format!("more than {MOST} suppressions"),
+            Some("change the rule, or disable it"),
+        );
     }
-    tables.iter().filter_map(suppression).map(Arc::new).collect()
+    tables
+        .iter()
+        .filter_map(suppression)
+        .map(Arc::new)
+        .collect()
 }
 
 fn suppression(table: &Table<'_>) -> Option<Suppression> {
@@ -38,16 +49,27 @@ fn suppression(table: &Table<'_>) -> Option<Suppression> {
     let checked = |key: &str, hint: &str, fits: fn(&str) -> bool| {
         let names = names(table, key);
         for name in names.iter().filter(|name| !fits(&name.value)) {
-            table.fault_at(&name.place, format!("`{}` is not a valid `{key}`", name.value.escape_debug()), Some(hint));
+            table.fault_at(
+                &name.place,
+                format!("`{}` is not a valid `{key}`", name.value.escape_debug()),
+                Some(hint),
+            );
         }
         names
     };
     let at = checked("at", AT, |at| at.starts_with('/'));
     let sha256 = checked("sha256", SHA256, |hex| {
-        hex.len() == 32 && hex.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+        hex.len() == 32
+            && hex
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
     });
     if let (Some(_), Some(at)) = (&argument, at.first()) {
-        table.fault_at(&at.place, "`argument` and `at` both set the location", Some("remove one of them"));
+        table.fault_at(
+            &at.place,
+            "`argument` and `at` both set the location",
+            Some("remove one of them"),
+        );
     }
     if !table.has("reason") {
         table.missing("reason", REASON);
@@ -60,11 +82,20 @@ fn suppression(table: &Table<'_>) -> Option<Suppression> {
     if let Some(until) = &until
         && until.value.ends > SystemTime::now() + Duration::from_secs((MOST_DAYS + 1) * 86_400)
     {
-        table.fault_at(&until.place, format!("`until` is more than {MOST_DAYS} days ahead"), Some(UNTIL));
+        table.fault_at(
+            &until.place,
+            format!("`until` is more than {MOST_DAYS} days ahead"),
+            Some(UNTIL),
+        );
     }
     table.finish();
     let value = |name: Option<Located<String>>| name.map(|name| name.value.into_boxed_str());
-    let values = |names: Vec<Located<String>>| names.into_iter().map(|name| name.value.into_boxed_str()).collect();
+    let values = |names: Vec<Located<String>>| {
+        names
+            .into_iter()
+            .map(|name| name.value.into_boxed_str())
+            .collect()
+    };
     let place = table.place();
     Some(Suppression {
         rules: values(rules),
@@ -84,9 +115,16 @@ fn rules(table: &Table<'_>) -> Vec<Located<String>> {
     match (table.has("rule"), table.has("rules")) {
         (_, false) => {
             let rule = table.required("rule", RULE);
-            return rule.into_iter().inspect(|rule| check_text(table, "rule", rule)).collect();
+            return rule
+                .into_iter()
+                .inspect(|rule| check_text(table, "rule", rule))
+                .collect();
         }
-        (true, true) => table.fault_of("rules", "`rule` and `rules` are both set", Some("remove one of them")),
+        (true, true) => table.fault_of(
+            "rules",
+            "`rule` and `rules` are both set",
+            Some("remove one of them"),
+        ),
         (false, true) => {}
     }
     table.know("rule");
@@ -97,7 +135,11 @@ fn rules(table: &Table<'_>) -> Vec<Located<String>> {
 fn names(table: &Table<'_>, key: &str) -> Vec<Located<String>> {
     let names = table.one_or_more(key);
     if names.is_empty() && table.is_list(key) {
-        table.fault_of(key, format!("`{key}` is empty"), Some("remove it, or add at least one"));
+        table.fault_of(
+            key,
+            format!("`{key}` is empty"),
+            Some("remove it, or add at least one"),
+        );
     }
     names.iter().for_each(|name| check_text(table, key, name));
     names
@@ -111,8 +153,16 @@ fn named(table: &Table<'_>, key: &str) -> Option<Located<String>> {
 
 fn check_text(table: &Table<'_>, key: &str, name: &Located<String>) {
     if name.value.trim().is_empty() || name.value.len() > TEXT_BYTES {
-        let hint = if key == "reason" { REASON } else { "remove it, or set a name" };
-        let message = if name.value.len() > TEXT_BYTES { "is too long" } else { "is empty" };
+        let hint = if key == "reason" {
+            REASON
+        } else {
+            "remove it, or set a name"
+        };
+        let message = if name.value.len() > TEXT_BYTES {
+            "is too long"
+        } else {
+            "is empty"
+        };
         table.fault_at(&name.place, format!("`{key}` {message}"), Some(hint));
     }
 }
@@ -126,8 +176,12 @@ pub(super) fn check(
 ) {
     for (name, policy) in policies {
         for one in &policy.suppress {
-            let Some(upstream) = one.upstream.as_deref() else { continue };
-            let Some((_, read)) = upstreams.iter().find(|(name, _)| name.value == upstream) else { continue };
+            let Some(upstream) = one.upstream.as_deref() else {
+                continue;
+            };
+            let Some((_, read)) = upstreams.iter().find(|(name, _)| name.value == upstream) else {
+                continue;
+            };
             let judged = &read.config.policy;
             if judged == name {
                 continue;
@@ -135,7 +189,13 @@ pub(super) fn check(
             let message = format!("`{upstream}` uses `policy.{judged}`, not `policy.{name}`");
             let hint = format!("write it under `[[policy.{judged}.suppress]]`");
             let (file, line, column) = one.place.clone();
-            root.add(Fault { file: file.into(), line, column, message, hint: Some(hint) });
+            root.add(Fault {
+                file: file.into(),
+                line,
+                column,
+                message,
+                hint: Some(hint),
+            });
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::{ArgumentConfig, AskTool, InstructionFiles, PathFormat, ReadsAs, RenderPages, SchemaConfig, ToolConfig};
+use crate::config::{
+    ArgumentConfig, AskTool, InstructionFiles, PathFormat, ReadsAs, RenderPages, SchemaConfig,
+    ToolConfig,
+};
 use crate::document::Table;
 
 use super::calls;
@@ -13,10 +16,21 @@ const UNLISTED: [(&str, bool); 2] = [("pass", true), ("block", false)];
 
 /// Reads a policy's settings for single tools, most specific first: exact names, then globs, longest first.
 pub(super) fn tools(policy: &Table<'_>) -> Vec<(String, ToolConfig)> {
-    let Some(all) = policy.table("tool") else { return Vec::new() };
-    let mut made: Vec<(String, ToolConfig)> =
-        all.keys().into_iter().filter_map(|name| Some((name.value.clone(), tool(&all.table(&name.value)?)))).collect();
-    made.sort_by_key(|(name, _)| (name.contains('*'), std::cmp::Reverse(name.len()), name.clone()));
+    let Some(all) = policy.table("tool") else {
+        return Vec::new();
+    };
+    let mut made: Vec<(String, ToolConfig)> = all
+        .keys()
+        .into_iter()
+        .filter_map(|name| Some((name.value.clone(), tool(&all.table(&name.value)?))))
+        .collect();
+    made.sort_by_key(|(name, _)| {
+        (
+            name.contains('*'),
+            std::cmp::Reverse(name.len()),
+            name.clone(),
+        )
+    });
     all.finish();
     made
 }
@@ -24,7 +38,9 @@ pub(super) fn tools(policy: &Table<'_>) -> Vec<(String, ToolConfig)> {
 /// Reads whether the tools' own schemas are enforced.
 pub(super) fn schema(policy: &Table<'_>) -> SchemaConfig {
     let base = SchemaConfig::default();
-    let Some(table) = policy.table("schema") else { return base };
+    let Some(table) = policy.table("schema") else {
+        return base;
+    };
     let made = SchemaConfig {
         enforce: table.boolean("enforce").unwrap_or(base.enforce),
         unlisted: table.choice("unlisted", &UNLISTED).unwrap_or(base.unlisted),
@@ -38,7 +54,10 @@ fn tool(table: &Table<'_>) -> ToolConfig {
         hidden: table.boolean("hidden"),
         description: table.string("description").map(|text| text.value),
         ask: table.choice("ask", &AskTool::WORDS),
-        urls: table.table("urls").map(|urls| hosts(&urls)).unwrap_or_default(),
+        urls: table
+            .table("urls")
+            .map(|urls| hosts(&urls))
+            .unwrap_or_default(),
         arguments: BTreeMap::new(),
         sql_read_only: table.boolean("sql_read_only"),
         render_pages: table.choice("render_pages", &RenderPages::WORDS),
@@ -66,7 +85,11 @@ fn argument(table: &Table<'_>) -> ArgumentConfig {
         keywords: keywords(table),
     };
     if made.format.is_some() && made.keywords.contains_key("pattern") {
-        table.fault_of("format", "`format` and `pattern` are both set", Some("remove one of them"));
+        table.fault_of(
+            "format",
+            "`format` and `pattern` are both set",
+            Some("remove one of them"),
+        );
     }
     table.finish();
     made
@@ -78,23 +101,39 @@ fn keywords(table: &Table<'_>) -> BTreeMap<&'static str, String> {
         made.extend(table.number(key).map(|number| (key, number.value)));
     }
     for key in ["minLength", "maxLength", "maxItems"] {
-        made.extend(table.integer(key, 0..=1 << 30).map(|number| (key, number.to_string())));
+        made.extend(
+            table
+                .integer(key, 0..=1 << 30)
+                .map(|number| (key, number.to_string())),
+        );
     }
     for key in ["const", "default"] {
         made.extend(table.json(key).map(|value| (key, value.value)));
     }
     if let Some(list) = table.json("enum") {
         if !list.value.starts_with('[') || list.value == "[]" {
-            table.fault_at(&list.place, "`enum` must be a list of at least one value", None);
+            table.fault_at(
+                &list.place,
+                "`enum` must be a list of at least one value",
+                None,
+            );
         }
         made.insert("enum", list.value);
     }
     if let Some(pattern) = table.string("pattern") {
         if let Err(error) = regex::Regex::new(&pattern.value) {
             let hint = "use a regular expression without look-around and back-references";
-            table.fault_at(&pattern.place, format!("`pattern` is invalid: {error}"), Some(hint));
+            table.fault_at(
+                &pattern.place,
+                format!("`pattern` is invalid: {error}"),
+                Some(hint),
+            );
         }
-        made.extend(table.json("pattern").map(|pattern| ("pattern", pattern.value)));
+        made.extend(
+            table
+                .json("pattern")
+                .map(|pattern| ("pattern", pattern.value)),
+        );
     }
     made
 }

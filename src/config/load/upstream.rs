@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 
-use crate::config::{HttpTransport, Secret, StdioTransport, Transport, UpstreamConfig, names_a_secret};
+use crate::config::{
+    HttpTransport, Secret, StdioTransport, Transport, UpstreamConfig, names_a_secret,
+};
 use crate::document::{Located, Table};
 
 use super::flow::flow;
@@ -52,11 +54,16 @@ fn read(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
     let ways = ["http", "sse", "stdio"];
     if ways.iter().filter(|way| table.has(way)).count() != 1 {
         let hint = "as in `http = { url = \"https://…\" }` or `stdio = { command = [\"PROGRAM\", \"ARGUMENT\"] }`";
-        table.fault("an upstream needs exactly one of `http`, `sse` and `stdio`", Some(hint));
+        table.fault(
+            "an upstream needs exactly one of `http`, `sse` and `stdio`",
+            Some(hint),
+        );
     }
     let mut transport = None;
     for way in ways {
-        let Some(inner) = table.table(way) else { continue };
+        let Some(inner) = table.table(way) else {
+            continue;
+        };
         transport = match way {
             "http" => server(&inner, reader).map(Transport::Http),
             "sse" => server(&inner, reader).map(Transport::Sse),
@@ -65,13 +72,24 @@ fn read(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
         inner.finish();
     }
     // The fault is recorded and the config is not used: a placeholder for the transport.
-    let nothing = || Transport::Stdio(StdioTransport { command: vec![], env: vec![], set_env: vec![], directory: None });
+    let nothing = || {
+        Transport::Stdio(StdioTransport {
+            command: vec![],
+            env: vec![],
+            set_env: vec![],
+            directory: None,
+        })
+    };
     let mut config = UpstreamConfig::new(transport.unwrap_or_else(nothing));
     let policy = table.string("policy");
     if let Some(policy) = &policy {
         config.policy.clone_from(&policy.value);
     }
-    let seconds = |key: &str, base| table.integer(key, 1..=86_400).map_or(base, Duration::from_secs);
+    let seconds = |key: &str, base| {
+        table
+            .integer(key, 1..=86_400)
+            .map_or(base, Duration::from_secs)
+    };
     config.initialize_timeout = seconds("initialize_timeout_seconds", config.initialize_timeout);
     config.request_timeout = seconds("request_timeout_seconds", config.request_timeout);
     config.enforce = table.choice("mode", &MODES);
@@ -84,18 +102,36 @@ fn read(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
 fn server(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
     let login = login(table, reader);
     let transport = http(table, reader)?;
-    let has_own = transport.bearer.is_some() || transport.headers.iter().any(|(name, _)| name == "authorization");
-    Some(HttpTransport { login: login.filter(|_| !has_own), ..transport })
+    let has_own = transport.bearer.is_some()
+        || transport
+            .headers
+            .iter()
+            .any(|(name, _)| name == "authorization");
+    Some(HttpTransport {
+        login: login.filter(|_| !has_own),
+        ..transport
+    })
 }
 
 /// Reads how a server is reached by HTTP.
 pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
-    let url = table.required("url", "the server's URL, such as `https://mcp.example.org/mcp`");
+    let url = table.required(
+        "url",
+        "the server's URL, such as `https://mcp.example.org/mcp`",
+    );
     let https = url.as_ref().is_some_and(|url| check_url(table, url, "url"));
     let bearer = reader.secret(table, "bearer");
     // A gate that runs without this upstream notes what it cannot send when it builds it.
-    if !reader.spares_others() && bearer.as_ref().is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err()) {
-        table.fault_of("bearer", "the token is not valid in a header", Some("a bearer token is printable ASCII"));
+    if !reader.spares_others()
+        && bearer
+            .as_ref()
+            .is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err())
+    {
+        table.fault_of(
+            "bearer",
+            "the token is not valid in a header",
+            Some("a bearer token is printable ASCII"),
+        );
     }
     let headers = headers(table, reader);
     let file = |table: &Table<'_>, key: &str| {
@@ -107,7 +143,10 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
     let client_cert = table.table("client_cert").and_then(|pair| {
         for key in ["cert", "key"] {
             if !pair.has(key) {
-                pair.missing(key, "a client certificate needs the chain and its private key, PEM files");
+                pair.missing(
+                    key,
+                    "a client certificate needs the chain and its private key, PEM files",
+                );
             }
         }
         let (cert, key) = (file(&pair, "cert"), file(&pair, "key"));
@@ -117,31 +156,57 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
     if url.is_some() && !https {
         for key in ["ca", "client_cert"] {
             if table.has(key) {
-                table.fault_of(key, format!("`{key}` has no effect on an `http://` URL"), Some("write `https://`"));
+                table.fault_of(
+                    key,
+                    format!("`{key}` has no effect on an `http://` URL"),
+                    Some("write `https://`"),
+                );
             }
         }
     }
-    Some(HttpTransport { url: url?.value, bearer, login: None, headers, ca, client_cert })
+    Some(HttpTransport {
+        url: url?.value,
+        bearer,
+        login: None,
+        headers,
+        ca,
+        client_cert,
+    })
 }
 
 /// Records faults of the URL of `key`; returns whether it is `https`.
 pub(super) fn check_url(table: &Table<'_>, url: &Located<String>, key: &str) -> bool {
-    let hint = "use `http://` or `https://`, a host and a path, such as `https://mcp.example.org/mcp`";
+    let hint =
+        "use `http://` or `https://`, a host and a path, such as `https://mcp.example.org/mcp`";
     let parsed = url.value.parse::<Uri>().ok();
     let scheme = parsed.as_ref().and_then(Uri::scheme_str);
     let host = parsed.as_ref().and_then(Uri::host).unwrap_or_default();
     if !matches!(scheme, Some("http" | "https")) || host.is_empty() || url.value.contains('#') {
-        table.fault_at(&url.place, format!("`{key}` is not a valid URL"), Some(hint));
-    } else if parsed.as_ref().and_then(Uri::authority).is_some_and(|authority| authority.as_str().contains('@')) {
+        table.fault_at(
+            &url.place,
+            format!("`{key}` is not a valid URL"),
+            Some(hint),
+        );
+    } else if parsed
+        .as_ref()
+        .and_then(Uri::authority)
+        .is_some_and(|authority| authority.as_str().contains('@'))
+    {
         let hint = "remove it and use `bearer` or `headers` with `{ env = … }`";
-        table.fault_at(&url.place, format!("`{key}` contains a user name or password"), Some(hint));
+        table.fault_at(
+            &url.place,
+            format!("`{key}` contains a user name or password"),
+            Some(hint),
+        );
     }
     scheme == Some("https")
 }
 
 /// Reads `headers`, which are sent with each request.
 pub(super) fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, String)> {
-    let Some(all) = table.table("headers") else { return Vec::new() };
+    let Some(all) = table.table("headers") else {
+        return Vec::new();
+    };
     let mut out: Vec<(String, String)> = Vec::new();
     let mut names = all.keys();
     names.sort_by(|a, b| a.value.cmp(&b.value));
@@ -149,7 +214,10 @@ pub(super) fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, St
         let name = written.value.to_ascii_lowercase();
         let fault = if HeaderName::try_from(&name).is_err() {
             Some("is not a valid header name")
-        } else if OWN_HEADERS.contains(&name.as_str()) || name.starts_with("mcp-param-") || name == "mcp-name" {
+        } else if OWN_HEADERS.contains(&name.as_str())
+            || name.starts_with("mcp-param-")
+            || name == "mcp-name"
+        {
             Some("is set by the gate itself")
         } else if name == "authorization" && table.has("bearer") {
             Some("is already set by `bearer`")
@@ -159,11 +227,21 @@ pub(super) fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, St
             None
         };
         if let Some(fault) = fault {
-            all.fault_at(&written.place, format!("header `{}` {fault}", written.value.escape_debug()), None);
+            all.fault_at(
+                &written.place,
+                format!("header `{}` {fault}", written.value.escape_debug()),
+                None,
+            );
         }
-        let Some(value) = plain_or_secret(&all, reader, &written) else { continue };
+        let Some(value) = plain_or_secret(&all, reader, &written) else {
+            continue;
+        };
         if !reader.spares_others() && HeaderValue::try_from(value.as_str()).is_err() {
-            all.fault_at(&written.place, format!("the value of `{name}` is not valid in a header"), None);
+            all.fault_at(
+                &written.place,
+                format!("the value of `{name}` is not valid in a header"),
+                None,
+            );
         }
         out.push((name, value));
     }
@@ -173,10 +251,17 @@ pub(super) fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, St
 
 fn stdio(table: &Table<'_>, reader: &Reader<'_>) -> Option<StdioTransport> {
     if !table.has("command") {
-        table.missing("command", "the program and its arguments, as in `[\"npx\", \"-y\", \"some-server\"]`");
+        table.missing(
+            "command",
+            "the program and its arguments, as in `[\"npx\", \"-y\", \"some-server\"]`",
+        );
     }
     let written = table.strings("command");
-    if table.has("command") && written.first().is_none_or(|program| program.value.is_empty()) {
+    if table.has("command")
+        && written
+            .first()
+            .is_none_or(|program| program.value.is_empty())
+    {
         table.fault_of("command", "`command` is empty", None);
     }
     let mut command = Vec::new();
@@ -186,11 +271,19 @@ fn stdio(table: &Table<'_>, reader: &Reader<'_>) -> Option<StdioTransport> {
         }
         if index > 0 && part.value.starts_with("~/") {
             let hint = "arguments are passed without a shell: write the full path";
-            table.fault_at(&part.place, format!("`{}` would not be expanded", part.value), Some(hint));
+            table.fault_at(
+                &part.place,
+                format!("`{}` would not be expanded", part.value),
+                Some(hint),
+            );
         }
         // As for a shell, only a program with a slash in it is a path.
         let is_path = index == 0 && part.value.contains('/');
-        command.push(if is_path { reader.path(&part.value).display().to_string() } else { part.value });
+        command.push(if is_path {
+            reader.path(&part.value).display().to_string()
+        } else {
+            part.value
+        });
     }
     let env = table.strings("env");
     for name in &env {
@@ -208,8 +301,15 @@ fn stdio(table: &Table<'_>, reader: &Reader<'_>) -> Option<StdioTransport> {
         }
         all.finish();
     }
-    let directory = table.string("directory").map(|written| reader.folder(table, "directory", &written));
-    Some(StdioTransport { command, env: env.into_iter().map(|name| name.value).collect(), set_env, directory })
+    let directory = table
+        .string("directory")
+        .map(|written| reader.folder(table, "directory", &written));
+    Some(StdioTransport {
+        command,
+        env: env.into_iter().map(|name| name.value).collect(),
+        set_env,
+        directory,
+    })
 }
 
 fn check_variable(table: &Table<'_>, name: &Located<String>) {
@@ -217,20 +317,31 @@ fn check_variable(table: &Table<'_>, name: &Located<String>) {
         let hint = "list names only; `set_env` sets values";
         table.fault_at(
             &name.place,
-            format!("`{}` is not a valid environment variable name", name.value.escape_debug()),
+            format!(
+                "`{}` is not a valid environment variable name",
+                name.value.escape_debug()
+            ),
             Some(hint),
         );
     }
 }
 
 /// A value that may be in the file, unless its name indicates a secret.
-fn plain_or_secret(table: &Table<'_>, reader: &Reader<'_>, name: &Located<String>) -> Option<String> {
+fn plain_or_secret(
+    table: &Table<'_>,
+    reader: &Reader<'_>,
+    name: &Located<String>,
+) -> Option<String> {
     if table.is_table(&name.value) || names_a_secret(&name.value) {
         return reader.secret(table, &name.value);
     }
     let value = table.string(&name.value)?;
     if value.value.contains('\0') {
-        table.fault_at(&value.place, format!("`{}` holds a NUL character", name.value), None);
+        table.fault_at(
+            &value.place,
+            format!("`{}` holds a NUL character", name.value),
+            None,
+        );
     }
     Some(value.value)
 }

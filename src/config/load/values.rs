@@ -45,7 +45,10 @@ impl<'w> Reader<'w> {
 
     /// The same, for a gate that runs without an upstream for which something is missing.
     pub(super) fn sparing_others(self) -> Self {
-        Self { spares_others: true, ..self }
+        Self {
+            spares_others: true,
+            ..self
+        }
     }
 
     /// Whether it is one of those.
@@ -84,7 +87,8 @@ impl<'w> Reader<'w> {
             return home.join(rest.trim_start_matches('/'));
         }
         // `./` is dropped so that messages name the path as a person would.
-        self.folder.join(written.strip_prefix("./").unwrap_or(written))
+        self.folder
+            .join(written.strip_prefix("./").unwrap_or(written))
     }
 
     /// An environment variable, if it is set.
@@ -137,17 +141,32 @@ impl<'w> Reader<'w> {
         let path = self.path(&written.value);
         if !self.world.is_file(&path) {
             let message = format!("`{key}`: there is no file `{}`", path.display());
-            self.missing(table, &written.place, message, Some("relative paths start at the config file's folder"));
+            self.missing(
+                table,
+                &written.place,
+                message,
+                Some("relative paths start at the config file's folder"),
+            );
         }
         Some(path)
     }
 
     /// The path of a folder that must be there.
-    pub(super) fn folder(&self, table: &Table<'_>, key: &str, written: &Located<String>) -> PathBuf {
+    pub(super) fn folder(
+        &self,
+        table: &Table<'_>,
+        key: &str,
+        written: &Located<String>,
+    ) -> PathBuf {
         let path = self.path(&written.value);
         if !self.world.is_folder(&path) {
             let message = format!("`{key}`: there is no folder `{}`", path.display());
-            self.missing(table, &written.place, message, Some("relative paths start at the config file's folder"));
+            self.missing(
+                table,
+                &written.place,
+                message,
+                Some("relative paths start at the config file's folder"),
+            );
         }
         path
     }
@@ -159,7 +178,11 @@ impl<'w> Reader<'w> {
         }
         if !table.is_table(key) {
             table.know(key);
-            table.fault_of(key, format!("`{key}` is a secret and must not be in the config file"), Some(&secret_hint(key)));
+            table.fault_of(
+                key,
+                format!("`{key}` is a secret and must not be in the config file"),
+                Some(&secret_hint(key)),
+            );
             return None;
         }
         let place = table.table(key)?;
@@ -178,16 +201,28 @@ impl<'w> Reader<'w> {
             (None, Some(name)) => {
                 let path = self.path(&name.value);
                 match self.read(&path, SECRET_BYTES) {
-                    Ok(value) => self.checked(&place, &name, value.trim_end_matches(['\r', '\n']).to_owned()),
+                    Ok(value) => self.checked(
+                        &place,
+                        &name,
+                        value.trim_end_matches(['\r', '\n']).to_owned(),
+                    ),
                     Err(error) => {
                         let message = format!("`{}` cannot be read: {error}", path.display());
-                        self.missing(&place, &name.place, message, Some("create it, or make it readable for the gate's user"));
+                        self.missing(
+                            &place,
+                            &name.place,
+                            message,
+                            Some("create it, or make it readable for the gate's user"),
+                        );
                         None
                     }
                 }
             }
             _ => {
-                place.fault(format!("`{key}` needs either `env` or `file`"), Some(&secret_hint(key)));
+                place.fault(
+                    format!("`{key}` needs either `env` or `file`"),
+                    Some(&secret_hint(key)),
+                );
                 None
             }
         }
@@ -196,12 +231,22 @@ impl<'w> Reader<'w> {
     /// A secret that can be used.
     fn checked(&self, table: &Table<'_>, name: &Located<String>, value: String) -> Option<String> {
         if value.is_empty() {
-            self.missing(table, &name.place, format!("the secret in `{}` is empty", name.value), None);
+            self.missing(
+                table,
+                &name.place,
+                format!("the secret in `{}` is empty", name.value),
+                None,
+            );
             return None;
         }
         if value.chars().any(char::is_control) {
             let message = format!("the secret in `{}` holds a control character", name.value);
-            self.missing(table, &name.place, message, Some("use a single line without tabs"));
+            self.missing(
+                table,
+                &name.place,
+                message,
+                Some("use a single line without tabs"),
+            );
             return None;
         }
         Some(value)
@@ -216,6 +261,10 @@ fn secret_hint(key: &str) -> String {
 pub(super) fn check_name(table: &Table<'_>, name: &Located<String>, what: &str) {
     if !is_name(&name.value) {
         let hint = "a name has 1 to 64 of the characters `a` to `z`, `0` to `9`, `_` and `-`";
-        table.fault_at(&name.place, format!("invalid {what} name `{}`", name.value.escape_debug()), Some(hint));
+        table.fault_at(
+            &name.place,
+            format!("invalid {what} name `{}`", name.value.escape_debug()),
+            Some(hint),
+        );
     }
 }

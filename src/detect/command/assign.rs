@@ -14,7 +14,10 @@ impl Reader<'_> {
         around.environment.push((name.clone(), text.to_owned()));
         if let Some((_, index)) = left.trim_end_matches('+').split_once('[') {
             let index = index.trim_end_matches(']').to_owned();
-            let value = Value { known: !text.contains(UNKNOWN), ..Value::text(text).with(field.taint) };
+            let value = Value {
+                known: !text.contains(UNKNOWN),
+                ..Value::text(text).with(field.taint)
+            };
             return self.assign_element(&name, &index, value);
         }
         self.assign_word(&name, text, appends, field.taint);
@@ -26,7 +29,11 @@ impl Reader<'_> {
         let mut items = Vec::new();
         for item in text.split(ITEM).filter(|item| !list || !item.is_empty()) {
             // `([x]=a [y]=b)`
-            match item.strip_prefix('[').and_then(|item| item.split_once("]=")).filter(|_| list) {
+            match item
+                .strip_prefix('[')
+                .and_then(|item| item.split_once("]="))
+                .filter(|_| list)
+            {
                 Some((index, item)) => {
                     self.assign(&format!("{name}[{index}]"), Value::text(item).with(taint));
                     items.push(item.to_owned());
@@ -34,7 +41,11 @@ impl Reader<'_> {
                 None => items.push(item.to_owned()),
             }
         }
-        let mut value = Value { items, known: !text.contains(UNKNOWN), taint };
+        let mut value = Value {
+            items,
+            known: !text.contains(UNKNOWN),
+            taint,
+        };
         if appends && let Some(before) = self.variables.get(name) {
             let mut sum = before.clone();
             if list {
@@ -53,7 +64,11 @@ impl Reader<'_> {
     /// `a[1]=x`, or `a[key]=x`.
     fn assign_element(&mut self, name: &str, index: &str, value: Value) {
         if let Ok(at) = index.parse::<usize>() {
-            let mut list = self.variables.get(name).cloned().unwrap_or_else(Value::nothing);
+            let mut list = self
+                .variables
+                .get(name)
+                .cloned()
+                .unwrap_or_else(Value::nothing);
             if at <= list.items.len() && at < MAX_ITEMS {
                 let item = value.items.concat();
                 match list.items.get_mut(at) {

@@ -56,36 +56,65 @@ const PIECES: [&str; 44] = [
 
 /// Texts that are slow in another way than by repetition.
 fn made() -> Vec<String> {
-    let nested = (0..12).fold("id".to_owned(), |text, _| format!("echo {} | sh", text.replace(' ', "_")));
+    let nested = (0..12).fold("id".to_owned(), |text, _| {
+        format!("echo {} | sh", text.replace(' ', "_"))
+    });
     let doubling: String = (0..59).map(|n| format!("a{}=$a{n}$a{n};", n + 1)).collect();
-    let calls: String = (0..200).map(|n| format!("f{n}(){{ f{};f{};}};", n + 1, n + 1)).collect();
+    let calls: String = (0..200)
+        .map(|n| format!("f{n}(){{ f{};f{};}};", n + 1, n + 1))
+        .collect();
     vec![
         nested,
         format!("a0=xx;{doubling}echo $a59"),
         calls + "f0",
         format!("echo a | {}", "xargs ".repeat(3_000)),
-        format!("a={};{}", "x".repeat(4_000), "echo ${a##*b*c*d};".repeat(2_000)),
+        format!(
+            "a={};{}",
+            "x".repeat(4_000),
+            "echo ${a##*b*c*d};".repeat(2_000)
+        ),
         format!("ls /{}", "*a".repeat(2_000)),
-        format!("for a in {}; do for b in $a; do echo $b; done; done", "a b ".repeat(5_000)),
-        format!("printf '{}' | xargs -n1 {}", "a ".repeat(5_000), "xargs -n1 ".repeat(20)),
+        format!(
+            "for a in {}; do for b in $a; do echo $b; done; done",
+            "a b ".repeat(5_000)
+        ),
+        format!(
+            "printf '{}' | xargs -n1 {}",
+            "a ".repeat(5_000),
+            "xargs -n1 ".repeat(20)
+        ),
         "a".repeat(120_000),
     ]
 }
 
 fn is_unread(read: &Reader<'_>) -> bool {
-    read.facts.iter().any(|facts| facts.behaviour == Some(Behaviour::Unreadable))
+    read.facts
+        .iter()
+        .any(|facts| facts.behaviour == Some(Behaviour::Unreadable))
 }
 
 #[test]
 fn inputs_made_to_exhaust_end_in_time() {
-    for text in PIECES.iter().map(|piece| piece.repeat(40_000 / piece.len())).chain(made()) {
+    for text in PIECES
+        .iter()
+        .map(|piece| piece.repeat(40_000 / piece.len()))
+        .chain(made())
+    {
         let start = Instant::now();
         let read = Reader::read(&text, Given::default());
         let what: String = text.chars().take(24).collect();
         // Unoptimised, on a machine that does something else: the bound that matters is the next.
-        assert!(start.elapsed() < Duration::from_secs(5), "{what:?} took {:?}", start.elapsed());
+        assert!(
+            start.elapsed() < Duration::from_secs(5),
+            "{what:?} took {:?}",
+            start.elapsed()
+        );
         // The limit, and one text's tokens on top.
-        assert!(read.steps() < 24_000 + 45_000, "{what:?} took {} steps", read.steps());
+        assert!(
+            read.steps() < 24_000 + 45_000,
+            "{what:?} took {} steps",
+            read.steps()
+        );
         assert!(read.facts.len() < 20_000, "{what:?}");
     }
 }
@@ -99,7 +128,10 @@ fn twice_as_much_takes_twice_as_long() {
         };
         for times in [20, 100, 400] {
             if let Some((once, twice)) = steps(times).zip(steps(times * 2)) {
-                assert!(twice <= once * 5 / 2 + 100, "{piece:?}: {once} steps {times} times, {twice} steps twice as often");
+                assert!(
+                    twice <= once * 5 / 2 + 100,
+                    "{piece:?}: {once} steps {times} times, {twice} steps twice as often"
+                );
             }
         }
     }
@@ -107,11 +139,19 @@ fn twice_as_much_takes_twice_as_long() {
 
 #[test]
 fn a_limit_that_is_hit_is_told() {
-    let many = ["$(", "env ", "( ", "x sh -c ", "a=b ", "eval ", "a ", "if "].map(|piece| piece.repeat(30_000));
-    let tcl = ["puts a\n".repeat(1_100), (0..1_100).map(|n| format!("set v{n} a\n")).collect()];
+    let many = ["$(", "env ", "( ", "x sh -c ", "a=b ", "eval ", "a ", "if "]
+        .map(|piece| piece.repeat(30_000));
+    let tcl = [
+        "puts a\n".repeat(1_100),
+        (0..1_100).map(|n| format!("set v{n} a\n")).collect(),
+    ];
     let tcl = tcl.map(|script| format!("tclsh <<'E'\n{script}E\n"));
     for text in many.into_iter().chain(tcl).chain(["{a,b}".repeat(200)]) {
-        assert!(is_unread(&Reader::read(&text, Given::default())), "{:?}", text.get(..20));
+        assert!(
+            is_unread(&Reader::read(&text, Given::default())),
+            "{:?}",
+            text.get(..20)
+        );
     }
 }
 
@@ -120,10 +160,17 @@ fn scripts_that_people_write_are_read_to_their_end() {
     let line = "for f in src/*.rs; do if grep -q TODO \"$f\"; then echo \"$f: $(wc -l < \"$f\")\" | tee -a out.txt; fi; done\n";
     let log = "log() { printf '%s %s\\n' \"$(date)\" \"$*\" >&2; }\n".to_owned()
         + &"log starting step && run_step --flag value\n".repeat(300);
-    let document =
-        format!("cat > notes.md <<'END'\n{}\nEND\n", "Some words of a long document that is written to a file.\n".repeat(1_000));
+    let document = format!(
+        "cat > notes.md <<'END'\n{}\nEND\n",
+        "Some words of a long document that is written to a file.\n".repeat(1_000)
+    );
     for text in [line.repeat(150), log, document] {
         let read = Reader::read(&text, Given::default());
-        assert!(!is_unread(&read), "{} bytes, {} steps", text.len(), read.steps());
+        assert!(
+            !is_unread(&read),
+            "{} bytes, {} steps",
+            text.len(),
+            read.steps()
+        );
     }
 }

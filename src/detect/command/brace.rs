@@ -23,7 +23,10 @@ enum Atom<'w> {
 
 /// Expands the braces of a word, outermost first.
 pub(super) fn expand(word: &Word) -> Braces {
-    let unquoted = |wanted: &str| word.iter().any(|p| matches!(p, Piece::Text { text, quoted: false } if text.contains(wanted)));
+    let unquoted = |wanted: &str| {
+        word.iter()
+            .any(|p| matches!(p, Piece::Text { text, quoted: false } if text.contains(wanted)))
+    };
     let opens = |p: &Piece| matches!(p, Piece::Text { text, quoted: false } if text.as_bytes().contains(&b'{'));
     if !word.iter().any(opens) || !(unquoted(",") || unquoted("..")) {
         return Braces::None;
@@ -31,7 +34,9 @@ pub(super) fn expand(word: &Word) -> Braces {
     let mut atoms = Vec::new();
     for piece in word {
         match piece {
-            Piece::Text { text, quoted } => atoms.extend(text.chars().map(|c| Atom::Char(c, *quoted))),
+            Piece::Text { text, quoted } => {
+                atoms.extend(text.chars().map(|c| Atom::Char(c, *quoted)))
+            }
             piece => atoms.push(Atom::Piece(piece)),
         }
     }
@@ -83,8 +88,11 @@ fn first_group<'w>(atoms: &[Atom<'w>]) -> Option<Group<'w>> {
                 }
             }
             Atom::Char('}', false) => {
-                let Some((start, commas)) = open.pop() else { continue };
-                let valid = !commas.is_empty() || sequence(atoms.get(start + 1..at).unwrap_or_default()).is_some();
+                let Some((start, commas)) = open.pop() else {
+                    continue;
+                };
+                let valid = !commas.is_empty()
+                    || sequence(atoms.get(start + 1..at).unwrap_or_default()).is_some();
                 if valid && best.as_ref().is_none_or(|(first, ..)| start < *first) {
                     best = Some((start, at, commas));
                 }
@@ -109,27 +117,58 @@ fn first_group<'w>(atoms: &[Atom<'w>]) -> Option<Group<'w>> {
         choices.push(inside(from, close));
         choices
     };
-    Some(Group { open: start, close, choices })
+    Some(Group {
+        open: start,
+        close,
+        choices,
+    })
 }
 
 fn sequence<'w>(atoms: &[Atom<'_>]) -> Option<Vec<Vec<Atom<'w>>>> {
     if atoms.len() > 24 {
         return None;
     }
-    let text: String = atoms.iter().filter_map(|atom| if let Atom::Char(c, _) = atom { Some(*c) } else { None }).collect();
+    let text: String = atoms
+        .iter()
+        .filter_map(|atom| {
+            if let Atom::Char(c, _) = atom {
+                Some(*c)
+            } else {
+                None
+            }
+        })
+        .collect();
     let (from, to) = text.split_once("..")?;
     let one = |text: &str| -> Option<u32> {
         let mut chars = text.chars();
-        chars.next().filter(|c| chars.next().is_none() && c.is_ascii_alphabetic()).map(u32::from)
+        chars
+            .next()
+            .filter(|c| chars.next().is_none() && c.is_ascii_alphabetic())
+            .map(u32::from)
     };
     let letters = one(from).zip(one(to));
     let (from, to) = letters.or_else(|| from.parse::<u32>().ok().zip(to.parse::<u32>().ok()))?;
     if from.abs_diff(to) >= MAX_SEQUENCE {
         return None;
     }
-    let numbers: Vec<u32> = if from <= to { (from..=to).collect() } else { (to..=from).rev().collect() };
-    let say = |n: u32| if letters.is_some() { char::from_u32(n).map(String::from).unwrap_or_default() } else { n.to_string() };
-    Some(numbers.into_iter().map(|n| say(n).chars().map(|c| Atom::Char(c, false)).collect()).collect())
+    let numbers: Vec<u32> = if from <= to {
+        (from..=to).collect()
+    } else {
+        (to..=from).rev().collect()
+    };
+    let say = |n: u32| {
+        if letters.is_some() {
+            char::from_u32(n).map(String::from).unwrap_or_default()
+        } else {
+            n.to_string()
+        }
+    };
+    Some(
+        numbers
+            .into_iter()
+            .map(|n| say(n).chars().map(|c| Atom::Char(c, false)).collect())
+            .collect(),
+    )
 }
 
 fn to_word(atoms: &[Atom<'_>]) -> Word {
@@ -139,7 +178,10 @@ fn to_word(atoms: &[Atom<'_>]) -> Word {
             Atom::Piece(piece) => word.push((*piece).clone()),
             Atom::Char(c, as_quoted) => match word.last_mut() {
                 Some(Piece::Text { text, quoted }) if quoted == as_quoted => text.push(*c),
-                _ => word.push(Piece::Text { text: (*c).into(), quoted: *as_quoted }),
+                _ => word.push(Piece::Text {
+                    text: (*c).into(),
+                    quoted: *as_quoted,
+                }),
             },
         }
     }

@@ -16,9 +16,17 @@ pub(super) fn readings(raw: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let folded = fold(raw);
     let dropped = resolve(&folded, Backspace::Drops);
     let erases = folded.contains(['\u{8}', '\u{7f}']);
-    let erased = erases.then(|| resolve(&folded, Backspace::Erases)).filter(|erased| *erased != dropped);
+    let erased = erases
+        .then(|| resolve(&folded, Backspace::Erases))
+        .filter(|erased| *erased != dropped);
     let spaced = spaced(&folded).map(|spaced| resolve(&spaced, Backspace::Drops));
-    [erased.map(Cow::Owned), spaced.map(Cow::Owned), Some(Cow::Owned(dropped))].into_iter().flatten()
+    [
+        erased.map(Cow::Owned),
+        spaced.map(Cow::Owned),
+        Some(Cow::Owned(dropped)),
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// The text with a space for what cannot be seen between a word and an option, which a filter on the way may make of it.
@@ -27,7 +35,9 @@ fn spaced(text: &str) -> Option<String> {
     let mut changed = false;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
-        let parts = invisible(c) && chars.peek() == Some(&'-') && out.ends_with(|c: char| c.is_alphanumeric());
+        let parts = invisible(c)
+            && chars.peek() == Some(&'-')
+            && out.ends_with(|c: char| c.is_alphanumeric());
         out.push(if parts { ' ' } else { c });
         changed |= parts;
     }
@@ -36,7 +46,8 @@ fn spaced(text: &str) -> Option<String> {
 
 /// Whether nothing in it needs to be resolved.
 pub(super) fn is_plain(raw: &str) -> bool {
-    raw.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t'))
+    raw.bytes()
+        .all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t'))
 }
 
 /// What a backspace does to the character before it: a terminal erases it, a pipe does not.
@@ -74,12 +85,20 @@ fn resolve(text: &str, backspace: Backspace) -> String {
 
 /// A carriage return between a word and its arguments is taken for a space, at a comment for a line end.
 fn lone_return(out: &mut String, next: Option<char>) {
-    out.push(if next.is_none_or(|c| c == ' ' || c == '\t') { ' ' } else { '\n' });
+    out.push(if next.is_none_or(|c| c == ' ' || c == '\t') {
+        ' '
+    } else {
+        '\n'
+    });
 }
 
 /// Skips an ANSI sequence (ECMA-48): CSI up to its final byte, OSC and its kin up to BEL or ST.
 fn escape_sequence(start: char, chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    let kind = if start == '\u{9b}' { Some('[') } else { chars.next() };
+    let kind = if start == '\u{9b}' {
+        Some('[')
+    } else {
+        chars.next()
+    };
     match kind {
         Some('[') => {
             while let Some(c) = chars.next_if(|c| (' '..='?').contains(c)) {

@@ -84,13 +84,17 @@ impl<'r, 'w> Prompt<'r, 'w> {
                         open = false;
                     }
                     self.word_ends(&mut word, &mut open, &mut words, &mut targets, &mut written);
-                    targets += usize::from(c == '>' && rest.last() != Some(&'&') && rest.last() != Some(&'>'));
+                    targets += usize::from(
+                        c == '>' && rest.last() != Some(&'&') && rest.last() != Some(&'>'),
+                    );
                     if rest.last() == Some(&'&') {
                         rest.pop();
                         rest.pop();
                     }
                 }
-                c if c.is_whitespace() && !quoted => self.word_ends(&mut word, &mut open, &mut words, &mut targets, &mut written),
+                c if c.is_whitespace() && !quoted => {
+                    self.word_ends(&mut word, &mut open, &mut words, &mut targets, &mut written)
+                }
                 c => {
                     word.text.push(c);
                     word.glob |= c == '*';
@@ -124,13 +128,27 @@ impl<'r, 'w> Prompt<'r, 'w> {
 
     /// Puts a variable's text in its place: `%name%`, `%name:~1,3%`, `%name:a=b%`, and the same with `!`.
     fn put(&mut self, mark: char, rest: &mut Vec<char>) -> bool {
-        let name: String = rest.iter().rev().take(256).take_while(|c| **c != mark && **c != '\n').collect();
-        if name.is_empty() || rest.len() <= name.chars().count() || name.starts_with([' ', '~', '*']) {
+        let name: String = rest
+            .iter()
+            .rev()
+            .take(256)
+            .take_while(|c| **c != mark && **c != '\n')
+            .collect();
+        if name.is_empty()
+            || rest.len() <= name.chars().count()
+            || name.starts_with([' ', '~', '*'])
+        {
             return false;
         }
-        let (base, change) = name.split_once(':').map_or((name.as_str(), None), |(base, change)| (base, Some(change)));
+        let (base, change) = name
+            .split_once(':')
+            .map_or((name.as_str(), None), |(base, change)| (base, Some(change)));
         let base = base.to_ascii_lowercase();
-        let known = self.variables.get(&base).cloned().or_else(|| windows::variable(&base).map(String::from));
+        let known = self
+            .variables
+            .get(&base)
+            .cloned()
+            .or_else(|| windows::variable(&base).map(String::from));
         let Some(value) = known else { return false };
         let value = match change {
             Some(change) => changed(&value, change),
@@ -154,19 +172,36 @@ impl<'r, 'w> Prompt<'r, 'w> {
         }
         let mut words = self.spread(words);
         for _ in 0..16 {
-            let Some(first) = words.first_mut() else { return };
+            let Some(first) = words.first_mut() else {
+                return;
+            };
             let text = first.text.trim_start_matches('@').to_ascii_lowercase();
             match text.as_str() {
                 "" | "call" | "do" | "else" | "if" | "not" | "exist" | "/i" | "in" => {
-                    let conditional = matches!(text.as_str(), "exist" | "if" | "not") || text == "/i";
+                    let conditional =
+                        matches!(text.as_str(), "exist" | "if" | "not") || text == "/i";
                     words.remove(0);
                     // The condition: a file, or two words compared.
-                    let next = words.first().map(|word| word.text.to_ascii_lowercase()).unwrap_or_default();
-                    let condition = (text == "exist" || next.contains("==") || next == "errorlevel" || next == "defined")
+                    let next = words
+                        .first()
+                        .map(|word| word.text.to_ascii_lowercase())
+                        .unwrap_or_default();
+                    let condition = (text == "exist"
+                        || next.contains("==")
+                        || next == "errorlevel"
+                        || next == "defined")
                         && conditional
                         && !matches!(next.as_str(), "exist" | "not" | "/i");
                     if condition {
-                        words.drain(..words.len().min(if matches!(next.as_str(), "errorlevel" | "defined") { 2 } else { 1 }));
+                        words.drain(
+                            ..words.len().min(
+                                if matches!(next.as_str(), "errorlevel" | "defined") {
+                                    2
+                                } else {
+                                    1
+                                },
+                            ),
+                        );
                     }
                 }
                 "start" => {
@@ -175,10 +210,10 @@ impl<'r, 'w> Prompt<'r, 'w> {
                     if self.endless {
                         self.reader.facts.push(Facts::of(Behaviour::ForkBomb));
                     }
-                    while words
-                        .first()
-                        .is_some_and(|word| word.text.starts_with('/') || (word.quoted && !word.text.contains(['\\', '.'])))
-                    {
+                    while words.first().is_some_and(|word| {
+                        word.text.starts_with('/')
+                            || (word.quoted && !word.text.contains(['\\', '.']))
+                    }) {
                         words.remove(0);
                     }
                 }
@@ -186,8 +221,10 @@ impl<'r, 'w> Prompt<'r, 'w> {
                 "rem" => return,
                 "set" => return self.set(&words),
                 "goto" => {
-                    let label =
-                        words.get(1).map(|word| word.text.trim_start_matches(':').to_ascii_lowercase()).unwrap_or_default();
+                    let label = words
+                        .get(1)
+                        .map(|word| word.text.trim_start_matches(':').to_ascii_lowercase())
+                        .unwrap_or_default();
                     if self.starts && self.labels.contains(&label) {
                         self.reader.facts.push(Facts::of(Behaviour::ForkBomb));
                     }
@@ -201,11 +238,15 @@ impl<'r, 'w> Prompt<'r, 'w> {
                 }
                 _ => {
                     // `del/f/s` is `del /f/s`, `cd..` is `cd ..`.
-                    const BUILT_IN: [&str; 10] = ["del", "erase", "rd", "rmdir", "cd", "echo", "dir", "copy", "move", "type"];
+                    const BUILT_IN: [&str; 10] = [
+                        "del", "erase", "rd", "rmdir", "cd", "echo", "dir", "copy", "move", "type",
+                    ];
                     let head: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
                     if head.len() < text.len()
                         && BUILT_IN.contains(&head.as_str())
-                        && text.get(head.len()..).is_some_and(|t| t.starts_with(['/', '.', '\\', ':']))
+                        && text
+                            .get(head.len()..)
+                            .is_some_and(|t| t.starts_with(['/', '.', '\\', ':']))
                     {
                         let tail = first
                             .text
@@ -225,7 +266,10 @@ impl<'r, 'w> Prompt<'r, 'w> {
         let mut split: Vec<Field> = Vec::with_capacity(words.len());
         for word in words.into_iter() {
             let pieces: Vec<&str> = word.text.split('/').skip(1).collect();
-            if word.text.starts_with('/') && pieces.len() > 1 && pieces.iter().all(|p| (1..=3).contains(&p.len())) && !word.quoted
+            if word.text.starts_with('/')
+                && pieces.len() > 1
+                && pieces.iter().all(|p| (1..=3).contains(&p.len()))
+                && !word.quoted
             {
                 split.extend(pieces.iter().map(|piece| Field::plain(format!("/{piece}"))));
             } else {
@@ -247,23 +291,33 @@ impl<'r, 'w> Prompt<'r, 'w> {
                 self.echoed.push('\n');
             }
             for target in &targets {
-                self.reader.keep_windows_file(&target.text, Value::text(self.echoed.clone()));
+                self.reader
+                    .keep_windows_file(&target.text, Value::text(self.echoed.clone()));
             }
         }
         let echoed = self.echoed.clone();
-        self.reader.windows_program(&name, split, &targets, Taint::NONE, &echoed);
+        self.reader
+            .windows_program(&name, split, &targets, Taint::NONE, &echoed);
     }
 
     /// Each word with the variable of a `for` put in.
     fn spread(&self, words: Vec<Field>) -> Vec<Field> {
-        let Some((name, items)) = &self.each else { return words };
-        let marks = [format!("%%{name}"), format!("%{name}"), format!("%~{name}"), format!("%%~{name}")];
+        let Some((name, items)) = &self.each else {
+            return words;
+        };
+        let marks = [
+            format!("%%{name}"),
+            format!("%{name}"),
+            format!("%~{name}"),
+            format!("%%~{name}"),
+        ];
         let mut out = Vec::with_capacity(words.len());
         for word in words {
             match marks.iter().find(|mark| word.text.contains(mark.as_str())) {
-                Some(mark) => out.extend(
-                    items.iter().take(16).map(|item| Field { text: word.text.replace(mark.as_str(), item), ..word.clone() }),
-                ),
+                Some(mark) => out.extend(items.iter().take(16).map(|item| Field {
+                    text: word.text.replace(mark.as_str(), item),
+                    ..word.clone()
+                })),
                 None => out.push(word),
             }
         }
@@ -272,9 +326,18 @@ impl<'r, 'w> Prompt<'r, 'w> {
 
     /// `for %i in (…)`: the set comes as the next command, which is where it is bound.
     fn each(&mut self, words: &[Field]) {
-        let name = words.iter().find(|word| word.text.starts_with('%')).map(|word| word.text.trim_start_matches('%').to_owned());
-        let flag = words.get(1).map(|word| word.text.to_ascii_lowercase()).unwrap_or_default();
-        let folder = words.get(2).filter(|_| flag == "/r").map(|word| format!("{}\\*", word.text.trim_end_matches('\\')));
+        let name = words
+            .iter()
+            .find(|word| word.text.starts_with('%'))
+            .map(|word| word.text.trim_start_matches('%').to_owned());
+        let flag = words
+            .get(1)
+            .map(|word| word.text.to_ascii_lowercase())
+            .unwrap_or_default();
+        let folder = words
+            .get(2)
+            .filter(|_| flag == "/r")
+            .map(|word| format!("{}\\*", word.text.trim_end_matches('\\')));
         self.awaits = Some(flag);
         self.each = name.map(|name| (name, folder.into_iter().collect()));
     }
@@ -283,11 +346,14 @@ impl<'r, 'w> Prompt<'r, 'w> {
     fn bind(&mut self, flag: &str, mut words: Vec<Field>) {
         match flag {
             "/l" => {
-                let numbers: Vec<&str> = words.iter().flat_map(|word| word.text.split(',')).collect();
+                let numbers: Vec<&str> =
+                    words.iter().flat_map(|word| word.text.split(',')).collect();
                 self.endless |= numbers.get(1) == Some(&"0");
             }
             "/f" => {
-                let command = words.first().is_some_and(|word| word.text.starts_with(['\'', '`']));
+                let command = words
+                    .first()
+                    .is_some_and(|word| word.text.starts_with(['\'', '`']));
                 if let Some((_, items)) = &mut self.each {
                     *items = vec!["*".into()];
                 }
@@ -311,12 +377,21 @@ impl<'r, 'w> Prompt<'r, 'w> {
     }
 
     fn set(&mut self, words: &[Field]) {
-        let text = words.iter().skip(1).map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+        let text = words
+            .iter()
+            .skip(1)
+            .map(|word| word.text.as_str())
+            .collect::<Vec<_>>()
+            .join(" ");
         if let Some((name, value)) = text.split_once('=')
             && self.variables.len() < 256
         {
-            let name = name.trim_start_matches("/a ").trim_start_matches("/p ").trim();
-            self.variables.insert(name.to_ascii_lowercase(), value.to_owned());
+            let name = name
+                .trim_start_matches("/a ")
+                .trim_start_matches("/p ")
+                .trim();
+            self.variables
+                .insert(name.to_ascii_lowercase(), value.to_owned());
         }
     }
 }
@@ -328,16 +403,26 @@ fn changed(value: &str, change: &str) -> String {
         let mut numbers = part.split(',').map(|n| n.trim().parse::<i64>().ok());
         let length = chars.len() as i64;
         let start = numbers.next().flatten().unwrap_or(0);
-        let start = if start < 0 { (length + start).max(0) } else { start.min(length) };
+        let start = if start < 0 {
+            (length + start).max(0)
+        } else {
+            start.min(length)
+        };
         let end = match numbers.next().flatten() {
             Some(n) if n < 0 => length + n,
             Some(n) => start.saturating_add(n).min(length),
             None => length,
         };
-        return chars.iter().skip(start as usize).take((end - start).max(0) as usize).collect();
+        return chars
+            .iter()
+            .skip(start as usize)
+            .take((end - start).max(0) as usize)
+            .collect();
     }
     match change.split_once('=') {
-        Some((wanted, by)) if !wanted.is_empty() && by.len() <= 64 && value.len() <= 8_192 => value.replace(wanted, by),
+        Some((wanted, by)) if !wanted.is_empty() && by.len() <= 64 && value.len() <= 8_192 => {
+            value.replace(wanted, by)
+        }
         _ => value.to_owned(),
     }
 }

@@ -19,12 +19,27 @@ impl Reader<'_> {
     pub(super) fn code(&mut self, program: &str, text: &str, taint: Taint) {
         let language = Language::of(program);
         let deletes_in_walk = language == Language::Compiled && compiled::deletes_in_walk(text);
-        let mut flow = Flow { taint, deletes_in_walk, ..Flow::default() };
+        let mut flow = Flow {
+            taint,
+            deletes_in_walk,
+            ..Flow::default()
+        };
         self.more_code(language, text, &mut flow);
-        let executes = if flow.evaluates { flow.taint.without(Taint::SOCKET) } else { Taint::NONE };
-        let sends = flow.sent.without(Taint::DOWNLOAD | Taint::DECODED | Taint::SOCKET | Taint::SECRET_VARIABLE);
+        let executes = if flow.evaluates {
+            flow.taint.without(Taint::SOCKET)
+        } else {
+            Taint::NONE
+        };
+        let sends = flow
+            .sent
+            .without(Taint::DOWNLOAD | Taint::DECODED | Taint::SOCKET | Taint::SECRET_VARIABLE);
         if executes != Taint::NONE || sends != Taint::NONE {
-            self.facts.push(Facts { program: program.to_owned(), executes, sends, ..Facts::default() });
+            self.facts.push(Facts {
+                program: program.to_owned(),
+                executes,
+                sends,
+                ..Facts::default()
+            });
         }
         if flow.connects && flow.shells {
             self.facts.push(Facts::of(Behaviour::ReverseShell));
@@ -56,7 +71,9 @@ impl Reader<'_> {
         let mut frames = vec![Frame::default()];
         let mut at = 0;
         while at < tokens.len() && !self.is_spent() {
-            at = self.step(language, tokens, at, &mut frames, flow).max(at + 1);
+            at = self
+                .step(language, tokens, at, &mut frames, flow)
+                .max(at + 1);
         }
         while frames.len() > 1 {
             self.close(language, &mut frames, flow);
@@ -66,15 +83,27 @@ impl Reader<'_> {
         }
     }
 
-    fn step(&mut self, language: Language, tokens: &[Token], at: usize, frames: &mut Vec<Frame>, flow: &mut Flow) -> usize {
+    fn step(
+        &mut self,
+        language: Language,
+        tokens: &[Token],
+        at: usize,
+        frames: &mut Vec<Frame>,
+        flow: &mut Flow,
+    ) -> usize {
         let token = tokens.get(at);
-        if matches!(token, Some(Token::Line | Token::Sign(';' | ')' | ']' | '}'))) {
+        if matches!(
+            token,
+            Some(Token::Line | Token::Sign(';' | ')' | ']' | '}'))
+        ) {
             while frames.len() > 1 && frames.last().is_some_and(|frame| frame.loose) {
                 self.close(language, frames, flow);
             }
         }
         let depth = frames.len();
-        let (Some(token), Some(frame)) = (token, frames.last_mut()) else { return at + 1 };
+        let (Some(token), Some(frame)) = (token, frames.last_mut()) else {
+            return at + 1;
+        };
         let next = tokens.get(at + 1);
         match token {
             Token::Command(script) => {
@@ -84,8 +113,8 @@ impl Reader<'_> {
                 frame.operand(Term::unknown(out.taint));
             }
             Token::Text(text) => {
-                let piped =
-                    matches!(next, Some(Token::Sign('|'))) || matches!(tokens.get(at.wrapping_sub(1)), Some(Token::Sign('|')));
+                let piped = matches!(next, Some(Token::Sign('|')))
+                    || matches!(tokens.get(at.wrapping_sub(1)), Some(Token::Sign('|')));
                 if language == Language::Awk && piped {
                     self.inner_script(text, &Value::nothing());
                 }
@@ -94,7 +123,10 @@ impl Reader<'_> {
             Token::Filled(text) => {
                 let text = flow.filled(text);
                 // $`rm -rf /`
-                if let Some(term) = frame.value.take_if(|term| term.name == "$" || term.name.ends_with(".$")) {
+                if let Some(term) = frame
+                    .value
+                    .take_if(|term| term.name == "$" || term.name.ends_with(".$"))
+                {
                     self.code_call(language, term, &[Term::text(text)], flow);
                 } else {
                     frame.operand(Term::text(text));
@@ -109,20 +141,38 @@ impl Reader<'_> {
         at + 1
     }
 
-    fn sign(&mut self, language: Language, sign: char, tokens: &[Token], at: usize, frames: &mut Vec<Frame>, flow: &mut Flow) {
+    fn sign(
+        &mut self,
+        language: Language,
+        sign: char,
+        tokens: &[Token],
+        at: usize,
+        frames: &mut Vec<Frame>,
+        flow: &mut Flow,
+    ) {
         let depth = frames.len();
-        let Some(frame) = frames.last_mut() else { return };
+        let Some(frame) = frames.last_mut() else {
+            return;
+        };
         let next = tokens.get(at + 1);
         let before = at.checked_sub(1).and_then(|at| tokens.get(at));
         let behind_value = frame.value.is_some() && frame.sign.is_none();
-        let compared = matches!(next, Some(Token::Sign('=' | '~'))) || matches!(before, Some(Token::Sign('=' | '!' | '<' | '>')));
+        let compared = matches!(next, Some(Token::Sign('=' | '~')))
+            || matches!(before, Some(Token::Sign('=' | '!' | '<' | '>')));
         match sign {
             '(' | '[' if behind_value => {
                 let of = frame.value.take().unwrap_or_default();
                 frame.sign = frame.held_sign.take();
                 let held = frame.held.take();
                 frame.value = held;
-                self.open(frames, if sign == '(' { Kind::Call(of) } else { Kind::Index(of) });
+                self.open(
+                    frames,
+                    if sign == '(' {
+                        Kind::Call(of)
+                    } else {
+                        Kind::Index(of)
+                    },
+                );
             }
             '(' | '[' => self.open(frames, Kind::Group),
             '{' if behind_value && language == Language::Perl && frame.last_name == "ENV" => {
@@ -131,7 +181,9 @@ impl Reader<'_> {
             }
             '{' => {
                 // The head of a loop ends here: `for _, d := range dirs {`.
-                if language == Language::Compiled && !frame.targets.is_empty() && frame.value.as_ref().is_some_and(Term::is_known)
+                if language == Language::Compiled
+                    && !frame.targets.is_empty()
+                    && frame.value.as_ref().is_some_and(Term::is_known)
                 {
                     frame.end(flow);
                 }
@@ -139,7 +191,13 @@ impl Reader<'_> {
                 if language == Language::Ruby && matches!(next, Some(Token::Sign('|'))) {
                     let of = frame.value.clone().unwrap_or_default();
                     if let Some(Token::Name(name)) = tokens.get(at + 2) {
-                        flow.keep(name, Term { name: String::new(), ..of });
+                        flow.keep(
+                            name,
+                            Term {
+                                name: String::new(),
+                                ..of
+                            },
+                        );
                     }
                 }
                 self.open(frames, Kind::Block);
@@ -153,13 +211,19 @@ impl Reader<'_> {
             }
             '=' if compared => frame.value = None,
             // A key, or the arguments of an arrow.
-            '=' if matches!(next, Some(Token::Sign('>'))) || matches!(frame.kind, Kind::Call(_)) => {
+            '=' if matches!(next, Some(Token::Sign('>')))
+                || matches!(frame.kind, Kind::Call(_)) =>
+            {
                 frame.value = None;
                 frame.sign = None;
             }
             '=' => {
                 let appends = matches!(before, Some(Token::Sign('+' | '.')));
-                let old = flow.names.get(&frame.last_name).cloned().filter(|_| appends);
+                let old = flow
+                    .names
+                    .get(&frame.last_name)
+                    .cloned()
+                    .filter(|_| appends);
                 frame.clear();
                 frame.sign = old.is_some().then_some('+');
                 frame.value = old;
@@ -193,7 +257,9 @@ impl Reader<'_> {
             }
             '.' if !language.joins_with_dot() && frame.value.is_some() => frame.sign = Some('>'),
             '.' if !language.joins_with_dot() => {}
-            '>' if matches!(before, Some(Token::Sign('-'))) && frame.value.is_some() => frame.sign = Some('>'),
+            '>' if matches!(before, Some(Token::Sign('-'))) && frame.value.is_some() => {
+                frame.sign = Some('>')
+            }
             '-' if matches!(next, Some(Token::Sign('>'))) => {}
             '+' | '.' | '%' | '/' | '|' | '-' => {
                 frame.settle();
@@ -208,17 +274,24 @@ impl Reader<'_> {
             self.give_up();
             return;
         }
-        frames.push(Frame { kind, ..Frame::default() });
+        frames.push(Frame {
+            kind,
+            ..Frame::default()
+        });
     }
 
     fn close(&mut self, language: Language, frames: &mut Vec<Frame>, flow: &mut Flow) {
         if frames.len() < 2 {
             return;
         }
-        let Some(mut frame) = frames.pop() else { return };
+        let Some(mut frame) = frames.pop() else {
+            return;
+        };
         frame.settle();
         if !frame.targets.is_empty()
-            && (frame.result.is_some() || flow.again || !matches!(frame.kind, Kind::Call(_) | Kind::Index(_)))
+            && (frame.result.is_some()
+                || flow.again
+                || !matches!(frame.kind, Kind::Call(_) | Kind::Index(_)))
         {
             flow.again |= !matches!(frame.kind, Kind::Block);
             let value = frame.value.clone();
@@ -239,16 +312,29 @@ impl Reader<'_> {
                 only
             }
             Kind::Group | Kind::Block => {
-                let taint = done.iter().fold(Taint::NONE, |taint, term| taint | term.taint);
-                Term::list(done.into_iter().flat_map(|term| term.items).take(1_024).collect()).with(taint)
+                let taint = done
+                    .iter()
+                    .fold(Taint::NONE, |taint, term| taint | term.taint);
+                Term::list(
+                    done.into_iter()
+                        .flat_map(|term| term.items)
+                        .take(1_024)
+                        .collect(),
+                )
+                .with(taint)
             }
         };
         self.spend_bytes(made.size());
         if language == Language::Perl && group && made.is_known() {
             flow.keep("_", made.clone());
         }
-        let Some(frame) = frames.last_mut() else { return };
-        if block && (frame.value.is_some() || !(made.is_known() || made.taint != Taint::NONE)) && frame.targets.is_empty() {
+        let Some(frame) = frames.last_mut() else {
+            return;
+        };
+        if block
+            && (frame.value.is_some() || !(made.is_known() || made.taint != Taint::NONE))
+            && frame.targets.is_empty()
+        {
             // A body, not a table.
             if !matches!(frame.kind, Kind::Call(_)) {
                 frame.end(flow);
@@ -268,16 +354,24 @@ impl Reader<'_> {
         frames: &mut Vec<Frame>,
         flow: &mut Flow,
     ) -> usize {
-        let Some(frame) = frames.last_mut() else { return at + 1 };
+        let Some(frame) = frames.last_mut() else {
+            return at + 1;
+        };
         let opens = matches!(tokens.get(at + 1), Some(Token::Sign('(')));
         let member = frame.sign == Some('>') && frame.value.is_some();
         if !member {
             match name {
-                "import" | "from" | "use" if !opens => return code_imports::imports(tokens, at, flow),
-                "def" | "function" | "sub" | "fn" | "func" => return code_imports::defines(tokens, at, flow),
+                "import" | "from" | "use" if !opens => {
+                    return code_imports::imports(tokens, at, flow);
+                }
+                "def" | "function" | "sub" | "fn" | "func" => {
+                    return code_imports::defines(tokens, at, flow);
+                }
                 "as" => {
                     frame.settle();
-                    if let (Some(Token::Name(alias)), Some(value)) = (tokens.get(at + 1), frame.value.clone()) {
+                    if let (Some(Token::Name(alias)), Some(value)) =
+                        (tokens.get(at + 1), frame.value.clone())
+                    {
                         flow.keep(alias, value);
                     }
                     return at + 2;
@@ -294,7 +388,10 @@ impl Reader<'_> {
                     }
                     if name == "for" && matches!(frame.kind, Kind::Call(_) | Kind::Group) {
                         frame.settle();
-                        frame.result = frame.result.take().or(frame.value.take().filter(Term::is_known));
+                        frame.result = frame
+                            .result
+                            .take()
+                            .or(frame.value.take().filter(Term::is_known));
                         flow.again = true;
                     }
                     frame.clear();
@@ -311,7 +408,10 @@ impl Reader<'_> {
             let of = frame.value.take().unwrap_or_default();
             frame.sign = None;
             frame.seen.clear();
-            Term { name: format!("{}.{bare}", of.name), ..of }
+            Term {
+                name: format!("{}.{bare}", of.name),
+                ..of
+            }
         } else {
             frame.seen.push(bare.to_owned());
             flow.look_up(bare)
@@ -340,7 +440,11 @@ impl Reader<'_> {
         if member
             && !opens
             && language == Language::Ruby
-            && let Some(made) = term::call(&bare.rsplit('.').next().unwrap_or(bare).to_ascii_lowercase(), Some(&found), &[])
+            && let Some(made) = term::call(
+                &bare.rsplit('.').next().unwrap_or(bare).to_ascii_lowercase(),
+                Some(&found),
+                &[],
+            )
             && made.is_known()
         {
             frame.operand(made);
@@ -353,7 +457,8 @@ impl Reader<'_> {
 
 /// The term for an environment variable that holds a secret: its name as a shell would write it.
 pub(super) fn variable(name: &str) -> Option<Term> {
-    env_secrets::is_secret(name).then(|| Term::text(format!("${name}")).with(Taint::SECRET_VARIABLE))
+    env_secrets::is_secret(name)
+        .then(|| Term::text(format!("${name}")).with(Taint::SECRET_VARIABLE))
 }
 
 /// `of[…]`: a member by its name, an item, or the other way round.
@@ -361,12 +466,17 @@ fn index(of: Term, by: &[Term]) -> Term {
     let words: Vec<&str> = by.iter().map(Term::first).collect();
     match words.as_slice() {
         [":", ":", "-1"] => of.reversed(),
-        [one] if of.name.ends_with("environ") || of.name.ends_with("env") || of.name == "ENV" => match *one {
-            "HOME" | "USERPROFILE" => Term::text("~"),
-            name => variable(name).unwrap_or_default(),
-        },
+        [one] if of.name.ends_with("environ") || of.name.ends_with("env") || of.name == "ENV" => {
+            match *one {
+                "HOME" | "USERPROFILE" => Term::text("~"),
+                name => variable(name).unwrap_or_default(),
+            }
+        }
         [one] if term::number(one).is_some() && of.is_known() => of.at(&[(*one).to_owned()]),
-        [one] if !one.is_empty() && !of.is_known() => Term { name: format!("{}.{one}", of.name), ..of },
+        [one] if !one.is_empty() && !of.is_known() => Term {
+            name: format!("{}.{one}", of.name),
+            ..of
+        },
         _ => of,
     }
 }

@@ -4,7 +4,8 @@ use super::code::variable;
 use super::code_flow::Flow;
 use super::code_lex::Language;
 use super::code_names::{
-    CONNECT, COPY, DELETE, DELETE_TREE, EVALUATE, FETCH, READ, RUN, SEND, WALK, WRITE, acts, fetches, last_of, mode,
+    CONNECT, COPY, DELETE, DELETE_TREE, EVALUATE, FETCH, READ, RUN, SEND, WALK, WRITE, acts,
+    fetches, last_of, mode,
 };
 use super::compiled::{self, CallMeaning};
 use super::dialect::{self, Dialect};
@@ -14,14 +15,29 @@ use super::term::{self, Term};
 use super::value::{Field, Taint, Value};
 
 /// Modules that rebuild objects, which may run anything on the way.
-const REBUILDERS: [&str; 8] = ["pickle", "marshal", "dill", "joblib", "torch", "unsafe_load", "shelve", "UnsafeLoader"];
+const REBUILDERS: [&str; 8] = [
+    "pickle",
+    "marshal",
+    "dill",
+    "joblib",
+    "torch",
+    "unsafe_load",
+    "shelve",
+    "UnsafeLoader",
+];
 
 /// Before the path in the name of a file that code opened to write to it.
 const OPENED: &str = "file:";
 
 impl Reader<'_> {
     /// A call: what it does is told as a command; what it makes is given back.
-    pub(super) fn code_call(&mut self, language: Language, mut callee: Term, given: &[Term], flow: &mut Flow) -> Term {
+    pub(super) fn code_call(
+        &mut self,
+        language: Language,
+        mut callee: Term,
+        given: &[Term],
+        flow: &mut Flow,
+    ) -> Term {
         match compiled::call_meaning(language, &callee, given, flow) {
             Some(CallMeaning::Makes(made)) => return made,
             Some(CallMeaning::Runs(words)) => return self.run_call("spawn", &[words], flow),
@@ -31,18 +47,27 @@ impl Reader<'_> {
         let name = callee.name.clone();
         let last = last_of(&name);
         let lower = last.to_ascii_lowercase();
-        let taint = given.iter().fold(callee.taint, |taint, term| taint | term.taint);
+        let taint = given
+            .iter()
+            .fold(callee.taint, |taint, term| taint | term.taint);
         let first = given.first().map(Term::first).unwrap_or_default();
         flow.taint |= taint;
         match last {
-            "__import__" | "import_module" | "import" | "_load" | "require" | "getBuiltinModule"
+            "__import__" | "import_module" | "import" | "_load" | "require"
+            | "getBuiltinModule"
                 if given.len() == 1 || last == "__import__" =>
             {
                 return Term::named(first.trim_start_matches("node:"));
             }
             "getattr" | "__getattribute__" | "attrgetter" if given.len() >= 2 => {
-                let of = given.first().map(|term| term.name.clone()).unwrap_or_default();
-                return Term::named(format!("{of}.{}", given.get(1).map(Term::first).unwrap_or_default()));
+                let of = given
+                    .first()
+                    .map(|term| term.name.clone())
+                    .unwrap_or_default();
+                return Term::named(format!(
+                    "{of}.{}",
+                    given.get(1).map(Term::first).unwrap_or_default()
+                ));
             }
             "send"
             | "public_send"
@@ -53,27 +78,57 @@ impl Reader<'_> {
             | "map"
             | "array_map"
             | "apply"
-                if given.first().is_some_and(|term| acts(if term.first().is_empty() { &term.name } else { term.first() })) =>
+                if given.first().is_some_and(|term| {
+                    acts(if term.first().is_empty() {
+                        &term.name
+                    } else {
+                        term.first()
+                    })
+                }) =>
             {
-                let target =
-                    given.first().map(|term| if term.is_known() { term.first() } else { term.name.as_str() }).unwrap_or_default();
+                let target = given
+                    .first()
+                    .map(|term| {
+                        if term.is_known() {
+                            term.first()
+                        } else {
+                            term.name.as_str()
+                        }
+                    })
+                    .unwrap_or_default();
                 let rest = given.get(1..).unwrap_or_default();
                 return self.code_call(language, Term::named(target), rest, flow);
             }
             "call" | "apply" | "bind"
-                if name.len() > last.len() && acts(name.get(..name.len() - last.len() - 1).unwrap_or_default()) =>
+                if name.len() > last.len()
+                    && acts(name.get(..name.len() - last.len() - 1).unwrap_or_default()) =>
             {
                 let target = name.get(..name.len() - last.len() - 1).unwrap_or_default();
-                return self.code_call(language, Term::named(target), given.get(1..).unwrap_or_default(), flow);
+                return self.code_call(
+                    language,
+                    Term::named(target),
+                    given.get(1..).unwrap_or_default(),
+                    flow,
+                );
             }
-            "map" if given.first().is_some_and(|term| matches!(last_of(&term.name), "chr" | "unichr")) => {
+            "map"
+                if given
+                    .first()
+                    .is_some_and(|term| matches!(last_of(&term.name), "chr" | "unichr")) =>
+            {
                 return given.get(1).cloned().unwrap_or_default().into_letters();
             }
             "include" | "include_once" | "require" | "require_once" if first.contains("://") => {
-                self.facts.push(Facts { program: last.to_owned(), executes: Taint::DOWNLOAD, ..Facts::default() });
+                self.facts.push(Facts {
+                    program: last.to_owned(),
+                    executes: Taint::DOWNLOAD,
+                    ..Facts::default()
+                });
                 return Term::default();
             }
-            "getenv" | "get" | "fetch" | "env" if last == "getenv" || name.contains("env") || name.starts_with("ENV.") => {
+            "getenv" | "get" | "fetch" | "env"
+                if last == "getenv" || name.contains("env") || name.starts_with("ENV.") =>
+            {
                 if let Some(secret) = variable(first) {
                     return secret;
                 }
@@ -89,16 +144,24 @@ impl Reader<'_> {
             }
             _ => {}
         }
-        if given.iter().any(|term| EVALUATE.contains(&last_of(&term.name)) && !term.is_known())
+        if given
+            .iter()
+            .any(|term| EVALUATE.contains(&last_of(&term.name)) && !term.is_known())
             && matches!(last, "then" | "map" | "on" | "forEach")
         {
             flow.evaluates = true;
         }
-        if CONNECT.contains(&last) || name.ends_with("Socket.new") || name.contains("INET") || name.ends_with("TCPSocket.open") {
+        if CONNECT.contains(&last)
+            || name.ends_with("Socket.new")
+            || name.contains("INET")
+            || name.ends_with("TCPSocket.open")
+        {
             flow.connects = true;
         }
-        if matches!(last, "recv" | "recvfrom" | "readline" | "gets" | "receive" | "fgets" | "fread" | "read")
-            && flow.connects
+        if matches!(
+            last,
+            "recv" | "recvfrom" | "readline" | "gets" | "receive" | "fgets" | "fread" | "read"
+        ) && flow.connects
             && !callee.is_known()
         {
             return Term::unknown(taint | Taint::SOCKET);
@@ -106,19 +169,35 @@ impl Reader<'_> {
         if SEND.contains(&last) || (FETCH.contains(&last) && !given.is_empty()) {
             flow.sent |= taint;
         }
-        if FETCH.contains(&last) || (matches!(last, "get" | "post" | "put" | "request") && fetches(&name)) {
+        if FETCH.contains(&last)
+            || (matches!(last, "get" | "post" | "put" | "request") && fetches(&name))
+        {
             flow.taint |= Taint::DOWNLOAD;
             if first.contains("://") {
-                let secrets = given.iter().skip(1).filter(|term| term.taint.meets(Taint::SECRET_VARIABLE));
-                let shown = secrets.flat_map(|term| &term.items).filter(|item| item.contains('$')).take(16);
-                let headers = shown.map(|item| Term::list(vec!["-H".to_owned(), format!("Authorization: {item}")]));
+                let secrets = given
+                    .iter()
+                    .skip(1)
+                    .filter(|term| term.taint.meets(Taint::SECRET_VARIABLE));
+                let shown = secrets
+                    .flat_map(|term| &term.items)
+                    .filter(|item| item.contains('$'))
+                    .take(16);
+                let headers = shown.map(|item| {
+                    Term::list(vec!["-H".to_owned(), format!("Authorization: {item}")])
+                });
                 let words: Vec<Term> = given.first().cloned().into_iter().chain(headers).collect();
                 self.told(&["curl"], &words.iter().collect::<Vec<_>>());
             }
-            return Term { taint: taint | Taint::DOWNLOAD, name: "download".into(), ..Term::default() };
+            return Term {
+                taint: taint | Taint::DOWNLOAD,
+                name: "download".into(),
+                ..Term::default()
+            };
         }
-        if matches!(last, "loads" | "load" | "unsafe_load" | "read_pickle" | "decode" | "Unpickler")
-            && REBUILDERS.iter().any(|module| name.contains(module))
+        if matches!(
+            last,
+            "loads" | "load" | "unsafe_load" | "read_pickle" | "decode" | "Unpickler"
+        ) && REBUILDERS.iter().any(|module| name.contains(module))
             && taint.meets(Taint::DECODED | Taint::DOWNLOAD)
         {
             flow.evaluates = true;
@@ -138,23 +217,49 @@ impl Reader<'_> {
         if let Some(made) = self.touch(language, &name, last, &callee, given, flow) {
             return made;
         }
-        if lower == "join" && (name.contains("path") || name.starts_with("File") || name.contains("Path")) || lower == "joinpath"
+        if lower == "join"
+            && (name.contains("path") || name.starts_with("File") || name.contains("Path"))
+            || lower == "joinpath"
         {
             let mut parts = given.iter().cloned();
-            let start = if callee.is_known() { callee } else { parts.next().unwrap_or_default() };
+            let start = if callee.is_known() {
+                callee
+            } else {
+                parts.next().unwrap_or_default()
+            };
             return parts.fold(start, Term::slash);
         }
         if matches!(
             lower.as_str(),
-            "walk" | "rglob" | "iterdir" | "listdir" | "scandir" | "readdirsync" | "readdir" | "glob" | "iglob" | "globsync"
+            "walk"
+                | "rglob"
+                | "iterdir"
+                | "listdir"
+                | "scandir"
+                | "readdirsync"
+                | "readdir"
+                | "glob"
+                | "iglob"
+                | "globsync"
         ) {
-            let start = if callee.is_known() { callee.first() } else { first };
+            let start = if callee.is_known() {
+                callee.first()
+            } else {
+                first
+            };
             if start.is_empty() {
                 return Term::default();
             }
-            let below = if start.contains('*') { start.to_owned() } else { format!("{}/*", start.trim_end_matches('/')) };
+            let below = if start.contains('*') {
+                start.to_owned()
+            } else {
+                format!("{}/*", start.trim_end_matches('/'))
+            };
             return match lower.as_str() {
-                "walk" => Term { name: WALK.into(), ..Term::list(vec![start.to_owned(), "*".into(), "*".into()]) },
+                "walk" => Term {
+                    name: WALK.into(),
+                    ..Term::list(vec![start.to_owned(), "*".into(), "*".into()])
+                },
                 _ => Term::text(below),
             };
         }
@@ -172,12 +277,27 @@ impl Reader<'_> {
         if name.starts_with("sh.") && language == Language::Python {
             self.told(&[last], &given.iter().collect::<Vec<_>>());
         }
-        Term { taint, name: callee.name, ..Term::default() }
+        Term {
+            taint,
+            name: callee.name,
+            ..Term::default()
+        }
     }
 
-    fn evaluate(&mut self, language: Language, given: &[Term], taint: Taint, flow: &mut Flow) -> Term {
+    fn evaluate(
+        &mut self,
+        language: Language,
+        given: &[Term],
+        taint: Taint,
+        flow: &mut Flow,
+    ) -> Term {
         let last = given.iter().rev().find(|term| term.is_known());
-        match given.iter().find(|term| term.is_known()).filter(|term| term.items.concat().len() > 8).or(last) {
+        match given
+            .iter()
+            .find(|term| term.is_known())
+            .filter(|term| term.items.concat().len() > 8)
+            .or(last)
+        {
             Some(code) if !code.items.concat().is_empty() => {
                 let text = code.items.concat();
                 if taint.meets(Taint::DECODED | Taint::DOWNLOAD | Taint::SOCKET) {
@@ -196,11 +316,15 @@ impl Reader<'_> {
 
     /// A call that runs a command.
     fn run_call(&mut self, last: &str, given: &[Term], flow: &mut Flow) -> Term {
-        let taint = given.iter().fold(Taint::NONE, |taint, term| taint | term.taint);
+        let taint = given
+            .iter()
+            .fold(Taint::NONE, |taint, term| taint | term.taint);
         flow.shells |= taint.meets(Taint::SOCKET);
         // Replaced program names and modes stand in front.
-        let skip =
-            usize::from(last.starts_with("execl") || (last.starts_with("spawnl") && given.first().is_none_or(Term::is_known)));
+        let skip = usize::from(
+            last.starts_with("execl")
+                || (last.starts_with("spawnl") && given.first().is_none_or(Term::is_known)),
+        );
         let mut words: Vec<String> = Vec::new();
         let mut taints: Vec<Taint> = Vec::new();
         let mut whole = false;
@@ -213,34 +337,51 @@ impl Reader<'_> {
             taints.resize(words.len(), term.taint);
             whole |= at == skip && !term.list && term.is_known();
         }
-        let executes = taint.without(Taint::SOCKET | Taint::CREDENTIAL | Taint::ENVIRONMENT | Taint::PERSONAL);
+        let executes =
+            taint.without(Taint::SOCKET | Taint::CREDENTIAL | Taint::ENVIRONMENT | Taint::PERSONAL);
         if words.is_empty() {
             if executes != Taint::NONE {
-                self.facts.push(Facts { program: last.to_owned(), executes, ..Facts::default() });
+                self.facts.push(Facts {
+                    program: last.to_owned(),
+                    executes,
+                    ..Facts::default()
+                });
             }
             return Term::unknown(taint);
         }
-        let Some(script) = words.first().cloned() else { return Term::default() };
+        let Some(script) = words.first().cloned() else {
+            return Term::default();
+        };
         // A shell without a script does what its input says.
         let bare = script.rsplit(['/', '\\']).next().unwrap_or(&script);
-        flow.shells |=
-            matches!(bare.split(' ').next(), Some("sh" | "bash" | "zsh" | "dash" | "ksh" | "cmd.exe" | "cmd" | "powershell"))
-                && !words.iter().any(|word| matches!(word.as_str(), "-c" | "-lc" | "/c"))
-                && !script.contains(" -c");
-        let out = if whole && script.contains([' ', ';', '|', '&', '\n', '`', '$']) || words.len() == 1 {
-            if dialect::of(&script).dialect == Dialect::Windows {
-                self.windows(&script);
-            }
-            self.inner_script(&script, &Value::nothing())
-        } else {
-            let joined = words.join(" ");
-            if dialect::of(&joined).dialect == Dialect::Windows {
-                self.windows(&joined);
-            }
-            let fields: Vec<Field> =
-                words.into_iter().zip(taints).map(|(word, taint)| Field { taint, ..Field::plain(word) }).collect();
-            self.command_fields(fields)
-        };
+        flow.shells |= matches!(
+            bare.split(' ').next(),
+            Some("sh" | "bash" | "zsh" | "dash" | "ksh" | "cmd.exe" | "cmd" | "powershell")
+        ) && !words
+            .iter()
+            .any(|word| matches!(word.as_str(), "-c" | "-lc" | "/c"))
+            && !script.contains(" -c");
+        let out =
+            if whole && script.contains([' ', ';', '|', '&', '\n', '`', '$']) || words.len() == 1 {
+                if dialect::of(&script).dialect == Dialect::Windows {
+                    self.windows(&script);
+                }
+                self.inner_script(&script, &Value::nothing())
+            } else {
+                let joined = words.join(" ");
+                if dialect::of(&joined).dialect == Dialect::Windows {
+                    self.windows(&joined);
+                }
+                let fields: Vec<Field> = words
+                    .into_iter()
+                    .zip(taints)
+                    .map(|(word, taint)| Field {
+                        taint,
+                        ..Field::plain(word)
+                    })
+                    .collect();
+                self.command_fields(fields)
+            };
         Term::unknown(out.taint | taint)
     }
 
@@ -254,12 +395,18 @@ impl Reader<'_> {
         given: &[Term],
         flow: &mut Flow,
     ) -> Option<Term> {
-        let receiver = callee.is_known() && !callee.list && callee.first().starts_with(['/', '~', '.', 'C', '*']);
+        let receiver = callee.is_known()
+            && !callee.list
+            && callee.first().starts_with(['/', '~', '.', 'C', '*']);
         let mut operands: Vec<&Term> = Vec::new();
         if receiver {
             operands.push(callee);
         }
-        operands.extend(given.iter().filter(|term| language != Language::Perl || term.is_known()));
+        operands.extend(
+            given
+                .iter()
+                .filter(|term| language != Language::Perl || term.is_known()),
+        );
         if DELETE_TREE.contains(&last) {
             operands.retain(|term| !term.first().starts_with('-'));
         }
@@ -273,20 +420,36 @@ impl Reader<'_> {
             self.keep_written(last, callee, given);
         }
         let words: &[&str] = match last {
-            "kill" if given.iter().take(2).any(|term| matches!(term.first(), "1" | "-1")) => {
-                let target = if given.iter().any(|term| term.first() == "-1") { "-1" } else { "1" };
+            "kill"
+                if given
+                    .iter()
+                    .take(2)
+                    .any(|term| matches!(term.first(), "1" | "-1")) =>
+            {
+                let target = if given.iter().any(|term| term.first() == "-1") {
+                    "-1"
+                } else {
+                    "1"
+                };
                 self.told(&["kill", "-9", target], &[]);
                 return Some(Term::default());
             }
             "chmod" | "chmodSync" | "lchmod" | "fchmod" => {
                 let mode = operands.iter().find_map(|term| mode(term.first()))?;
-                let paths: Vec<&Term> =
-                    operands.iter().copied().filter(|term| term.first().starts_with(['/', '~', '.'])).collect();
+                let paths: Vec<&Term> = operands
+                    .iter()
+                    .copied()
+                    .filter(|term| term.first().starts_with(['/', '~', '.']))
+                    .collect();
                 self.told(&["chmod", &mode], &paths);
                 return Some(Term::default());
             }
             "chown" | "chownSync" => {
-                let paths: Vec<&Term> = operands.iter().copied().filter(|term| term.first().starts_with(['/', '~'])).collect();
+                let paths: Vec<&Term> = operands
+                    .iter()
+                    .copied()
+                    .filter(|term| term.first().starts_with(['/', '~']))
+                    .collect();
                 self.told(&["chown", "1000"], &paths);
                 return Some(Term::default());
             }
@@ -295,33 +458,59 @@ impl Reader<'_> {
             "remove" if language == Language::JavaScript && given.len() > 1 => &["rm", "-r", "-f"],
             _ if last == "rmdir" && given.len() > 1 => &["rm", "-r", "-f"],
             _ if DELETE.contains(&last) => &["rm", "-f"],
-            "rename" | "renameSync" | "move" | "replace_file" if operands.iter().filter(|term| term.is_known()).count() > 1 => {
+            "rename" | "renameSync" | "move" | "replace_file"
+                if operands.iter().filter(|term| term.is_known()).count() > 1 =>
+            {
                 &["mv"]
             }
-            _ if COPY.contains(&last) && operands.iter().filter(|term| term.is_known()).count() > 1 => &["cp"],
+            _ if COPY.contains(&last)
+                && operands.iter().filter(|term| term.is_known()).count() > 1 =>
+            {
+                &["cp"]
+            }
             _ if WRITE.contains(&last) && last.starts_with("append") => &["tee", "-a"],
             _ if WRITE.contains(&last) => &["tee"],
             _ if READ.contains(&last) => {
                 let writes = operands.iter().skip(1).any(|term| {
                     let mode = term.first().trim();
-                    (mode.len() <= 4 && mode.starts_with(['w', 'a', 'x', '>', '+'])) || mode.starts_with("r+") || mode == "rb+"
+                    (mode.len() <= 4 && mode.starts_with(['w', 'a', 'x', '>', '+']))
+                        || mode.starts_with("r+")
+                        || mode == "rb+"
                 });
-                if writes || first.first().starts_with('>') { &["tee"] } else { &["cat"] }
+                if writes || first.first().starts_with('>') {
+                    &["tee"]
+                } else {
+                    &["cat"]
+                }
             }
             _ => return None,
         };
         if !first.is_known() {
-            return Some(Term { taint: first.taint | callee.taint, ..Term::default() })
-                .filter(|_| words.first() != Some(&"tee") && !READ.contains(&last));
+            return Some(Term {
+                taint: first.taint | callee.taint,
+                ..Term::default()
+            })
+            .filter(|_| words.first() != Some(&"tee") && !READ.contains(&last));
         }
         let mode = |text: &str| text.len() <= 2 && text.starts_with(['>', '<', '+']);
         let paths: Vec<Term> = operands
             .iter()
             .filter(|term| !mode(term.first().trim()))
-            .take(if words == ["cp"] || words == ["mv"] { 2 } else { 1 })
+            .take(if words == ["cp"] || words == ["mv"] {
+                2
+            } else {
+                1
+            })
             .map(|term| {
-                let items = term.items.iter().map(|item| item.trim_start_matches(['>', '<', ' ']).to_owned()).collect();
-                Term { items, ..(*term).clone() }
+                let items = term
+                    .items
+                    .iter()
+                    .map(|item| item.trim_start_matches(['>', '<', ' ']).to_owned())
+                    .collect();
+                Term {
+                    items,
+                    ..(*term).clone()
+                }
             })
             .collect();
         let out = self.told(words, &paths.iter().collect::<Vec<_>>());
@@ -332,15 +521,31 @@ impl Reader<'_> {
         flow.taint |= out.taint;
         // What is written to it later is known by its name.
         let path = paths.first().map_or("", Term::first);
-        let name = if words == ["tee"] { format!("{OPENED}{path}") } else { "file".to_owned() };
-        let sent = operands.iter().fold(out.taint, |taint, term| taint | term.taint);
-        Some(Term { taint: sent, name, ..Term::default() })
+        let name = if words == ["tee"] {
+            format!("{OPENED}{path}")
+        } else {
+            "file".to_owned()
+        };
+        let sent = operands
+            .iter()
+            .fold(out.taint, |taint, term| taint | term.taint);
+        Some(Term {
+            taint: sent,
+            name,
+            ..Term::default()
+        })
     }
 
     /// Keeps what code writes to a file, for a command that runs it.
     fn keep_written(&mut self, last: &str, callee: &Term, given: &[Term]) {
-        let known = |term: Option<&Term>| term.filter(|term| term.is_known() && !term.list).map(|term| term.first().to_owned());
-        let opened = callee.name.strip_prefix(OPENED).map(|path| path.split('.').collect::<Vec<_>>());
+        let known = |term: Option<&Term>| {
+            term.filter(|term| term.is_known() && !term.list)
+                .map(|term| term.first().to_owned())
+        };
+        let opened = callee
+            .name
+            .strip_prefix(OPENED)
+            .map(|path| path.split('.').collect::<Vec<_>>());
         let (path, content) = match last {
             "urlretrieve" | "getstore" => {
                 if let Some(path) = known(given.get(1)) {
@@ -371,7 +576,10 @@ impl Reader<'_> {
     pub(super) fn told(&mut self, words: &[&str], terms: &[&Term]) -> Value {
         let mut fields: Vec<Field> = words.iter().map(|word| Field::plain(*word)).collect();
         for term in terms {
-            fields.extend(term.items.iter().take(64).map(|item| Field { taint: term.taint, ..Field::plain(item.clone()) }));
+            fields.extend(term.items.iter().take(64).map(|item| Field {
+                taint: term.taint,
+                ..Field::plain(item.clone())
+            }));
         }
         self.command_fields(fields)
     }

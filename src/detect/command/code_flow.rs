@@ -34,7 +34,8 @@ pub(super) struct Flow {
 impl Flow {
     pub(super) fn keep(&mut self, name: &str, term: Term) {
         if self.names.len() < MAX_NAMES && !name.is_empty() && term.size() <= 65_536 {
-            self.names.insert(name.trim_start_matches(['$', '@', '%']).to_owned(), term);
+            self.names
+                .insert(name.trim_start_matches(['$', '@', '%']).to_owned(), term);
         }
     }
 
@@ -45,18 +46,29 @@ impl Flow {
         }
         match name {
             "process.env.HOME" | "process.env.USERPROFILE" | "Dir.home" => return Term::text("~"),
-            "os.environ" | "process.env" | "ENV" | "_ENV" | "os.environb" => return Term::named(name).with(Taint::ENVIRONMENT),
+            "os.environ" | "process.env" | "ENV" | "_ENV" | "os.environb" => {
+                return Term::named(name).with(Taint::ENVIRONMENT);
+            }
             _ => {}
         }
-        if let Some(secret) =
-            name.strip_prefix("process.env.").or_else(|| name.strip_prefix("import.meta.env.")).and_then(variable)
+        if let Some(secret) = name
+            .strip_prefix("process.env.")
+            .or_else(|| name.strip_prefix("import.meta.env."))
+            .and_then(variable)
         {
             return secret;
         }
-        let split = name.rsplit_once("->").or_else(|| name.rsplit_once("::")).or_else(|| name.rsplit_once('.'));
+        let split = name
+            .rsplit_once("->")
+            .or_else(|| name.rsplit_once("::"))
+            .or_else(|| name.rsplit_once('.'));
         match split {
             Some((of, member)) => {
-                let before = self.names.get(of).cloned().unwrap_or_else(|| Term::named(of));
+                let before = self
+                    .names
+                    .get(of)
+                    .cloned()
+                    .unwrap_or_else(|| Term::named(of));
                 // `Settings.command`: what a class holds.
                 if of.starts_with(|c: char| c.is_ascii_uppercase())
                     && !before.is_known()
@@ -64,7 +76,10 @@ impl Flow {
                 {
                     return term.clone();
                 }
-                Term { name: format!("{}.{member}", before.name), ..before }
+                Term {
+                    name: format!("{}.{member}", before.name),
+                    ..before
+                }
             }
             None => Term::named(name),
         }
@@ -87,13 +102,19 @@ impl Flow {
                 (tail.get(start..end).unwrap_or_default(), end + 1)
             } else {
                 let name = tail.get(1..).unwrap_or_default();
-                let length = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(name.len());
+                let length = name
+                    .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                    .unwrap_or(name.len());
                 (name.get(..length).unwrap_or_default(), length + 1)
             };
             let known = match name.trim().trim_matches(['\'', '"']) {
-                asked if asked.contains(['[', '(']) => asks_environment(asked).and_then(variable).map(|term| term.items.concat()),
+                asked if asked.contains(['[', '(']) => asks_environment(asked)
+                    .and_then(variable)
+                    .map(|term| term.items.concat()),
                 literal if literal.len() + 2 == name.trim().len() => Some(literal.to_owned()),
-                name => Some(self.look_up(name)).filter(Term::is_known).map(|term| term.items.join(" ")),
+                name => Some(self.look_up(name))
+                    .filter(Term::is_known)
+                    .map(|term| term.items.join(" ")),
             };
             match known {
                 Some(known) if out.len() + known.len() < 65_536 => out.push_str(&known),
@@ -108,9 +129,19 @@ impl Flow {
 
 /// The variable of the environment that an expression asks for: `os.environ["X"]`, `os.getenv("X")`.
 fn asks_environment(expression: &str) -> Option<&str> {
-    const ASKS: [&str; 7] = ["os.environ[", "os.environ.get(", "os.getenv(", "environ[", "getenv(", "process.env[", "ENV["];
+    const ASKS: [&str; 7] = [
+        "os.environ[",
+        "os.environ.get(",
+        "os.getenv(",
+        "environ[",
+        "getenv(",
+        "process.env[",
+        "ENV[",
+    ];
     let rest = ASKS.iter().find_map(|asks| expression.strip_prefix(asks))?;
-    rest.trim_start_matches(['"', '\'', '\\']).split(['"', '\'', '\\', ']', ')', ',']).next()
+    rest.trim_start_matches(['"', '\'', '\\'])
+        .split(['"', '\'', '\\', ']', ')', ','])
+        .next()
 }
 
 /// What a bracket is for.
@@ -173,7 +204,9 @@ impl Frame {
             self.value = Some(match sign {
                 '+' | '.' => before.plus(term),
                 '%' if before.is_known() => before.filled(&term.items).with(term.taint),
-                '/' if before.is_known() && term::number(term.first()).is_none() => before.slash(term),
+                '/' if before.is_known() && term::number(term.first()).is_none() => {
+                    before.slash(term)
+                }
                 _ => term,
             });
         }

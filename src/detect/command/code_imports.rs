@@ -25,7 +25,10 @@ pub(super) fn imports(tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
     let from = words.iter().position(|word| *word == "from");
     let (module, names): (&str, &[&str]) = match (from, words.as_slice()) {
         (Some(0), [_, module, "import", names @ ..]) => (module, names),
-        (Some(at), [_, ..]) if at > 0 => (words.last().copied().unwrap_or_default(), words.get(1..at).unwrap_or_default()),
+        (Some(at), [_, ..]) if at > 0 => (
+            words.last().copied().unwrap_or_default(),
+            words.get(1..at).unwrap_or_default(),
+        ),
         (None, ["import" | "use", names @ ..]) => ("", names),
         _ => return end,
     };
@@ -39,7 +42,11 @@ pub(super) fn imports(tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
             }
             _ => name,
         };
-        let whole = if module.is_empty() { (*name).to_owned() } else { format!("{module}.{name}") };
+        let whole = if module.is_empty() {
+            (*name).to_owned()
+        } else {
+            format!("{module}.{name}")
+        };
         flow.keep(alias, Term::named(whole));
     }
     end
@@ -47,7 +54,9 @@ pub(super) fn imports(tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
 
 /// `def name(a, b)`: the names of a function's arguments.
 pub(super) fn defines(tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
-    let Some(Token::Name(name)) = tokens.get(at + 1) else { return at + 1 };
+    let Some(Token::Name(name)) = tokens.get(at + 1) else {
+        return at + 1;
+    };
     let mut end = at + 2;
     let mut names = Vec::new();
     while let Some(token) = tokens.get(end).filter(|_| end < at + 64) {

@@ -46,7 +46,10 @@ impl Language {
 
     /// Whether a call needs no parentheses.
     pub(super) fn calls_loosely(self) -> bool {
-        matches!(self, Self::Perl | Self::Ruby | Self::Lua | Self::Php | Self::Other | Self::Awk)
+        matches!(
+            self,
+            Self::Perl | Self::Ruby | Self::Lua | Self::Php | Self::Other | Self::Awk
+        )
     }
 }
 
@@ -68,7 +71,10 @@ pub(super) enum Token {
 pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
     let bytes = code.as_bytes();
     let hashes = !matches!(language, Language::JavaScript | Language::Lua);
-    let slashes = matches!(language, Language::JavaScript | Language::Php | Language::Compiled);
+    let slashes = matches!(
+        language,
+        Language::JavaScript | Language::Php | Language::Compiled
+    );
     let runs_backticks = matches!(language, Language::Perl | Language::Ruby | Language::Php);
     let mut out: Vec<Token> = Vec::new();
     let mut at = 0;
@@ -86,25 +92,39 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
                 at += 1;
             }
             b'\'' if language == Language::Compiled => at = compiled::behind_character(code, at),
-            b'!' | b'%' if language == Language::Python && at_line => at = magic(code, at, &mut out),
+            b'!' | b'%' if language == Language::Python && at_line => {
+                at = magic(code, at, &mut out)
+            }
             // An attribute of Rust is no comment.
             b'#' if language == Language::Compiled && next == Some(b'[') => at += 1,
-            b'#' if hashes && (at == 0 || bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace)) => {
+            b'#' if hashes
+                && (at == 0 || bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace)) =>
+            {
                 at = quote::find(bytes, at, b'\n')
             }
             // `/pattern/ { … }`
-            b'/' if language == Language::Awk && matches!(out.last(), None | Some(Token::Line | Token::Sign(_))) => {
+            b'/' if language == Language::Awk
+                && matches!(out.last(), None | Some(Token::Line | Token::Sign(_))) =>
+            {
                 let end = quote::find_unescaped(bytes, at + 1, b'/');
                 let whole = end < bytes.len() && !quote::cut(code, at + 1, end).contains('\n');
                 at = if whole { end + 1 } else { at + 1 };
             }
-            b'/' if slashes && next == Some(b'/') && bytes.get(at.wrapping_sub(1)) != Some(&b':') => {
+            b'/' if slashes
+                && next == Some(b'/')
+                && bytes.get(at.wrapping_sub(1)) != Some(&b':') =>
+            {
                 at = quote::find(bytes, at, b'\n')
             }
             b'/' if slashes && next == Some(b'*') => {
-                at = code.get(at..).and_then(|rest| rest.find("*/")).map_or(bytes.len(), |n| at + n + 2);
+                at = code
+                    .get(at..)
+                    .and_then(|rest| rest.find("*/"))
+                    .map_or(bytes.len(), |n| at + n + 2);
             }
-            b'-' if language == Language::Lua && next == Some(b'-') => at = quote::find(bytes, at, b'\n'),
+            b'-' if language == Language::Lua && next == Some(b'-') => {
+                at = quote::find(bytes, at, b'\n')
+            }
             b'\'' | b'"' | b'`' => at = text(code, at, language, runs_backticks, &mut out),
             b':' if language == Language::Ruby
                 && next.is_some_and(|b| b.is_ascii_lowercase())
@@ -115,7 +135,9 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
                 out.push(Token::Text(quote::cut(code, at + 1, end).to_owned()));
                 at = end;
             }
-            b if b.is_ascii_alphabetic() || matches!(b, b'_' | b'$' | b'@') => at = name(code, at, language, &mut out),
+            b if b.is_ascii_alphabetic() || matches!(b, b'_' | b'$' | b'@') => {
+                at = name(code, at, language, &mut out)
+            }
             b'%' if language == Language::Ruby
                 && next == Some(b'x')
                 && bytes.get(at + 2).is_some_and(u8::is_ascii_punctuation) =>
@@ -155,14 +177,20 @@ fn magic(code: &str, at: usize, out: &mut Vec<Token>) -> usize {
     let line = rest.lines().next().unwrap_or_default();
     if let Some(cell) = rest.strip_prefix("%%") {
         let (head, body) = cell.split_once('\n').unwrap_or((cell, ""));
-        if ["bash", "sh", "script", "system"].iter().any(|shell| head.trim_start().starts_with(shell)) {
+        if ["bash", "sh", "script", "system"]
+            .iter()
+            .any(|shell| head.trim_start().starts_with(shell))
+        {
             out.push(Token::Command(body.to_owned()));
             return code.len();
         }
         return at + 2 + head.len();
     }
-    let command =
-        line.strip_prefix('!').or_else(|| ["%system ", "%sx ", "%bash "].iter().find_map(|word| line.strip_prefix(word)));
+    let command = line.strip_prefix('!').or_else(|| {
+        ["%system ", "%sx ", "%bash "]
+            .iter()
+            .find_map(|word| line.strip_prefix(word))
+    });
     match command {
         Some(command) => {
             out.push(Token::Command(command.trim_start_matches('!').to_owned()));
@@ -173,15 +201,29 @@ fn magic(code: &str, at: usize, out: &mut Vec<Token>) -> usize {
 }
 
 /// A quoted text; the index behind it.
-fn text(code: &str, at: usize, language: Language, runs_backticks: bool, out: &mut Vec<Token>) -> usize {
+fn text(
+    code: &str,
+    at: usize,
+    language: Language,
+    runs_backticks: bool,
+    out: &mut Vec<Token>,
+) -> usize {
     let bytes = code.as_bytes();
-    let Some(&b) = bytes.get(at) else { return at + 1 };
+    let Some(&b) = bytes.get(at) else {
+        return at + 1;
+    };
     // Letters in front say how Python reads it.
     let prefix: String = match out.last() {
         Some(Token::Name(name)) if name.len() <= 2 && at > 0 && language == Language::Python => {
             let glued = bytes.get(at - 1).is_some_and(u8::is_ascii_alphabetic);
-            let proper = name.bytes().all(|b| matches!(b, b'r' | b'b' | b'f' | b'u' | b'R' | b'B' | b'F' | b'U'));
-            if glued && proper { name.to_ascii_lowercase() } else { String::new() }
+            let proper = name
+                .bytes()
+                .all(|b| matches!(b, b'r' | b'b' | b'f' | b'u' | b'R' | b'B' | b'F' | b'U'));
+            if glued && proper {
+                name.to_ascii_lowercase()
+            } else {
+                String::new()
+            }
         }
         _ => String::new(),
     };
@@ -190,21 +232,37 @@ fn text(code: &str, at: usize, language: Language, runs_backticks: bool, out: &m
     }
     // Go's and Rust's raw strings, and C#'s verbatim ones, have no escapes.
     let raw_quote = language == Language::Compiled
-        && (b == b'`' || matches!(at.checked_sub(1).and_then(|at| bytes.get(at)), Some(b'r' | b'@')));
+        && (b == b'`'
+            || matches!(
+                at.checked_sub(1).and_then(|at| bytes.get(at)),
+                Some(b'r' | b'@')
+            ));
     let triple = bytes.get(at + 1) == Some(&b) && bytes.get(at + 2) == Some(&b) && b != b'`';
     let (start, end, next) = if triple {
         let start = at + 3;
         let close = if b == b'"' { "\"\"\"" } else { "'''" };
-        let end = code.get(start..).and_then(|rest| rest.find(close)).map_or(bytes.len(), |n| start + n);
+        let end = code
+            .get(start..)
+            .and_then(|rest| rest.find(close))
+            .map_or(bytes.len(), |n| start + n);
         (start, end, end + 3)
     } else {
-        let end = if raw_quote { quote::find(bytes, at + 1, b) } else { quote::find_unescaped(bytes, at + 1, b) };
+        let end = if raw_quote {
+            quote::find(bytes, at + 1, b)
+        } else {
+            quote::find_unescaped(bytes, at + 1, b)
+        };
         (at + 1, end, end + 1)
     };
     let raw = quote::cut(code, start, end);
-    let plain =
-        raw_quote || prefix.contains('r') || (b == b'\'' && matches!(language, Language::Ruby | Language::Perl | Language::Php));
-    let text = if plain { raw.to_owned() } else { unescaped(raw, language) };
+    let plain = raw_quote
+        || prefix.contains('r')
+        || (b == b'\'' && matches!(language, Language::Ruby | Language::Perl | Language::Php));
+    let text = if plain {
+        raw.to_owned()
+    } else {
+        unescaped(raw, language)
+    };
     let filled = prefix.contains('f')
         || (b == b'`' && language == Language::JavaScript)
         || (b == b'"' && matches!(language, Language::Ruby | Language::Perl | Language::Php));
@@ -225,10 +283,15 @@ fn unescaped(text: &str, language: Language) -> String {
             out.push_str(rest.get(..at).unwrap_or_default());
             let tail = rest.get(at + 2..).unwrap_or_default();
             let (digits, used) = match tail.strip_prefix('{') {
-                Some(inner) => inner.split_once('}').map_or(("", 0), |(digits, _)| (digits, digits.len() + 2)),
+                Some(inner) => inner
+                    .split_once('}')
+                    .map_or(("", 0), |(digits, _)| (digits, digits.len() + 2)),
                 None => (tail.get(..4).unwrap_or_default(), 4),
             };
-            match u32::from_str_radix(digits, 16).ok().and_then(char::from_u32) {
+            match u32::from_str_radix(digits, 16)
+                .ok()
+                .and_then(char::from_u32)
+            {
                 Some(c) => {
                     out.push(c);
                     rest = tail.get(used..).unwrap_or_default();
@@ -247,7 +310,10 @@ fn unescaped(text: &str, language: Language) -> String {
 
 fn word_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
-    while bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_') {
+    while bytes
+        .get(at)
+        .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
+    {
         at += 1;
     }
     at
@@ -264,8 +330,13 @@ fn name(code: &str, from: usize, language: Language, out: &mut Vec<Token>) -> us
             || (b == b'.'
                 && !language.joins_with_dot()
                 && next.is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'$')))
-            || (b == b':' && (next == Some(b':') || bytes.get(at.wrapping_sub(1)) == Some(&b':')) && at > from)
-            || (arrows && b == b'-' && next == Some(b'>') && bytes.get(at + 2).is_some_and(u8::is_ascii_alphabetic))
+            || (b == b':'
+                && (next == Some(b':') || bytes.get(at.wrapping_sub(1)) == Some(&b':'))
+                && at > from)
+            || (arrows
+                && b == b'-'
+                && next == Some(b'>')
+                && bytes.get(at + 2).is_some_and(u8::is_ascii_alphabetic))
             || (arrows && b == b'>' && bytes.get(at.wrapping_sub(1)) == Some(&b'-') && at > from)
             || (language == Language::Ruby && matches!(b, b'!' | b'?') && next != Some(b'='));
         if !goes_on {
@@ -276,7 +347,9 @@ fn name(code: &str, from: usize, language: Language, out: &mut Vec<Token>) -> us
     let name = quote::cut(code, from, at).trim_end_matches([':', '!', '?']);
     match name {
         // `qx{…}` runs, `q{…}` and `qq{…}` are texts.
-        "qx" if matches!(language, Language::Perl | Language::Ruby) => return command(code, at, out),
+        "qx" if matches!(language, Language::Perl | Language::Ruby) => {
+            return command(code, at, out);
+        }
         "q" | "qq" | "qw" if language == Language::Perl => {
             let end = command(code, at, out);
             if let Some(Token::Command(text)) = out.last().cloned() {

@@ -112,8 +112,17 @@ pub(super) const DELETE_TREE: [&str; 18] = [
     "emptyDir",
     "rmtree_p",
 ];
-pub(super) const DELETE: [&str; 9] =
-    ["unlink", "remove", "unlinkSync", "delete", "rmdir", "safe_unlink", "unlink_p", "rm_f", "truncateSync"];
+pub(super) const DELETE: [&str; 9] = [
+    "unlink",
+    "remove",
+    "unlinkSync",
+    "delete",
+    "rmdir",
+    "safe_unlink",
+    "unlink_p",
+    "rm_f",
+    "truncateSync",
+];
 pub(super) const READ: [&str; 20] = [
     "open",
     "readFileSync",
@@ -298,7 +307,9 @@ pub(super) fn is_keyword(name: &str, language: Language) -> bool {
             | "int"
             | "elsif"
     );
-    common || (loose && language.calls_loosely()) || (name == "range" && language == Language::Compiled)
+    common
+        || (loose && language.calls_loosely())
+        || (name == "range" && language == Language::Compiled)
 }
 
 pub(super) fn last_of(name: &str) -> &str {
@@ -340,15 +351,33 @@ pub(super) fn behaviour(reader: &mut Reader<'_>, text: &str) {
     if any(&CONNECTS) && any(&SHELLS) {
         reader.facts.push(Facts::of(Behaviour::ReverseShell));
     }
-    let loops = any(&["while", "loop", "for(;;)", "for (;;)", "until", "for(", "for _ in iter(", "setInterval"]);
+    let loops = any(&[
+        "while",
+        "loop",
+        "for(;;)",
+        "for (;;)",
+        "until",
+        "for(",
+        "for _ in iter(",
+        "setInterval",
+    ]);
     let forks = text.contains("fork") && !any(&["accept", "wait", "forked", "fork("])
-        || any(&["os.fork()", "fork()", "fork while", "cluster.fork", ".fork(__filename", "Process(target"])
-            && !any(&["accept", "wait", "join("]);
+        || any(&[
+            "os.fork()",
+            "fork()",
+            "fork while",
+            "cluster.fork",
+            ".fork(__filename",
+            "Process(target",
+        ]) && !any(&["accept", "wait", "join("]);
     let bounded = any(&["range(", "i <", "i<", "cpus()", "isMaster", "isPrimary"]);
     if forks && loops && !bounded && text.len() < 600 {
         reader.facts.push(Facts::of(Behaviour::ForkBomb));
     }
-    if any(&["process_iter", "psutil.pids"]) && any(&[".kill(", ".terminate("]) && !any(&["name()", "['name']", "info["]) {
+    if any(&["process_iter", "psutil.pids"])
+        && any(&[".kill(", ".terminate("])
+        && !any(&["name()", "['name']", "info["])
+    {
         reader.told(&["kill", "-9", "-1"], &[]);
     }
 }
@@ -356,9 +385,11 @@ pub(super) fn behaviour(reader: &mut Reader<'_>, text: &str) {
 /// Whether a name with several parts asks another host: `requests.get`, `http.request`.
 pub(super) fn fetches(name: &str) -> bool {
     name.contains(['.', ':'])
-        && ["request", "http", "HTTP", "axios", "urllib", "LWP", "got", "aiohttp", "session"]
-            .iter()
-            .any(|mark| name.contains(mark))
+        && [
+            "request", "http", "HTTP", "axios", "urllib", "LWP", "got", "aiohttp", "session",
+        ]
+        .iter()
+        .any(|mark| name.contains(mark))
         || matches!(name, "get" | "getprint")
 }
 
@@ -370,5 +401,7 @@ pub(super) fn mode(text: &str) -> Option<String> {
     if text.len() > 2 && text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit()) {
         return Some(text.to_owned());
     }
-    term::number(text).filter(|n| (8..=4_095).contains(n)).map(|n| format!("{n:o}"))
+    term::number(text)
+        .filter(|n| (8..=4_095).contains(n))
+        .map(|n| format!("{n:o}"))
 }

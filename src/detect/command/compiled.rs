@@ -10,8 +10,8 @@ use super::value::Taint;
 
 /// Ends of the names of source files.
 pub(super) const SOURCES: [&str; 22] = [
-    ".go", ".rs", ".c", ".cc", ".cpp", ".cxx", ".java", ".cs", ".csx", ".kt", ".kts", ".swift", ".zig", ".nim", ".d", ".m",
-    ".scala", ".cr", ".hs", ".f90", ".pas", ".v",
+    ".go", ".rs", ".c", ".cc", ".cpp", ".cxx", ".java", ".cs", ".csx", ".kt", ".kts", ".swift",
+    ".zig", ".nim", ".d", ".m", ".scala", ".cr", ".hs", ".f90", ".pas", ".v",
 ];
 /// Calls that delete a folder with all that is in it.
 const DELETE_TREE: [&str; 16] = [
@@ -33,16 +33,55 @@ const DELETE_TREE: [&str; 16] = [
     "rm_rf",
 ];
 /// Calls that delete one file.
-const DELETE: [&str; 7] = ["Remove", "Unlink", "DeleteFile", "deleteIfExists", "remove_file", "deleteFile", "removeFile"];
+const DELETE: [&str; 7] = [
+    "Remove",
+    "Unlink",
+    "DeleteFile",
+    "deleteIfExists",
+    "remove_file",
+    "deleteFile",
+    "removeFile",
+];
 /// Names of deleting calls that collections and routers also use.
-const COMMON: [&str; 8] = ["remove", "delete", "unlink", "rm", "rmdir", "Remove", "Delete", "Unlink"];
+const COMMON: [&str; 8] = [
+    "remove", "delete", "unlink", "rm", "rmdir", "Remove", "Delete", "Unlink",
+];
 /// Modules and classes that work on files.
-const FILES: [&str; 12] =
-    ["os", "fs", "io", "std", "unix", "syscall", "posix", "sys", "File", "Files", "Directory", "filesystem"];
+const FILES: [&str; 12] = [
+    "os",
+    "fs",
+    "io",
+    "std",
+    "unix",
+    "syscall",
+    "posix",
+    "sys",
+    "File",
+    "Files",
+    "Directory",
+    "filesystem",
+];
 /// Calls that walk through a folder, and calls that delete what is found there.
-const WALKS: [&str; 7] = ["Walk", "WalkDir", "walk", "walkFileTree", "nftw", "ftw", "fts_open"];
-const WALK_DELETIONS: [&str; 9] =
-    ["os.Remove(", "Files.delete", "File::delete", "File.delete", ".delete()", "remove(", "unlink(", "rmdir(", "remove_file("];
+const WALKS: [&str; 7] = [
+    "Walk",
+    "WalkDir",
+    "walk",
+    "walkFileTree",
+    "nftw",
+    "ftw",
+    "fts_open",
+];
+const WALK_DELETIONS: [&str; 9] = [
+    "os.Remove(",
+    "Files.delete",
+    "File::delete",
+    "File.delete",
+    ".delete()",
+    "remove(",
+    "unlink(",
+    "rmdir(",
+    "remove_file(",
+];
 /// Calls that only wrap a path, or make the same text of it.
 const WRAPS: [&str; 31] = [
     "of",
@@ -99,13 +138,22 @@ pub(super) enum CallMeaning {
 const BUILDER: &str = "builder";
 
 /// Reads a call of a compiled language, or of one that few use.
-pub(super) fn call_meaning(language: Language, callee: &Term, given: &[Term], flow: &Flow) -> Option<CallMeaning> {
+pub(super) fn call_meaning(
+    language: Language,
+    callee: &Term,
+    given: &[Term],
+    flow: &Flow,
+) -> Option<CallMeaning> {
     if !matches!(language, Language::Compiled | Language::Other) {
         return None;
     }
     let last = last_of(&callee.name);
     // A map or a router has methods of the same names.
-    if language == Language::Compiled && COMMON.contains(&last) && !callee.is_known() && !is_of_files(&callee.name, last) {
+    if language == Language::Compiled
+        && COMMON.contains(&last)
+        && !callee.is_known()
+        && !is_of_files(&callee.name, last)
+    {
         return Some(CallMeaning::Makes(Term::default()));
     }
     if DELETE_TREE.contains(&last) {
@@ -120,19 +168,45 @@ pub(super) fn call_meaning(language: Language, callee: &Term, given: &[Term], fl
     let first = given.first();
     let words = || {
         let given = given.iter().flat_map(|term| &term.items);
-        Term { name: BUILDER.to_owned(), ..Term::list(callee.items.iter().chain(given).take(256).cloned().collect()) }
+        Term {
+            name: BUILDER.to_owned(),
+            ..Term::list(
+                callee
+                    .items
+                    .iter()
+                    .chain(given)
+                    .take(256)
+                    .cloned()
+                    .collect(),
+            )
+        }
     };
-    let builds = callee.name.strip_prefix(BUILDER).is_some_and(|rest| rest.starts_with('.'));
+    let builds = callee
+        .name
+        .strip_prefix(BUILDER)
+        .is_some_and(|rest| rest.starts_with('.'));
     let known = || callee.is_known() || first.is_some_and(Term::is_known);
     match last {
-        _ if flow.deletes_in_walk && WALKS.contains(&last) && known() => Some(CallMeaning::Call("rmtree")),
+        _ if flow.deletes_in_walk && WALKS.contains(&last) && known() => {
+            Some(CallMeaning::Call("rmtree"))
+        }
         "new" if callee.name.contains("Command") => Some(CallMeaning::Makes(words())),
         "arg" | "args" if builds => Some(CallMeaning::Makes(words())),
         "spawn" | "status" | "output" | "exec" if builds => Some(CallMeaning::Runs(words())),
         "ProcessBuilder" | "CommandContext" => Some(CallMeaning::Call("spawn")),
-        "Start" if callee.name.contains("Process") => Some(CallMeaning::Runs(Term::text(words().items.join(" ")))),
-        "Delete" => Some(CallMeaning::Call(if given.len() > usize::from(!callee.is_known()) { "rmtree" } else { "unlink" })),
-        "WriteFile" | "WriteAllText" | "WriteAllBytes" | "writeString" => Some(CallMeaning::Call("writeFile")),
+        "Start" if callee.name.contains("Process") => {
+            Some(CallMeaning::Runs(Term::text(words().items.join(" "))))
+        }
+        "Delete" => Some(CallMeaning::Call(
+            if given.len() > usize::from(!callee.is_known()) {
+                "rmtree"
+            } else {
+                "unlink"
+            },
+        )),
+        "WriteFile" | "WriteAllText" | "WriteAllBytes" | "writeString" => {
+            Some(CallMeaning::Call("writeFile"))
+        }
         "Rename" => Some(CallMeaning::Call("rename")),
         "Chmod" => Some(CallMeaning::Call("chmod")),
         "UserHomeDir" | "home_dir" => Some(CallMeaning::Makes(Term::text("~"))),
@@ -144,31 +218,40 @@ pub(super) fn call_meaning(language: Language, callee: &Term, given: &[Term], fl
         "GetFolderPath" if first.is_some_and(|folder| folder.name.ends_with("UserProfile")) => {
             Some(CallMeaning::Makes(Term::text("~")))
         }
-        _ if WRAPS.contains(&last) && callee.is_known() => {
-            Some(CallMeaning::Makes(Term { name: String::new(), ..callee.clone() }))
-        }
-        _ if (WRAPS.contains(&last) || callee.name == "Paths.get") && given.len() == 1 => {
-            first.filter(|term| term.is_known()).cloned().map(CallMeaning::Makes)
-        }
+        _ if WRAPS.contains(&last) && callee.is_known() => Some(CallMeaning::Makes(Term {
+            name: String::new(),
+            ..callee.clone()
+        })),
+        _ if (WRAPS.contains(&last) || callee.name == "Paths.get") && given.len() == 1 => first
+            .filter(|term| term.is_known())
+            .cloned()
+            .map(CallMeaning::Makes),
         _ => None,
     }
 }
 
 /// Whether a call is of a function alone, or of a module or class that works on files.
 fn is_of_files(name: &str, last: &str) -> bool {
-    let before = name.strip_suffix(last).unwrap_or_default().trim_end_matches(['.', ':']);
+    let before = name
+        .strip_suffix(last)
+        .unwrap_or_default()
+        .trim_end_matches(['.', ':']);
     before.is_empty() || FILES.contains(&last_of(before))
 }
 
 /// Whether code walks through a folder and deletes what it finds.
 pub(super) fn deletes_in_walk(code: &str) -> bool {
-    WALKS.iter().any(|name| code.contains(name)) && WALK_DELETIONS.iter().any(|name| code.contains(name))
+    WALKS.iter().any(|name| code.contains(name))
+        && WALK_DELETIONS.iter().any(|name| code.contains(name))
 }
 
 /// Whether the line after the line end at `at` begins with a dot.
 pub(super) fn goes_on(code: &[u8], at: usize) -> bool {
     let rest = code.get(at..).unwrap_or_default();
-    let next = rest.iter().take(64).find(|byte| !byte.is_ascii_whitespace());
+    let next = rest
+        .iter()
+        .take(64)
+        .find(|byte| !byte.is_ascii_whitespace());
     next == Some(&b'.')
 }
 
@@ -176,10 +259,17 @@ pub(super) fn goes_on(code: &[u8], at: usize) -> bool {
 pub(super) fn behind_character(code: &str, at: usize) -> usize {
     let rest = code.get(at + 1..).unwrap_or_default();
     let inside = match rest.strip_prefix('\\') {
-        Some(escaped) => escaped.bytes().take(12).skip(1).position(|b| b == b'\'').map(|end| end + 2),
+        Some(escaped) => escaped
+            .bytes()
+            .take(12)
+            .skip(1)
+            .position(|b| b == b'\'')
+            .map(|end| end + 2),
         None => rest.chars().next().map(char::len_utf8),
     };
-    inside.filter(|inside| rest.as_bytes().get(*inside) == Some(&b'\'')).map_or(at + 1, |inside| at + inside + 2)
+    inside
+        .filter(|inside| rest.as_bytes().get(*inside) == Some(&b'\''))
+        .map_or(at + 1, |inside| at + inside + 2)
 }
 
 #[cfg(test)]
@@ -188,19 +278,34 @@ mod tests {
 
     #[test]
     fn characters_are_told_from_lifetimes() {
-        for (code, end) in [("'a' x", 3), ("'\\n'", 4), ("'\\''", 4), ("'é'", 4), ("'a T", 1), ("'", 1), ("'\\u{1F}'", 8)] {
+        for (code, end) in [
+            ("'a' x", 3),
+            ("'\\n'", 4),
+            ("'\\''", 4),
+            ("'é'", 4),
+            ("'a T", 1),
+            ("'", 1),
+            ("'\\u{1F}'", 8),
+        ] {
             assert_eq!(behind_character(code, 0), end, "{code}");
         }
     }
 
     #[test]
     fn calls_on_files_are_told_from_those_on_maps() {
-        for (name, last) in
-            [("os.Remove", "Remove"), ("remove", "remove"), ("std::fs::remove", "remove"), ("System.IO.File.Delete", "Delete")]
-        {
+        for (name, last) in [
+            ("os.Remove", "Remove"),
+            ("remove", "remove"),
+            ("std::fs::remove", "remove"),
+            ("System.IO.File.Delete", "Delete"),
+        ] {
             assert!(is_of_files(name, last), "{name}");
         }
-        for (name, last) in [("mux.Delete", "Delete"), ("m.remove", "remove"), ("cache.Remove", "Remove")] {
+        for (name, last) in [
+            ("mux.Delete", "Delete"),
+            ("m.remove", "remove"),
+            ("cache.Remove", "Remove"),
+        ] {
             assert!(!is_of_files(name, last), "{name}");
         }
     }

@@ -33,7 +33,15 @@ pub(super) fn of(text: &str) -> Evidence {
     let starts_command = starts_windows_command(&tokens, &mut names);
     // Quotes and backslashes that POSIX shells cannot close are often Windows'.
     let spoken = unclosed && windows_names::names_any(text, &mut names);
-    let here_document = tokens.iter().any(|token| matches!(token, Token::Redirect { flow: Flow::Here, .. }));
+    let here_document = tokens.iter().any(|token| {
+        matches!(
+            token,
+            Token::Redirect {
+                flow: Flow::Here,
+                ..
+            }
+        )
+    });
     let dialect = if starts_command {
         Dialect::Windows
     } else if here_document && !unclosed {
@@ -61,9 +69,13 @@ fn starts_windows_command(tokens: &[Token], names: &mut Vec<String>) -> bool {
         let Token::Word(word) = token else {
             let call = matches!(token, Token::Background)
                 && at_start
-                && !matches!(previous, Some(Token::Word(_) | Token::Close | Token::Redirect { .. }));
+                && !matches!(
+                    previous,
+                    Some(Token::Word(_) | Token::Close | Token::Redirect { .. })
+                );
             // `& 'x'` and `.('x')` run what a text says.
-            let dot = matches!(token, Token::Open) && matches!(previous, Some(Token::Word(word)) if text_of(word) == ".");
+            let dot = matches!(token, Token::Open)
+                && matches!(previous, Some(Token::Word(word)) if text_of(word) == ".");
             if call && tokens.get(at + 1).is_some() || dot {
                 return true;
             }
@@ -72,13 +84,21 @@ fn starts_windows_command(tokens: &[Token], names: &mut Vec<String>) -> bool {
             continue;
         };
         if !at_start {
-            if shared.as_deref().is_some_and(|name| is_windows_argument(name, &text_of(word))) {
+            if shared
+                .as_deref()
+                .is_some_and(|name| is_windows_argument(name, &text_of(word)))
+            {
                 return true;
             }
             continue;
         }
         let text = text_of(word);
-        if std::mem::take(&mut after_if) && matches!(text.to_ascii_lowercase().as_str(), "exist" | "not" | "defined" | "/i") {
+        if std::mem::take(&mut after_if)
+            && matches!(
+                text.to_ascii_lowercase().as_str(),
+                "exist" | "not" | "defined" | "/i"
+            )
+        {
             return true;
         }
         let next = tokens.get(at + 1);
@@ -91,7 +111,8 @@ fn starts_windows_command(tokens: &[Token], names: &mut Vec<String>) -> bool {
         match keyword(word) {
             Some("for" | "select" | "case" | "function") => {
                 // `for /f %i in (…)`
-                if matches!(next, Some(Token::Word(next)) if text_of(next).starts_with(['/', '%'])) {
+                if matches!(next, Some(Token::Word(next)) if text_of(next).starts_with(['/', '%']))
+                {
                     return true;
                 }
                 at_start = false;
@@ -116,35 +137,55 @@ fn starts_windows_command(tokens: &[Token], names: &mut Vec<String>) -> bool {
 
 /// `$x = …`: a POSIX shell assigns without the sign.
 fn is_powershell_assignment(word: &Word, next: Option<&Token>) -> bool {
-    let Some(Piece::Variable { quoted: false, .. }) = word.first() else { return false };
+    let Some(Piece::Variable { quoted: false, .. }) = word.first() else {
+        return false;
+    };
     match word.get(1) {
-        Some(Piece::Text { text, quoted: false }) => text.starts_with(['=', ':', '.']),
+        Some(Piece::Text {
+            text,
+            quoted: false,
+        }) => text.starts_with(['=', ':', '.']),
         Some(_) => false,
-        None => matches!(next, Some(Token::Word(next)) if matches!(text_of(next).as_str(), "=" | "+=" | "-join" | "-replace")),
+        None => {
+            matches!(next, Some(Token::Word(next)) if matches!(text_of(next).as_str(), "=" | "+=" | "-join" | "-replace"))
+        }
     }
 }
 
 /// Whether a word behind a name that both know is one that only Windows' program of that name takes.
 fn is_windows_argument(name: &str, word: &str) -> bool {
     // Folders of one letter at the root are operands of these.
-    const TAKE_PATHS: [&str; 14] =
-        ["cat", "cd", "cp", "curl", "find", "kill", "ls", "mkdir", "mount", "mv", "rm", "ssh", "tee", "wget"];
+    const TAKE_PATHS: [&str; 14] = [
+        "cat", "cd", "cp", "curl", "find", "kill", "ls", "mkdir", "mount", "mv", "rm", "ssh",
+        "tee", "wget",
+    ];
     let flag = !TAKE_PATHS.contains(&name)
         && word.strip_prefix('/').is_some_and(|flag| {
             let end = flag.find(':').unwrap_or(flag.len());
             end == 1 && flag.starts_with(|c: char| c.is_ascii_alphabetic() || c == '?')
         });
-    flag || name == "net" && windows_names::is_net_word(word) || matches!(name, "format" | "type") && is_drive(word)
+    flag || name == "net" && windows_names::is_net_word(word)
+        || matches!(name, "format" | "type") && is_drive(word)
 }
 
 fn is_drive(word: &str) -> bool {
     let mut letters = word.chars();
-    letters.next().is_some_and(|c| c.is_ascii_alphabetic()) && letters.next() == Some(':') && letters.next().is_none()
+    letters.next().is_some_and(|c| c.is_ascii_alphabetic())
+        && letters.next() == Some(':')
+        && letters.next().is_none()
 }
 
 /// The text in a word, expansions left out.
 fn text_of(word: &Word) -> String {
-    word.iter().filter_map(|piece| if let Piece::Text { text, .. } = piece { Some(text.as_str()) } else { None }).collect()
+    word.iter()
+        .filter_map(|piece| {
+            if let Piece::Text { text, .. } = piece {
+                Some(text.as_str())
+            } else {
+                None
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -206,7 +247,11 @@ mod tests {
 
     #[test]
     fn names_that_rules_may_know_are_given() {
-        for (text, names) in [("w\"m\"x x; make & ls", "wmx make"), ("FOO.exe", ""), ("echo 'x", "")] {
+        for (text, names) in [
+            ("w\"m\"x x; make & ls", "wmx make"),
+            ("FOO.exe", ""),
+            ("echo 'x", ""),
+        ] {
             assert_eq!(of(text).names.join(" "), names, "{text}");
         }
     }

@@ -31,8 +31,20 @@ const SECRET: [&str; 19] = [
     "BEARER",
 ];
 /// With one of these before it, `KEY` is a secret, and `KEY` and `URL` behind the names of services and databases.
-const KEYS: [&str; 12] =
-    ["API", "SECRET", "ACCESS", "PRIVATE", "AUTH", "SIGNING", "ENCRYPTION", "MASTER", "ADMIN", "SERVICE", "ROLE", "SSH"];
+const KEYS: [&str; 12] = [
+    "API",
+    "SECRET",
+    "ACCESS",
+    "PRIVATE",
+    "AUTH",
+    "SIGNING",
+    "ENCRYPTION",
+    "MASTER",
+    "ADMIN",
+    "SERVICE",
+    "ROLE",
+    "SSH",
+];
 /// With one of these in it the name is that of something public.
 const PUBLIC: [&str; 4] = ["PUBLIC", "PUB", "PUBLISHABLE", "ANON"];
 /// Words of credentials that no request over HTTP carries: database passwords, signing keys, keys of this machine.
@@ -67,14 +79,23 @@ const NEVER_SENT: [&str; 26] = [
 /// Services by words of their variables' names, and the domains that their keys are for. What has no dot is a label of a
 /// host of one's own: `gitlab.example.org`.
 const SERVICES: [(&str, &str); 52] = [
-    ("GITHUB GH", "github.com githubusercontent.com ghcr.io github.ai githubcopilot.com ai.azure.com"),
+    (
+        "GITHUB GH",
+        "github.com githubusercontent.com ghcr.io github.ai githubcopilot.com ai.azure.com",
+    ),
     ("GITLAB", "gitlab.com gitlab git"),
     ("BITBUCKET", "bitbucket.org bitbucket"),
     ("AWS AMAZON", "amazonaws.com amazonaws.com.cn amazon.com"),
     ("OPENAI", "openai.com azure.com"),
     ("ANTHROPIC CLAUDE", "anthropic.com claude.ai claude.com"),
-    ("GEMINI GOOGLE GCP GCLOUD FIREBASE YOUTUBE", "googleapis.com google.com firebaseio.com cloudfunctions.net run.app"),
-    ("AZURE", "azure.com windows.net microsoft.com microsoftonline.com visualstudio.com azurewebsites.net"),
+    (
+        "GEMINI GOOGLE GCP GCLOUD FIREBASE YOUTUBE",
+        "googleapis.com google.com firebaseio.com cloudfunctions.net run.app",
+    ),
+    (
+        "AZURE",
+        "azure.com windows.net microsoft.com microsoftonline.com visualstudio.com azurewebsites.net",
+    ),
     ("MISTRAL", "mistral.ai"),
     ("GROQ", "groq.com"),
     ("COHERE", "cohere.ai cohere.com"),
@@ -83,11 +104,17 @@ const SERVICES: [(&str, &str); 52] = [
     ("PERPLEXITY", "perplexity.ai"),
     ("REPLICATE", "replicate.com"),
     ("HUGGINGFACE HF", "huggingface.co hf.co huggingface.cloud"),
-    ("NPM", "npmjs.org npmjs.com github.com npm registry nexus artifactory"),
+    (
+        "NPM",
+        "npmjs.org npmjs.com github.com npm registry nexus artifactory",
+    ),
     ("PYPI TWINE", "pypi.org pypi nexus artifactory"),
     ("CARGO CRATES", "crates.io"),
     ("RUBYGEMS", "rubygems.org"),
-    ("DOCKER DOCKERHUB", "docker.com docker.io docker registry hub harbor"),
+    (
+        "DOCKER DOCKERHUB",
+        "docker.com docker.io docker registry hub harbor",
+    ),
     ("STRIPE", "stripe.com"),
     ("PAYPAL", "paypal.com"),
     ("SQUARE", "squareup.com squareupsandbox.com"),
@@ -111,7 +138,10 @@ const SERVICES: [(&str, &str); 52] = [
     ("SNYK", "snyk.io"),
     ("SONAR", "sonarcloud.io sonarqube sonar"),
     ("CODECOV", "codecov.io"),
-    ("JIRA ATLASSIAN CONFLUENCE", "atlassian.net atlassian.com jira confluence"),
+    (
+        "JIRA ATLASSIAN CONFLUENCE",
+        "atlassian.net atlassian.com jira confluence",
+    ),
     ("NOTION", "notion.com notion.so"),
     ("LINEAR", "linear.app"),
     ("FIGMA", "figma.com"),
@@ -143,7 +173,16 @@ const NAMES: [&str; 19] = [
     "assertion",
 ];
 /// Options of `curl` and `wget` whose value is a credential.
-const LOGINS: [&str; 8] = ["u", "user", "oauth2-bearer", "proxy-user", "password", "http-user", "http-password", "auth"];
+const LOGINS: [&str; 8] = [
+    "u",
+    "user",
+    "oauth2-bearer",
+    "proxy-user",
+    "password",
+    "http-user",
+    "http-password",
+    "auth",
+];
 /// Options that send a body.
 const BODIES: [&str; 13] = [
     "d",
@@ -163,17 +202,35 @@ const BODIES: [&str; 13] = [
 
 /// Whether a variable of this name holds a secret.
 pub(super) fn is_secret(name: &str) -> bool {
-    if name.len() < 3 || name.len() > 128 || !name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_') {
+    if name.len() < 3
+        || name.len() > 128
+        || !name
+            .bytes()
+            .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+    {
         return false;
     }
     let has = |any: &[&str]| name.split('_').any(|word| any.contains(&word));
-    let last = name.rsplit('_').next().unwrap_or(name).trim_end_matches(|c: char| c.is_ascii_digit());
+    let last = name
+        .rsplit('_')
+        .next()
+        .unwrap_or(name)
+        .trim_end_matches(|c: char| c.is_ascii_digit());
     let keyed = || has(&KEYS) || name.split('_').any(|word| service(word).is_some());
     !has(&PUBLIC)
         && match last {
             "KEY" => keyed(),
             "BASE" => name.ends_with("SECRET_KEY_BASE"),
-            "URL" | "URI" | "STRING" => has(&["DATABASE", "DB", "POSTGRES", "MONGO", "MONGODB", "REDIS", "CONNECTION", "MYSQL"]),
+            "URL" | "URI" | "STRING" => has(&[
+                "DATABASE",
+                "DB",
+                "POSTGRES",
+                "MONGO",
+                "MONGODB",
+                "REDIS",
+                "CONNECTION",
+                "MYSQL",
+            ]),
             _ => SECRET.contains(&last),
         }
 }
@@ -181,35 +238,58 @@ pub(super) fn is_secret(name: &str) -> bool {
 /// Whether a command sends a secret of the environment to a host that it is not for.
 pub(super) fn exposes_secret(facts: &Facts) -> bool {
     let piped = facts.stdin.meets(Taint::SECRET_VARIABLE);
-    let told = || facts.arguments().iter().any(|field| field.taint.meets(Taint::SECRET_VARIABLE) || field.text.contains('$'));
+    let told = || {
+        facts
+            .arguments()
+            .iter()
+            .any(|field| field.taint.meets(Taint::SECRET_VARIABLE) || field.text.contains('$'))
+    };
     match facts.program.as_str() {
-        "curl" | "curlie" | "wget" | "wget2" | "http" | "https" | "httpie" | "xh" | "invoke-webrequest" | "invoke-restmethod"
+        "curl" | "curlie" | "wget" | "wget2" | "http" | "https" | "httpie" | "xh"
+        | "invoke-webrequest" | "invoke-restmethod"
             if piped || told() =>
         {
             request_exposes(facts, piped)
         }
-        "dig" | "nslookup" | "host" | "drill" | "ping" | "ping6" | "whois" if told() => facts
-            .arguments()
-            .iter()
-            .any(|field| field.taint.meets(Taint::SECRET_VARIABLE) || secret_names(&field.text).next().is_some()),
-        "nc" | "ncat" | "netcat" | "socat" | "telnet" | "websocat" | "mail" | "mailx" | "sendmail" | "wormhole" | "croc"
+        "dig" | "nslookup" | "host" | "drill" | "ping" | "ping6" | "whois" if told() => {
+            facts.arguments().iter().any(|field| {
+                field.taint.meets(Taint::SECRET_VARIABLE)
+                    || secret_names(&field.text).next().is_some()
+            })
+        }
+        "nc" | "ncat" | "netcat" | "socat" | "telnet" | "websocat" | "mail" | "mailx"
+        | "sendmail" | "wormhole" | "croc"
             if piped =>
         {
-            !facts.operands().any(|field| is_inside(&field.text)) && !facts.arguments().iter().any(|f| f.text.starts_with("-l"))
+            !facts.operands().any(|field| is_inside(&field.text))
+                && !facts.arguments().iter().any(|f| f.text.starts_with("-l"))
         }
-        "git" if told() => facts.operands().filter(|field| field.text.contains("://")).any(|field| {
-            let host = host(&field.text);
-            secret_names(&field.text).any(|(_, name)| service_of(name).is_some_and(|domains| !is_service_host(domains, host)))
-        }),
+        "git" if told() => facts
+            .operands()
+            .filter(|field| field.text.contains("://"))
+            .any(|field| {
+                let host = host(&field.text);
+                secret_names(&field.text).any(|(_, name)| {
+                    service_of(name).is_some_and(|domains| !is_service_host(domains, host))
+                })
+            }),
         _ => false,
     }
 }
 
 /// A request over HTTP.
 fn request_exposes(facts: &Facts, piped: bool) -> bool {
-    let mut parsed = facts.known.as_deref().map(|known| options::parse(known, facts.arguments())).unwrap_or_default();
+    let mut parsed = facts
+        .known
+        .as_deref()
+        .map(|known| options::parse(known, facts.arguments()))
+        .unwrap_or_default();
     if parsed.is_empty() {
-        parsed = facts.arguments().iter().map(|field| Argument::Operand(field.text.as_str())).collect();
+        parsed = facts
+            .arguments()
+            .iter()
+            .map(|field| Argument::Operand(field.text.as_str()))
+            .collect();
     }
     let urls = || {
         parsed.iter().filter_map(|argument| match argument {
@@ -218,18 +298,32 @@ fn request_exposes(facts: &Facts, piped: bool) -> bool {
         })
     };
     // `https://$TOKEN.example.org`: the lookup sends the secret to the name server.
-    if urls().map(host).any(|host| host.contains('.') && secret_names(host).next().is_some()) {
+    if urls()
+        .map(host)
+        .any(|host| host.contains('.') && secret_names(host).next().is_some())
+    {
         return true;
     }
     let hosts: Vec<&str> = urls().map(host).filter(|host| host.contains('.')).collect();
-    let signs = parsed.iter().any(|argument| matches!(argument, Argument::Option("aws-sigv4", _)));
-    if hosts.is_empty() || hosts.iter().all(|host| host.starts_with('$') || is_inside(host)) {
+    let signs = parsed
+        .iter()
+        .any(|argument| matches!(argument, Argument::Option("aws-sigv4", _)));
+    if hosts.is_empty()
+        || hosts
+            .iter()
+            .all(|host| host.starts_with('$') || is_inside(host))
+    {
         return false;
     }
     let may_go = |name: &str, named: bool| match service_of(name) {
         Some(domains) => hosts.iter().all(|host| is_service_host(domains, host)),
         None if name.split('_').any(|word| NEVER_SENT.contains(&word)) => false,
-        None => named || hosts.iter().all(|host| name.split('_').any(|word| is_word_of(word, host))),
+        None => {
+            named
+                || hosts
+                    .iter()
+                    .all(|host| name.split('_').any(|word| is_word_of(word, host)))
+        }
     };
     let leaks = |option: &str, value: &str| {
         secret_names(value).any(|(at, name)| {
@@ -251,7 +345,10 @@ fn request_exposes(facts: &Facts, piped: bool) -> bool {
             let hidden = field.taint.meets(Taint::SECRET_VARIABLE)
                 && field.text.contains('$')
                 && secret_names(&field.text).next().is_none();
-            let at = field.text.find(super::value::UNKNOWN).unwrap_or(field.text.len());
+            let at = field
+                .text
+                .find(super::value::UNKNOWN)
+                .unwrap_or(field.text.len());
             // In the address itself nothing that is encoded is shown to be a secret.
             hidden && !login && (field.text.contains("://") || !is_named(&field.text, at))
         })
@@ -269,8 +366,12 @@ fn secret_names(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('$').filter_map(|(at, _)| {
         let rest = text.get(at + 1..)?;
         let rest = rest.strip_prefix('{').unwrap_or(rest);
-        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
-        rest.get(..end).filter(|name| is_secret(name)).map(|name| (at, name))
+        let end = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(rest.len());
+        rest.get(..end)
+            .filter(|name| is_secret(name))
+            .map(|name| (at, name))
     })
 }
 
@@ -282,7 +383,11 @@ fn is_named(text: &str, at: usize) -> bool {
     if before.contains("://") && !before.contains('?') {
         return true;
     }
-    let before = before.rsplit('?').next().unwrap_or(before).to_ascii_lowercase();
+    let before = before
+        .rsplit('?')
+        .next()
+        .unwrap_or(before)
+        .to_ascii_lowercase();
     NAMES.iter().any(|name| before.contains(name))
 }
 
@@ -292,7 +397,10 @@ fn service_of(name: &str) -> Option<&'static str> {
 }
 
 fn service(word: &str) -> Option<&'static str> {
-    SERVICES.iter().find(|(words, _)| words.split(' ').any(|known| known == word)).map(|(_, domains)| *domains)
+    SERVICES
+        .iter()
+        .find(|(words, _)| words.split(' ').any(|known| known == word))
+        .map(|(_, domains)| *domains)
 }
 
 fn is_service_host(domains: &str, host: &str) -> bool {
@@ -301,32 +409,56 @@ fn is_service_host(domains: &str, host: &str) -> bool {
         if !domain.contains('.') {
             return host.split('.').any(|label| label == domain);
         }
-        host.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        host.strip_suffix(domain)
+            .is_some_and(|before| before.is_empty() || before.ends_with('.'))
     })
 }
 
 /// Whether a word of a variable's name is in the host's.
 fn is_word_of(word: &str, host: &str) -> bool {
-    let generic = KEYS.contains(&word) || SECRET.contains(&word) || matches!(word, "KEY" | "URL" | "COM" | "ORG" | "NET" | "API");
-    word.len() >= 3 && !generic && host.to_ascii_lowercase().contains(&word.to_ascii_lowercase())
+    let generic = KEYS.contains(&word)
+        || SECRET.contains(&word)
+        || matches!(word, "KEY" | "URL" | "COM" | "ORG" | "NET" | "API");
+    word.len() >= 3
+        && !generic
+        && host
+            .to_ascii_lowercase()
+            .contains(&word.to_ascii_lowercase())
 }
 
 /// The host of a URL, without port and user.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
     host.split(':').next().unwrap_or(host)
 }
 
 /// Whether a host is this machine or one of a private network.
 fn is_inside(host: &str) -> bool {
-    let second = || host.split('.').nth(1).and_then(|octet| octet.parse::<u8>().ok());
+    let second = || {
+        host.split('.')
+            .nth(1)
+            .and_then(|octet| octet.parse::<u8>().ok())
+    };
     host == "localhost"
         || host == "::1"
-        || ["127.", "10.", "192.168.", "0.0.0.0"].iter().any(|net| host.starts_with(net))
+        || ["127.", "10.", "192.168.", "0.0.0.0"]
+            .iter()
+            .any(|net| host.starts_with(net))
         || host.starts_with("172.") && second().is_some_and(|octet| (16..32).contains(&octet))
-        || [".localhost", ".local", ".internal", ".svc", ".cluster.local", ".lan"].iter().any(|end| host.ends_with(end))
+        || [
+            ".localhost",
+            ".local",
+            ".internal",
+            ".svc",
+            ".cluster.local",
+            ".lan",
+        ]
+        .iter()
+        .any(|end| host.ends_with(end))
 }
 
 #[cfg(test)]
@@ -374,7 +506,9 @@ mod tests {
     fn a_key_may_go_where_it_is_for() {
         let own = |word: &str, host: &str| is_service_host(service(word).unwrap(), host);
         assert!(
-            own("GITHUB", "api.github.com") && own("GITLAB", "gitlab.example.org") && own("AWS", "s3.eu-west-1.amazonaws.com")
+            own("GITHUB", "api.github.com")
+                && own("GITLAB", "gitlab.example.org")
+                && own("AWS", "s3.eu-west-1.amazonaws.com")
         );
         assert!(
             !own("GITHUB", "github.com.evil.example")
@@ -388,6 +522,11 @@ mod tests {
         ] {
             assert_eq!(host(url), name, "{url}");
         }
-        assert!(is_inside("172.20.0.1") && is_inside("db.svc") && !is_inside("172.40.0.1") && !is_inside("local.example"));
+        assert!(
+            is_inside("172.20.0.1")
+                && is_inside("db.svc")
+                && !is_inside("172.40.0.1")
+                && !is_inside("local.example")
+        );
     }
 }

@@ -23,8 +23,10 @@ const MARKS: [&str; 14] = [
     "make ",
 ];
 /// Words in code of rare languages that hand a text to a shell.
-const RUNNERS: [&str; 14] =
-    ["system", "exec", "shell", "cmd", "command", "run", "spawn", "process", "popen", "execute", "os:", "call", ".!", "`"];
+const RUNNERS: [&str; 14] = [
+    "system", "exec", "shell", "cmd", "command", "run", "spawn", "process", "popen", "execute",
+    "os:", "call", ".!", "`",
+];
 /// Longest line that is looked at.
 const LINE_BYTES: usize = 16 << 10;
 /// Lines of one script, and texts of one piece of code.
@@ -33,16 +35,37 @@ const MAX_LINES: usize = 256;
 impl Reader<'_> {
     /// Reads what the lines of an editor's or a client's script give to a shell.
     pub(super) fn escape_lines(&mut self, text: &str) {
-        for line in text.lines().take(MAX_LINES).filter(|line| line.len() <= LINE_BYTES) {
+        for line in text
+            .lines()
+            .take(MAX_LINES)
+            .filter(|line| line.len() <= LINE_BYTES)
+        {
             let line = line.trim_start();
-            let marked = MARKS.iter().filter(|mark| **mark != "make ").find_map(|mark| line.strip_prefix(mark));
+            let marked = MARKS
+                .iter()
+                .filter(|mark| **mark != "make ")
+                .find_map(|mark| line.strip_prefix(mark));
             // An address may stand before the mark: `1,5!sort`.
-            let addressed = || line.split_once('!').filter(|(before, _)| before.len() <= 12).map(|(_, script)| script);
-            if let Some(script) = marked.or_else(addressed).filter(|script| !script.starts_with('=')) {
+            let addressed = || {
+                line.split_once('!')
+                    .filter(|(before, _)| before.len() <= 12)
+                    .map(|(_, script)| script)
+            };
+            if let Some(script) = marked
+                .or_else(addressed)
+                .filter(|script| !script.starts_with('='))
+            {
                 self.shell_text(script.trim_end_matches([')', '"']));
             } else if let Some((_, program)) = line.split_once("PROGRAM '") {
-                self.shell_text(program.rsplit_once('\'').map_or(program, |(program, _)| program));
-            } else if let Some(code) = line.strip_prefix("python ").or_else(|| line.strip_prefix("pi ")) {
+                self.shell_text(
+                    program
+                        .rsplit_once('\'')
+                        .map_or(program, |(program, _)| program),
+                );
+            } else if let Some(code) = line
+                .strip_prefix("python ")
+                .or_else(|| line.strip_prefix("pi "))
+            {
                 self.code("python", code, Default::default());
             }
         }
@@ -57,9 +80,18 @@ impl Reader<'_> {
             .map(|(_, script)| script)
             .collect();
         let first = arguments.iter().find(|f| !f.text.starts_with('-'));
-        let scripts = if given.is_empty() { first.into_iter().collect() } else { given };
+        let scripts = if given.is_empty() {
+            first.into_iter().collect()
+        } else {
+            given
+        };
         for script in scripts {
-            for line in script.text.split(['\n', ';']).take(MAX_LINES).filter(|line| line.len() <= LINE_BYTES) {
+            for line in script
+                .text
+                .split(['\n', ';'])
+                .take(MAX_LINES)
+                .filter(|line| line.len() <= LINE_BYTES)
+            {
                 self.sed_command(facts, line);
             }
         }
@@ -75,15 +107,27 @@ impl Reader<'_> {
                 facts.redirect_read(file.trim(), None);
             }
             (Some('s'), rest) => {
-                let Some(by) = rest.chars().next().filter(char::is_ascii_punctuation) else { return };
+                let Some(by) = rest.chars().next().filter(char::is_ascii_punctuation) else {
+                    return;
+                };
                 let parts: Vec<&str> = rest.get(1..).unwrap_or("").split(by).collect();
-                let Some((flags, before)) = parts.split_last() else { return };
-                let (flag, file) = flags.split_once('w').map_or((*flags, None), |(flag, file)| (flag, Some(file)));
+                let Some((flags, before)) = parts.split_last() else {
+                    return;
+                };
+                let (flag, file) = flags
+                    .split_once('w')
+                    .map_or((*flags, None), |(flag, file)| (flag, Some(file)));
                 if let Some(file) = file.filter(|file| file.starts_with(' ')) {
                     facts.redirect_write(file.trim(), None);
                 }
                 if flag.contains('e') && flag.len() <= 6 {
-                    self.shell_text(&before.get(1..).unwrap_or_default().join(&by.to_string()).replace('\\', ""));
+                    self.shell_text(
+                        &before
+                            .get(1..)
+                            .unwrap_or_default()
+                            .join(&by.to_string())
+                            .replace('\\', ""),
+                    );
                 }
             }
             _ => {}
@@ -92,13 +136,24 @@ impl Reader<'_> {
 
     /// The recipes of a makefile.
     pub(super) fn makefile(&mut self, text: &str) {
-        for line in text.lines().take(MAX_LINES).filter(|line| line.len() <= LINE_BYTES) {
+        for line in text
+            .lines()
+            .take(MAX_LINES)
+            .filter(|line| line.len() <= LINE_BYTES)
+        {
             let recipe = match line.strip_prefix('\t') {
                 Some(recipe) => Some(recipe),
-                None => line.split_once(':').and_then(|(_, rule)| rule.split_once(';')).map(|(_, recipe)| recipe),
+                None => line
+                    .split_once(':')
+                    .and_then(|(_, rule)| rule.split_once(';'))
+                    .map(|(_, recipe)| recipe),
             };
             if let Some(recipe) = recipe {
-                self.shell_text(&recipe.trim_start_matches([' ', '@', '-', '+']).replace("$$", "$"));
+                self.shell_text(
+                    &recipe
+                        .trim_start_matches([' ', '@', '-', '+'])
+                        .replace("$$", "$"),
+                );
             }
             for shell in line.split("$(shell ").skip(1) {
                 self.shell_text(shell.rsplit_once(')').map_or(shell, |(script, _)| script));
@@ -111,7 +166,12 @@ impl Reader<'_> {
 
     /// The commands of a script of CMake: `execute_process(COMMAND rm -rf x)`.
     pub(super) fn cmake(&mut self, text: &str) {
-        for command in text.split("COMMAND ").skip(1).take(MAX_LINES).filter(|command| command.len() <= LINE_BYTES) {
+        for command in text
+            .split("COMMAND ")
+            .skip(1)
+            .take(MAX_LINES)
+            .filter(|command| command.len() <= LINE_BYTES)
+        {
             self.shell_text(command.split([')', '\n']).next().unwrap_or(command));
         }
     }
@@ -121,20 +181,32 @@ impl Reader<'_> {
         if !RUNNERS.iter().any(|word| text.contains(word)) {
             return;
         }
-        for line in text.lines().take(MAX_LINES).filter(|line| line.len() <= LINE_BYTES) {
+        for line in text
+            .lines()
+            .take(MAX_LINES)
+            .filter(|line| line.len() <= LINE_BYTES)
+        {
             // Tcl: words, and braces for quotes.
             let command = line.split([';', '[']).find_map(|part| {
                 let part = part.trim_start();
-                ["exec ", "spawn ", "system ", "open |"].iter().find_map(|word| part.strip_prefix(word))
+                ["exec ", "spawn ", "system ", "open |"]
+                    .iter()
+                    .find_map(|word| part.strip_prefix(word))
             });
             if let Some(command) = command.filter(|command| !command.starts_with('(')) {
                 self.shell_text(&command.replace(['{', '}'], "'"));
             }
             let mut rest = line;
             for _ in 0..64 {
-                let Some(at) = rest.find(['"', '\'', '`']) else { break };
-                let (Some(quote), Some(behind)) = (rest.get(at..at + 1), rest.get(at + 1..)) else { break };
-                let Some((inside, after)) = split_unescaped(behind, quote) else { break };
+                let Some(at) = rest.find(['"', '\'', '`']) else {
+                    break;
+                };
+                let (Some(quote), Some(behind)) = (rest.get(at..at + 1), rest.get(at + 1..)) else {
+                    break;
+                };
+                let Some((inside, after)) = split_unescaped(behind, quote) else {
+                    break;
+                };
                 if inside.contains(' ') {
                     self.shell_text(&inside.replace("\\\"", "\""));
                 }
@@ -146,9 +218,17 @@ impl Reader<'_> {
     /// A shell's `-c` and its script as two texts of a list: `["sh", "-c", "…"]`.
     pub(super) fn argument_lists(&mut self, code: &str) {
         for (at, _) in code.match_indices("-c").take(16) {
-            let Some(behind) = code.get(at + 2..) else { continue };
-            let gap = behind.len() - behind.trim_start_matches(['"', '\'', '`', ' ', ',', '\n']).len();
-            let quote = behind.get(..gap).and_then(|gap| gap.chars().last()).filter(|c| matches!(c, '"' | '\'' | '`'));
+            let Some(behind) = code.get(at + 2..) else {
+                continue;
+            };
+            let gap = behind.len()
+                - behind
+                    .trim_start_matches(['"', '\'', '`', ' ', ',', '\n'])
+                    .len();
+            let quote = behind
+                .get(..gap)
+                .and_then(|gap| gap.chars().last())
+                .filter(|c| matches!(c, '"' | '\'' | '`'));
             if let Some((quote, text)) = quote.zip(behind.get(gap..))
                 && let Some((script, _)) = split_unescaped(text, quote.encode_utf8(&mut [0; 4]))
             {
@@ -170,7 +250,9 @@ impl Reader<'_> {
 fn behind_address(line: &str) -> &str {
     let mut rest = line.trim_start_matches([' ', '\t', '{']);
     for _ in 0..4 {
-        let trimmed = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | '~' | '!' | ' ' | '+'));
+        let trimmed = rest.trim_start_matches(|c: char| {
+            c.is_ascii_digit() || matches!(c, '$' | ',' | '~' | '!' | ' ' | '+')
+        });
         rest = match trimmed.strip_prefix('/') {
             Some(regex) => split_unescaped(regex, "/").map_or("", |(_, after)| after),
             None => return trimmed,

@@ -31,8 +31,9 @@ impl Reader<'_> {
                 }
                 _ => {
                     let value = self.value(piece);
-                    let text =
-                        self.stand_in(piece, &value, &field.text, word.get(at + 1)).unwrap_or_else(|| value.items.join(" "));
+                    let text = self
+                        .stand_in(piece, &value, &field.text, word.get(at + 1))
+                        .unwrap_or_else(|| value.items.join(" "));
                     field.text.push_str(&text);
                     field.taint |= value.taint;
                 }
@@ -46,11 +47,23 @@ impl Reader<'_> {
         if let [Piece::Text { text, quoted }] = word.as_slice() {
             self.spend_bytes(text.len());
             let glob = !quoted && text.contains(['*', '?', '[']);
-            out.push(Field { text: text.clone(), quoted: *quoted, glob, ..Field::default() });
+            out.push(Field {
+                text: text.clone(),
+                quoted: *quoted,
+                glob,
+                ..Field::default()
+            });
             return;
         }
         let mut separators = vec![' ', '\t', '\n'];
-        separators.extend(self.variables.get("IFS").and_then(Value::as_text).unwrap_or_default().chars().take(16));
+        separators.extend(
+            self.variables
+                .get("IFS")
+                .and_then(Value::as_text)
+                .unwrap_or_default()
+                .chars()
+                .take(16),
+        );
         let mut field = Field::default();
         let mut started = false;
         for (at, piece) in word.iter().enumerate() {
@@ -62,16 +75,22 @@ impl Reader<'_> {
                     started = true;
                     continue;
                 }
-                Piece::Variable { inside, quoted: false } if inside.starts_with("IFS") => {
+                Piece::Variable {
+                    inside,
+                    quoted: false,
+                } if inside.starts_with("IFS") => {
                     finish(&mut field, &mut started, out);
                     continue;
                 }
-                Piece::Variable { quoted, .. } | Piece::Run { quoted, .. } => (self.value(piece), *quoted),
+                Piece::Variable { quoted, .. } | Piece::Run { quoted, .. } => {
+                    (self.value(piece), *quoted)
+                }
                 Piece::Process { .. } | Piece::Arithmetic { .. } => (self.value(piece), true),
             };
             field.taint |= value.taint;
             if let Some(text) = self.stand_in(piece, &value, &field.text, word.get(at + 1)) {
-                let named = matches!(piece, Piece::Variable { inside, .. } if self.is_unset(inside));
+                let named =
+                    matches!(piece, Piece::Variable { inside, .. } if self.is_unset(inside));
                 field.unset |= named && field.text.is_empty() && text.starts_with('$');
                 started |= !text.is_empty();
                 field.text.push_str(&text);
@@ -84,7 +103,14 @@ impl Reader<'_> {
                     field.taint = value.taint;
                 }
                 if list && !quoted {
-                    split_text(item, &separators, &mut field, &mut started, out, value.taint);
+                    split_text(
+                        item,
+                        &separators,
+                        &mut field,
+                        &mut started,
+                        out,
+                        value.taint,
+                    );
                 } else {
                     field.text.push_str(item);
                     field.quoted = true;
@@ -102,7 +128,13 @@ impl Reader<'_> {
 
     /// What stands for a value that is not known: its own name, so that paths such as `$BUILD/x` keep
     /// their shape; nothing where the name is wedged between letters (`c$@at`, `wh${x}oami`).
-    fn stand_in(&self, piece: &Piece, value: &Value, before: &str, after: Option<&Piece>) -> Option<String> {
+    fn stand_in(
+        &self,
+        piece: &Piece,
+        value: &Value,
+        before: &str,
+        after: Option<&Piece>,
+    ) -> Option<String> {
         if value.known {
             return None;
         }
@@ -111,18 +143,31 @@ impl Reader<'_> {
             _ => None,
         };
         let Piece::Variable { inside, .. } = piece else {
-            let wedged = before.ends_with(|c: char| c.is_alphanumeric()) || follows.is_some_and(|c| c.is_alphanumeric());
-            return Some(if wedged && value.taint == Taint::NONE { String::new() } else { UNKNOWN.into() });
+            let wedged = before.ends_with(|c: char| c.is_alphanumeric())
+                || follows.is_some_and(|c| c.is_alphanumeric());
+            return Some(if wedged && value.taint == Taint::NONE {
+                String::new()
+            } else {
+                UNKNOWN.into()
+            });
         };
-        let positional = inside.chars().all(|c| c.is_ascii_digit() || matches!(c, '@' | '*'));
+        let positional = inside
+            .chars()
+            .all(|c| c.is_ascii_digit() || matches!(c, '@' | '*'));
         let wedged = before.ends_with(|c: char| c.is_alphanumeric() || c == '/' || c == '-')
             && (positional || follows.is_some_and(|c| c.is_alphanumeric()));
         // Nobody has so many arguments: `$9` is written to be nothing.
         let empty = matches!(inside.as_str(), "6" | "7" | "8" | "9");
         let leads = empty || (before.is_empty() && positional && follows.is_some_and(|c| c != '/'));
-        let name: String =
-            inside.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*' | '?')).collect();
-        Some(if wedged || leads { String::new() } else { format!("${name}") })
+        let name: String = inside
+            .chars()
+            .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*' | '?'))
+            .collect();
+        Some(if wedged || leads {
+            String::new()
+        } else {
+            format!("${name}")
+        })
     }
 
     /// Whether nothing in sight sets a variable, nor is it one that build systems set.
@@ -146,7 +191,9 @@ impl Reader<'_> {
             "@",
         ];
         let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        plain && !self.variables.contains_key(name) && !SET_ELSEWHERE.iter().any(|known| name.contains(known))
+        plain
+            && !self.variables.contains_key(name)
+            && !SET_ELSEWHERE.iter().any(|known| name.contains(known))
     }
 
     /// What a piece that is not text stands for.
@@ -179,10 +226,17 @@ impl Reader<'_> {
     /// Runs what an arithmetic expression substitutes: in it, in a subscript, or in the value of a variable that it names.
     pub(super) fn subscripts(&mut self, inside: &str) {
         let substitutes = |text: &str| text.contains("$(") || text.contains('`');
-        let words = inside.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
-        let named = words.take(64).filter_map(|word| self.variables.get(word)?.as_text());
-        let texts: Vec<String> =
-            std::iter::once(inside).chain(named).filter(|text| substitutes(text)).map(str::to_owned).collect();
+        let words = inside
+            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .filter(|word| !word.is_empty());
+        let named = words
+            .take(64)
+            .filter_map(|word| self.variables.get(word)?.as_text());
+        let texts: Vec<String> = std::iter::once(inside)
+            .chain(named)
+            .filter(|text| substitutes(text))
+            .map(str::to_owned)
+            .collect();
         for text in texts {
             self.inner_text(&text);
         }
@@ -197,7 +251,14 @@ fn finish(field: &mut Field, started: &mut bool, out: &mut Vec<Field>) {
     *started = false;
 }
 
-fn split_text(item: &str, separators: &[char], field: &mut Field, started: &mut bool, out: &mut Vec<Field>, taint: Taint) {
+fn split_text(
+    item: &str,
+    separators: &[char],
+    field: &mut Field,
+    started: &mut bool,
+    out: &mut Vec<Field>,
+    taint: Taint,
+) {
     for (n, part) in item.split(separators).enumerate() {
         if n > 0 {
             finish(field, started, out);

@@ -85,19 +85,37 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn of(behaviour: Behaviour) -> Self {
-        Self { behaviour: Some(behaviour), ..Self::default() }
+        Self {
+            behaviour: Some(behaviour),
+            ..Self::default()
+        }
     }
 
     /// The facts of a wrapper that starts at `from` in `fields`; `own` of its arguments are its own.
-    pub(super) fn wrapper(program: Named<'_>, fields: &Rc<[Field]>, from: usize, own: usize, folder: Option<&str>) -> Self {
+    pub(super) fn wrapper(
+        program: Named<'_>,
+        fields: &Rc<[Field]>,
+        from: usize,
+        own: usize,
+        folder: Option<&str>,
+    ) -> Self {
         let mut facts = Self::bare(program, fields, from);
         facts.place_paths(folder, own);
         facts
     }
 
     /// The facts of the command that starts at `from` in `fields`.
-    pub(super) fn command(program: Named<'_>, fields: &Rc<[Field]>, from: usize, folder: Option<&str>, stdin: Taint) -> Self {
-        let mut facts = Self { stdin, ..Self::bare(program, fields, from) };
+    pub(super) fn command(
+        program: Named<'_>,
+        fields: &Rc<[Field]>,
+        from: usize,
+        folder: Option<&str>,
+        stdin: Taint,
+    ) -> Self {
+        let mut facts = Self {
+            stdin,
+            ..Self::bare(program, fields, from)
+        };
         facts.place_paths(folder, usize::MAX);
         facts.note_sending();
         facts
@@ -106,12 +124,24 @@ impl Facts {
     /// The same command of another program.
     pub(super) fn named(&self, (program, known): Named<'_>) -> Self {
         let traits = known.map_or_else(Traits::default, |known| known.traits);
-        Self { program: program.to_owned(), known: known.cloned(), traits, ..self.clone() }
+        Self {
+            program: program.to_owned(),
+            known: known.cloned(),
+            traits,
+            ..self.clone()
+        }
     }
 
     fn bare((program, known): Named<'_>, fields: &Rc<[Field]>, from: usize) -> Self {
         let traits = known.map_or_else(Traits::default, |known| known.traits);
-        Self { program: program.to_owned(), known: known.cloned(), traits, fields: fields.clone(), from, ..Self::default() }
+        Self {
+            program: program.to_owned(),
+            known: known.cloned(),
+            traits,
+            fields: fields.clone(),
+            from,
+            ..Self::default()
+        }
     }
 
     /// Which of these it has at all.
@@ -135,7 +165,9 @@ impl Facts {
 
     /// Arguments that are no options.
     pub(super) fn operands(&self) -> impl Iterator<Item = &Field> {
-        self.arguments().iter().filter(|f| !f.text.starts_with('-') || f.text == "-")
+        self.arguments()
+            .iter()
+            .filter(|f| !f.text.starts_with('-') || f.text == "-")
     }
 
     /// Program and arguments with single spaces between them.
@@ -173,11 +205,22 @@ impl Facts {
             let volume = match value_of {
                 "--volume" => Some(field.text.as_str()),
                 // `-itv`
-                flags if flags.starts_with('-') && !flags.starts_with("--") && flags.ends_with('v') => Some(field.text.as_str()),
-                _ => ["--volume=", "-v=", "-v"].iter().find_map(|flag| field.text.strip_prefix(flag)),
+                flags
+                    if flags.starts_with('-')
+                        && !flags.starts_with("--")
+                        && flags.ends_with('v') =>
+                {
+                    Some(field.text.as_str())
+                }
+                _ => ["--volume=", "-v=", "-v"]
+                    .iter()
+                    .find_map(|flag| field.text.strip_prefix(flag)),
             };
             // Both sides of the colon are no path.
-            if let Some(both) = volume.filter(|text| text.contains(':')).and_then(|text| paths::normal(text, folder)) {
+            if let Some(both) = volume
+                .filter(|text| text.contains(':'))
+                .and_then(|text| paths::normal(text, folder))
+            {
                 self.paths.retain(|seen| seen.path != both);
             }
             let source = match volume {
@@ -189,16 +232,26 @@ impl Facts {
                 }),
             };
             // A name is a volume's.
-            let Some(source) = source.filter(|source| source.starts_with(['/', '.', '~', '$'])) else { continue };
-            let Some(seen) = see(source, folder) else { continue };
+            let Some(source) = source.filter(|source| source.starts_with(['/', '.', '~', '$']))
+            else {
+                continue;
+            };
+            let Some(seen) = see(source, folder) else {
+                continue;
+            };
             // Keys are for the program in the container where they keep their place in a home.
             let place = match volume {
                 Some(text) => text.split(':').nth(1),
-                None => {
-                    ["target=", "dst=", "destination="].iter().find_map(|key| field.text.split_once(key)?.1.split(',').next())
-                }
+                None => ["target=", "dst=", "destination="]
+                    .iter()
+                    .find_map(|key| field.text.split_once(key)?.1.split(',').next()),
             };
-            let name = |path: &str| path.trim_end_matches('/').rsplit('/').next().map(str::to_owned);
+            let name = |path: &str| {
+                path.trim_end_matches('/')
+                    .rsplit('/')
+                    .next()
+                    .map(str::to_owned)
+            };
             if place.and_then(name) != name(&seen.path) {
                 self.paths.push(seen.clone());
             }
@@ -210,14 +263,24 @@ impl Facts {
     /// of the session went to.
     pub(super) fn note_here(&mut self, folder: Option<&str>, session: Option<&str>) {
         if self.program == "git" && self.arguments().iter().any(|field| field.text == "clean") {
-            self.paths.extend(folder.or(session).and_then(|folder| see(".", Some(folder))));
+            self.paths
+                .extend(folder.or(session).and_then(|folder| see(".", Some(folder))));
         }
         if folder.is_some() || !CHANGES.contains(&self.program.as_str()) {
             return;
         }
         let Some(session) = session else { return };
-        let all = |field: &&Field| matches!(field.text.trim_start_matches("./"), "" | "." | "*" | ".*" | "{,.}*" | "..");
-        let here = self.arguments().iter().filter(all).filter_map(|field| see(&field.text, Some(session)));
+        let all = |field: &&Field| {
+            matches!(
+                field.text.trim_start_matches("./"),
+                "" | "." | "*" | ".*" | "{,.}*" | ".."
+            )
+        };
+        let here = self
+            .arguments()
+            .iter()
+            .filter(all)
+            .filter_map(|field| see(&field.text, Some(session)));
         let here: Vec<Seen> = here.filter(|seen| seen.classes != Classes::NONE).collect();
         self.paths.extend(here);
     }
@@ -248,14 +311,29 @@ impl Facts {
         let writer = self.traits.has(Traits::WRITES);
         let fields = self.fields.clone();
         let arguments = fields.get(self.from + 1..).unwrap_or_default();
-        let last = if copier { arguments.iter().rposition(|f| !f.text.starts_with('-')) } else { None };
+        let last = if copier {
+            arguments.iter().rposition(|f| !f.text.starts_with('-'))
+        } else {
+            None
+        };
         let in_place = matches!(self.program.as_str(), "sed" | "perl" | "ruby" | "gsed")
-            && arguments.iter().any(|f| ["-i", "--in-place", "-pi", "-ni"].iter().any(|flag| f.text.starts_with(flag)));
-        let target = copier && arguments.iter().any(|f| f.text == "-t" || f.text.starts_with("--target-directory"));
+            && arguments.iter().any(|f| {
+                ["-i", "--in-place", "-pi", "-ni"]
+                    .iter()
+                    .any(|flag| f.text.starts_with(flag))
+            });
+        let target = copier
+            && arguments
+                .iter()
+                .any(|f| f.text == "-t" || f.text.starts_with("--target-directory"));
         let mut before = "";
         for (at, field) in arguments.iter().enumerate().take(own) {
             let value_of = std::mem::replace(&mut before, field.text.as_str());
-            if self.traits.has(Traits::SENDS_FILES.and(Traits::SENDS_INPUT)) && authenticates(&self.program, value_of) {
+            if self
+                .traits
+                .has(Traits::SENDS_FILES.and(Traits::SENDS_INPUT))
+                && authenticates(&self.program, value_of)
+            {
                 continue;
             }
             for (part, role) in candidates(&field.text).into_iter().flatten() {
@@ -269,13 +347,17 @@ impl Facts {
                             || options::prints_to(&self.program, value_of)
                     }
                     Part::Option if copier => field.text.starts_with("--target"),
-                    Part::Option => ["--output", "-o", "-O"].iter().any(|flag| field.text.starts_with(flag)),
+                    Part::Option => ["--output", "-o", "-O"]
+                        .iter()
+                        .any(|flag| field.text.starts_with(flag)),
                     Part::Sent => false,
                 };
                 if !writes && folder.is_none() && !path_match::may_have_class(part) {
                     continue;
                 }
-                let Some(mut seen) = see(part, folder) else { continue };
+                let Some(mut seen) = see(part, folder) else {
+                    continue;
+                };
                 if field.unset && part.ends_with("/*") && part.matches('/').count() == 1 {
                     seen.classes = seen.classes.join(*UNSET_ROOT);
                 }
@@ -299,21 +381,36 @@ fn authenticates(program: &str, option: &str) -> bool {
     match program {
         "ssh" | "scp" | "sftp" => option == "-i",
         "curl" => matches!(option, "--key" | "--cert" | "-E" | "--cacert" | "--capath"),
-        "wget" => matches!(option, "--private-key" | "--certificate" | "--ca-certificate"),
+        "wget" => matches!(
+            option,
+            "--private-key" | "--certificate" | "--ca-certificate"
+        ),
         _ => false,
     }
 }
 
 /// Programs that remove or change the files that a bare `*` names.
-const CHANGES: [&str; 12] = ["rm", "grm", "srm", "shred", "rimraf", "trash", "unlink", "chmod", "chown", "chgrp", "mv", "find"];
+const CHANGES: [&str; 12] = [
+    "rm", "grm", "srm", "shred", "rimraf", "trash", "unlink", "chmod", "chown", "chgrp", "mv",
+    "find",
+];
 
 /// `$X/*` where nothing sets `X`: all that there is.
-static UNSET_ROOT: LazyLock<Classes> = LazyLock::new(|| Classes::named("unset-root").unwrap_or_default());
+static UNSET_ROOT: LazyLock<Classes> =
+    LazyLock::new(|| Classes::named("unset-root").unwrap_or_default());
 
 /// What files of some classes hold.
 static TAINTS: LazyLock<[(Classes, Taint); 2]> = LazyLock::new(|| {
-    let any = |names: [&str; 2]| names.into_iter().filter_map(Classes::named).fold(Classes::NONE, Classes::join);
-    [(any(["credential", "env-file"]), Taint::CREDENTIAL), (any(["personal", "history"]), Taint::PERSONAL)]
+    let any = |names: [&str; 2]| {
+        names
+            .into_iter()
+            .filter_map(Classes::named)
+            .fold(Classes::NONE, Classes::join)
+    };
+    [
+        (any(["credential", "env-file"]), Taint::CREDENTIAL),
+        (any(["personal", "history"]), Taint::PERSONAL),
+    ]
 });
 
 /// The taint of what a file holds.
@@ -343,8 +440,16 @@ pub(super) fn see(text: &str, folder: Option<&str>) -> Option<Seen> {
         known.clone_into(&mut path);
     }
     let classes = path_match::classes(&path).join(path_match::classes_below_root(&path));
-    let home = if path.starts_with('~') { paths::home_of(text, folder) } else { None };
-    Some(Seen { path, home, classes })
+    let home = if path.starts_with('~') {
+        paths::home_of(text, folder)
+    } else {
+        None
+    };
+    Some(Seen {
+        path,
+        home,
+        classes,
+    })
 }
 
 /// Letters of options in one word, the last with a value.
@@ -373,7 +478,11 @@ fn candidates(text: &str) -> [Option<(&str, Part)>; 4] {
     }
     if let Some((before, after)) = text.split_once('=') {
         let after = after.trim_start_matches(['@', '<']);
-        let role = if before == "of" { Part::Of } else { Part::Option };
+        let role = if before == "of" {
+            Part::Of
+        } else {
+            Part::Option
+        };
         if !after.is_empty() && before.len() <= 32 && !before.contains('/') {
             *value = Some((after, role));
         }
@@ -387,7 +496,9 @@ fn candidates(text: &str) -> [Option<(&str, Part)>; 4] {
     }
     // `-C/tmp`, `-sT/etc/passwd`
     if let Some(rest) = text.strip_prefix('-')
-        && let Some(at) = rest.find(['/', '~', '.']).filter(|at| (1..=MAX_CLUSTER).contains(at))
+        && let Some(at) = rest
+            .find(['/', '~', '.'])
+            .filter(|at| (1..=MAX_CLUSTER).contains(at))
         && let Some((letters, after)) = rest.split_at_checked(at)
         && letters.bytes().all(|b| b.is_ascii_alphabetic())
     {

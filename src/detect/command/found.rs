@@ -30,26 +30,52 @@ const FILTERS: [&str; 24] = [
     "-e",
 ];
 /// What prints something else than names, or nothing.
-const ACTIONS: [&str; 13] =
-    ["-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch", "-delete", "-printf", "-fprint", "-ls", "-quit"];
+const ACTIONS: [&str; 13] = [
+    "-exec",
+    "-execdir",
+    "-ok",
+    "-okdir",
+    "-x",
+    "--exec",
+    "-X",
+    "--exec-batch",
+    "-delete",
+    "-printf",
+    "-fprint",
+    "-ls",
+    "-quit",
+];
 
 /// Whether its tests leave files out: `-name '*'` does not.
 pub(super) fn narrows(arguments: &[Field]) -> bool {
     arguments.iter().enumerate().any(|(at, f)| {
-        let value = arguments.get(at + 1).map_or("", |value| value.text.as_str());
-        let all = if f.text.ends_with("regex") { value == ".*" } else { matches!(value, "*" | "**" | "*.*") };
+        let value = arguments
+            .get(at + 1)
+            .map_or("", |value| value.text.as_str());
+        let all = if f.text.ends_with("regex") {
+            value == ".*"
+        } else {
+            matches!(value, "*" | "**" | "*.*")
+        };
         FILTERS.contains(&f.text.as_str()) && !all && !is_negated(arguments, at)
     })
 }
 
 /// Whether the test at `at` is negated. A negated test still matches most files of a system.
 fn is_negated(arguments: &[Field], at: usize) -> bool {
-    let before = arguments.get(..at).unwrap_or_default().iter().rev().find(|before| before.text != "(");
+    let before = arguments
+        .get(..at)
+        .unwrap_or_default()
+        .iter()
+        .rev()
+        .find(|before| before.text != "(");
     before.is_some_and(|before| matches!(before.text.as_str(), "-not" | "!"))
 }
 
 /// Folders that hold the files of all programs: no test of a name, an age or a size makes deleting there a matter of few.
-const SYSTEM: [&str; 9] = ["/", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/usr/lib"];
+const SYSTEM: [&str; 9] = [
+    "/", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/usr/lib",
+];
 /// Folders of databases, in which no file can be spared by its age or size.
 const DATABASES: [&str; 8] = [
     "/var/lib/postgresql",
@@ -62,8 +88,18 @@ const DATABASES: [&str; 8] = [
     "/var/lib/etcd",
 ];
 /// Tests by which a few files are meant wherever they are.
-const NAMED: [&str; 10] =
-    ["-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-empty", "-inum", "-samefile"];
+const NAMED: [&str; 10] = [
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-empty",
+    "-inum",
+    "-samefile",
+];
 /// Names of what programs leave behind.
 const LEFT_BEHIND: [&str; 15] = [
     ".pyc",
@@ -89,9 +125,17 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
         return false;
     }
     let value = |names: &[&str]| {
-        let at = (0..arguments.len())
-            .find(|at| arguments.get(*at).is_some_and(|f| names.contains(&f.text.as_str())) && !is_negated(arguments, *at))?;
-        Some(arguments.get(at + 1).map_or("", |value| value.text.as_str()))
+        let at = (0..arguments.len()).find(|at| {
+            arguments
+                .get(*at)
+                .is_some_and(|f| names.contains(&f.text.as_str()))
+                && !is_negated(arguments, *at)
+        })?;
+        Some(
+            arguments
+                .get(at + 1)
+                .map_or("", |value| value.text.as_str()),
+        )
     };
     let name = value(&NAMED);
     let is = |start: &&Field, folders: &[&str]| {
@@ -99,10 +143,16 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
         folders.contains(&if path.is_empty() { "/" } else { path })
     };
     let system = starts.iter().any(|start| is(start, &SYSTEM));
-    let home =
-        starts.iter().any(|start| is(start, &["~", "/home", "/root", "/Users"]) || start.text.trim_matches('/') == "home/user");
+    let home = starts.iter().any(|start| {
+        is(start, &["~", "/home", "/root", "/Users"]) || start.text.trim_matches('/') == "home/user"
+    });
     match name {
-        Some(name) => !system || LEFT_BEHIND.iter().any(|end| name.trim_end_matches('*').ends_with(end)),
+        Some(name) => {
+            !system
+                || LEFT_BEHIND
+                    .iter()
+                    .any(|end| name.trim_end_matches('*').ends_with(end))
+        }
         None => !system && !home && !starts.iter().any(|start| is(start, &DATABASES)),
     }
 }
@@ -121,32 +171,62 @@ pub(super) fn starts(arguments: &[Field]) -> impl Iterator<Item = &Field> {
 /// The folders that the file of `-files0-from` names.
 pub(super) fn named_by(file: Option<&Value>) -> Vec<Field> {
     let names = file.and_then(Value::as_text).unwrap_or_default();
-    names.split('\0').filter(|name| !name.is_empty()).take(MAX_STARTS + 1).map(Field::plain).collect()
+    names
+        .split('\0')
+        .filter(|name| !name.is_empty())
+        .take(MAX_STARTS + 1)
+        .map(Field::plain)
+        .collect()
 }
 
 /// What `ls` prints of folders: all names in them, or the paths where it lists these themselves.
 pub(super) fn listed_by_ls(arguments: &[Field]) -> Option<String> {
     let short = |field: &&Field| field.text.starts_with('-') && !field.text.starts_with("--");
     let themselves = arguments.iter().any(|field| field.text == "--directory")
-        || arguments.iter().filter(short).any(|field| field.text.contains('d'));
-    let long = arguments.iter().filter(short).any(|field| field.text.contains(['l', 'o', 'g', 's', 'i']));
-    let operands: Vec<&str> = arguments.iter().map(|field| field.text.as_str()).filter(|text| !text.starts_with('-')).collect();
+        || arguments
+            .iter()
+            .filter(short)
+            .any(|field| field.text.contains('d'));
+    let long = arguments
+        .iter()
+        .filter(short)
+        .any(|field| field.text.contains(['l', 'o', 'g', 's', 'i']));
+    let operands: Vec<&str> = arguments
+        .iter()
+        .map(|field| field.text.as_str())
+        .filter(|text| !text.starts_with('-'))
+        .collect();
     if long || !operands.iter().all(|text| text.starts_with(['/', '~'])) {
         return None;
     }
-    let listed = |text: &&str| if themselves || text.contains(['*', '?', '[']) { (*text).to_owned() } else { "*".to_owned() };
-    let lines: Vec<String> =
-        if operands.is_empty() { vec!["*".to_owned()] } else { operands.iter().take(16).map(listed).collect() };
+    let listed = |text: &&str| {
+        if themselves || text.contains(['*', '?', '[']) {
+            (*text).to_owned()
+        } else {
+            "*".to_owned()
+        }
+    };
+    let lines: Vec<String> = if operands.is_empty() {
+        vec!["*".to_owned()]
+    } else {
+        operands.iter().take(16).map(listed).collect()
+    };
     Some(lines.join("\n") + "\n")
 }
 
 /// What it prints, if that is all or much of what is below folders that are named in full: a glob for each.
 pub(super) fn listed(arguments: &[Field]) -> Option<String> {
     let started: Vec<&Field> = starts(arguments).collect();
-    if narrows_at(arguments, &started) || arguments.iter().any(|f| ACTIONS.contains(&f.text.as_str())) {
+    if narrows_at(arguments, &started)
+        || arguments.iter().any(|f| ACTIONS.contains(&f.text.as_str()))
+    {
         return None;
     }
-    let end = if arguments.iter().any(|f| f.text == "-print0") { '\0' } else { '\n' };
+    let end = if arguments.iter().any(|f| f.text == "-print0") {
+        '\0'
+    } else {
+        '\n'
+    };
     let mut out = String::new();
     for start in started.into_iter().take(16) {
         if !start.text.starts_with(['/', '~']) {

@@ -10,8 +10,8 @@ use super::value::{Field, Value};
 
 /// What the names of options that take a command hold.
 const OPTION_NAMES: [&str; 15] = [
-    "invoke", "command", "cmd", "exec", "shell", "script", "eval", "hook", "pager", "editor", "askpass", "rsh", "run", "extcmd",
-    "filter",
+    "invoke", "command", "cmd", "exec", "shell", "script", "eval", "hook", "pager", "editor",
+    "askpass", "rsh", "run", "extcmd", "filter",
 ];
 /// Short options that take a command, wherever a text with a space follows.
 const OPTIONS: [&str; 7] = ["-c", "-C", "-e", "-x", "-a", "-s", "-ex"];
@@ -78,25 +78,41 @@ impl Reader<'_> {
         for field in arguments {
             let text = field.text.as_str();
             let option = std::mem::replace(&mut before, text);
-            let given = match text.strip_prefix('-').and_then(|option| option.split_once('=')) {
+            let given = match text
+                .strip_prefix('-')
+                .and_then(|option| option.split_once('='))
+            {
                 Some((option, value)) => takes_command(option).then_some(value),
-                None => (OPTIONS.contains(&option) || option.len() > 2 && option.starts_with('-') && takes_command(option))
-                    .then_some(text),
+                None => (OPTIONS.contains(&option)
+                    || option.len() > 2 && option.starts_with('-') && takes_command(option))
+                .then_some(text),
             };
             // `apt-get -o DPkg::Pre-Invoke::='…'`
-            let hook = text.split_once('=').filter(|(name, _)| matches!(option, "-o" | "--option") && name.contains("-Invoke"));
+            let hook = text.split_once('=').filter(|(name, _)| {
+                matches!(option, "-o" | "--option") && name.contains("-Invoke")
+            });
             let given = given.or(hook.map(|(_, script)| script));
             // A name alone is run by itself, and does nothing that a rule knows.
             if let Some(script) = given.filter(|script| script.contains(' ')) {
                 self.given_script(script, around);
             }
             // A shell with its script as one text, whatever the option is called.
-            let first = text.split(' ').next().and_then(|first| first.rsplit('/').next()).unwrap_or("");
-            if given.is_none() && text.contains(" -c") && self.programs().interpreter(first) == Some(Interprets::Shell) {
+            let first = text
+                .split(' ')
+                .next()
+                .and_then(|first| first.rsplit('/').next())
+                .unwrap_or("");
+            if given.is_none()
+                && text.contains(" -c")
+                && self.programs().interpreter(first) == Some(Interprets::Shell)
+            {
                 self.given_script(text, around);
             }
             if let Some((shell, script)) = text.split_once(",-c,")
-                && self.programs().interpreter(shell.rsplit('/').next().unwrap_or(shell)) == Some(Interprets::Shell)
+                && self
+                    .programs()
+                    .interpreter(shell.rsplit('/').next().unwrap_or(shell))
+                    == Some(Interprets::Shell)
             {
                 self.given_script(script, around);
             }
@@ -113,7 +129,11 @@ impl Reader<'_> {
             if VARIABLES.contains(&name.as_str()) {
                 self.given_script(value, &Around::default());
             } else if matches!(name.as_str(), "BASH_ENV" | "ENV")
-                && let Some(text) = self.file(value).as_ref().and_then(Value::as_text).map(str::to_owned)
+                && let Some(text) = self
+                    .file(value)
+                    .as_ref()
+                    .and_then(Value::as_text)
+                    .map(str::to_owned)
             {
                 self.given_script(&text, &Around::default());
             }
@@ -130,15 +150,28 @@ impl Reader<'_> {
     /// Words that are a command, or one word that is a script.
     pub(super) fn given_words(&mut self, words: &[Field], around: &Around) {
         let options = words.iter().take_while(|f| f.text.starts_with('-')).count();
-        let Some(first) = words.get(options) else { return };
+        let Some(first) = words.get(options) else {
+            return;
+        };
         self.spend_bytes(words.iter().map(|f| f.text.len()).sum());
         if first.text.contains(' ') {
-            for script in words.iter().skip(options).filter(|f| f.text.contains(' ')).take(16) {
+            for script in words
+                .iter()
+                .skip(options)
+                .filter(|f| f.text.contains(' '))
+                .take(16)
+            {
                 self.given_script(&script.text, around);
             }
         } else if self.go_deeper() {
             let fields = words.get(options..).unwrap_or_default();
-            self.command(fields.into(), Around { input: around.input.clone(), ..Around::default() });
+            self.command(
+                fields.into(),
+                Around {
+                    input: around.input.clone(),
+                    ..Around::default()
+                },
+            );
             self.come_up();
         }
     }
@@ -153,12 +186,23 @@ fn takes_command(option: &str) -> bool {
 fn first_command(arguments: &[Field], facts: &Facts, programs: &Programs) -> Option<usize> {
     let runs = |at: usize, field: &Field| {
         let base = field.text.rsplit('/').next().unwrap_or("");
-        let scripted = |f: &Field| f.text.len() <= 6 && f.text.starts_with('-') && f.text.ends_with(['c', 'e', 'r']);
+        let scripted = |f: &Field| {
+            f.text.len() <= 6 && f.text.starts_with('-') && f.text.ends_with(['c', 'e', 'r'])
+        };
         programs.interpreter(base).is_some() && arguments.iter().skip(at + 1).take(3).any(scripted)
     };
     // Nothing comes after the image in `docker run -v /x:/y image`.
-    let known = facts.known.as_ref().is_some_and(|known| known.runners.iter().any(|runner| runner.is_named(arguments)));
+    let known = facts.known.as_ref().is_some_and(|known| {
+        known
+            .runners
+            .iter()
+            .any(|runner| runner.is_named(arguments))
+    });
     let told = |field: &Field| !known && VERBS.contains(&field.text.as_str());
-    let shell = arguments.iter().enumerate().take(64).position(|(at, field)| runs(at, field));
+    let shell = arguments
+        .iter()
+        .enumerate()
+        .take(64)
+        .position(|(at, field)| runs(at, field));
     shell.or_else(|| Some(arguments.iter().take(8).position(told)? + 1))
 }

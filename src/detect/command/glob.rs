@@ -8,7 +8,13 @@ pub(in crate::detect) fn matches(pattern: &str, text: &str) -> bool {
     if pattern.is_ascii() && text.is_ascii() {
         let capped = |text: &'_ str| text.len().min(MAX_CHARS);
         let (pattern_end, text_end) = (capped(pattern), capped(text));
-        let at = |bytes: &str, at: usize, end: usize| bytes.as_bytes().get(at).filter(|_| at < end).map(|b| char::from(*b));
+        let at = |bytes: &str, at: usize, end: usize| {
+            bytes
+                .as_bytes()
+                .get(at)
+                .filter(|_| at < end)
+                .map(|b| char::from(*b))
+        };
         return fits(&|p| at(pattern, p, pattern_end), &|t| at(text, t, text_end));
     }
     let pattern: Vec<char> = pattern.chars().take(MAX_CHARS).collect();
@@ -74,7 +80,11 @@ fn class(pattern: &impl Fn(usize) -> Option<char>, start: usize, c: char) -> Opt
 
 /// `${text#pattern}` and, if `longest`, `${text##pattern}`.
 pub(super) fn trim_start<'t>(text: &'t str, pattern: &str, longest: bool) -> &'t str {
-    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]).take(256);
+    let ends = text
+        .char_indices()
+        .map(|(at, _)| at)
+        .chain([text.len()])
+        .take(256);
     let mut fits = ends.filter(|end| matches(pattern, text.get(..*end).unwrap_or("")));
     let end = if longest { fits.last() } else { fits.next() };
     end.and_then(|end| text.get(end..)).unwrap_or(text)
@@ -82,7 +92,11 @@ pub(super) fn trim_start<'t>(text: &'t str, pattern: &str, longest: bool) -> &'t
 
 /// `${text%pattern}` and, if `longest`, `${text%%pattern}`.
 pub(super) fn trim_end<'t>(text: &'t str, pattern: &str, longest: bool) -> &'t str {
-    let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]).take(256);
+    let starts = text
+        .char_indices()
+        .map(|(at, _)| at)
+        .chain([text.len()])
+        .take(256);
     let mut fits = starts.filter(|start| matches(pattern, text.get(*start..).unwrap_or("")));
     let start = if longest { fits.next() } else { fits.last() };
     start.and_then(|start| text.get(..start)).unwrap_or(text)
@@ -92,16 +106,32 @@ pub(super) fn trim_end<'t>(text: &'t str, pattern: &str, longest: bool) -> &'t s
 /// characters are left as they are.
 pub(super) fn replace(text: &str, pattern: &str, by: &str, all: bool) -> String {
     if !pattern.contains(['*', '?', '[']) {
-        return if all { text.replace(pattern, by) } else { text.replacen(pattern, by, 1) };
+        return if all {
+            text.replace(pattern, by)
+        } else {
+            text.replacen(pattern, by, 1)
+        };
     }
-    let limit = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(at, _)| at);
+    let limit = text
+        .char_indices()
+        .nth(MAX_CHARS)
+        .map_or(text.len(), |(at, _)| at);
     let (mut made, mut at, mut tries) = (String::new(), 0, MAX_CHARS * 4);
     while at < limit {
-        let ends = (at + 1..=limit).rev().filter(|end| text.is_char_boundary(*end)).take(tries);
+        let ends = (at + 1..=limit)
+            .rev()
+            .filter(|end| text.is_char_boundary(*end))
+            .take(tries);
         let mut tried = 0;
-        let end = ends.inspect(|_| tried += 1).find(|end| text.get(at..*end).is_some_and(|part| matches(pattern, part)));
+        let end = ends.inspect(|_| tried += 1).find(|end| {
+            text.get(at..*end)
+                .is_some_and(|part| matches(pattern, part))
+        });
         tries -= tried;
-        let next = text.get(at..).and_then(|rest| rest.chars().next()).map_or(at + 1, |c| at + c.len_utf8());
+        let next = text
+            .get(at..)
+            .and_then(|rest| rest.chars().next())
+            .map_or(at + 1, |c| at + c.len_utf8());
         match end {
             Some(end) => {
                 made.push_str(by);

@@ -33,9 +33,20 @@ impl Reader<'_> {
     }
 
     /// One stage of a pipeline: a group or a simple command. Gives what it writes, and the index behind it.
-    pub(super) fn stage(&mut self, tokens: &[Token], mut at: usize, input: Value, piped: bool) -> (Value, usize) {
+    pub(super) fn stage(
+        &mut self,
+        tokens: &[Token],
+        mut at: usize,
+        input: Value,
+        piped: bool,
+    ) -> (Value, usize) {
         while let Some(Token::Word(word)) = tokens.get(at)
-            && matches!(keyword(word), Some("!" | "then" | "do" | "else" | "elif" | "fi" | "done" | "esac" | "}" | "coproc"))
+            && matches!(
+                keyword(word),
+                Some(
+                    "!" | "then" | "do" | "else" | "elif" | "fi" | "done" | "esac" | "}" | "coproc"
+                )
+            )
         {
             at += 1;
         }
@@ -50,10 +61,19 @@ impl Reader<'_> {
             Some(Token::Open) => at + 1,
             Some(Token::Word(word)) => match keyword(word) {
                 Some("function") => {
-                    let Some(Token::Word(name)) = tokens.get(at + 1) else { return (input, at + 1) };
+                    let Some(Token::Word(name)) = tokens.get(at + 1) else {
+                        return (input, at + 1);
+                    };
                     let name = name.clone();
-                    let parens = if matches!(tokens.get(at + 2), Some(Token::Open)) { 2 } else { 0 };
-                    return (Value::nothing(), self.function(&name, tokens, at + 2 + parens));
+                    let parens = if matches!(tokens.get(at + 2), Some(Token::Open)) {
+                        2
+                    } else {
+                        0
+                    };
+                    return (
+                        Value::nothing(),
+                        self.function(&name, tokens, at + 2 + parens),
+                    );
                 }
                 Some("for" | "select") => self.loop_variable(tokens, at + 1),
                 Some("case") => skip_patterns(tokens, self.case_word(tokens, at + 1)),
@@ -78,12 +98,19 @@ impl Reader<'_> {
             // A shell of its own.
             (self.folder, self.standing) = before;
         }
-        let around = Around { input: out, redirects, piped, ..Around::default() };
+        let around = Around {
+            input: out,
+            redirects,
+            piped,
+            ..Around::default()
+        };
         (self.bare(around), next)
     }
 
     fn loop_variable(&mut self, tokens: &[Token], at: usize) -> usize {
-        let Some(Token::Word(name)) = tokens.get(at) else { return at };
+        let Some(Token::Word(name)) = tokens.get(at) else {
+            return at;
+        };
         let name = plain(name).unwrap_or_default().to_owned();
         let mut items = Vec::new();
         let mut taint = Taint::NONE;
@@ -100,7 +127,14 @@ impl Reader<'_> {
             next += 1;
         }
         self.spend_steps(items.len());
-        self.assign(&name, Value { items, known: next > at + 1, taint });
+        self.assign(
+            &name,
+            Value {
+                items,
+                known: next > at + 1,
+                taint,
+            },
+        );
         next
     }
 

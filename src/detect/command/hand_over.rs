@@ -9,30 +9,49 @@ use super::wrappers::value_of;
 
 impl Reader<'_> {
     /// Reads what `facts`' program hands to a shell. Whether it is known what it does with its arguments.
-    pub(super) fn hand_over(&mut self, facts: &mut Facts, arguments: &[Field], around: &Around) -> bool {
+    pub(super) fn hand_over(
+        &mut self,
+        facts: &mut Facts,
+        arguments: &[Field],
+        around: &Around,
+    ) -> bool {
         match facts.program.as_str() {
             "source" | "." => {
                 if let Some(file) = arguments.iter().find(|f| !f.text.starts_with('-')) {
                     facts.executes |= file.taint;
-                    facts.runs.extend(facts::see(&file.text, self.folder.as_deref()));
+                    facts
+                        .runs
+                        .extend(facts::see(&file.text, self.folder.as_deref()));
                     let streamed = matches!(file.text.as_str(), "/dev/stdin" | "/dev/fd/0");
-                    let value = if streamed { Some(around.input.clone()) } else { self.file_to_run(&file.text) };
+                    let value = if streamed {
+                        Some(around.input.clone())
+                    } else {
+                        self.file_to_run(&file.text)
+                    };
                     if let Some(value) = value {
                         facts.executes |= value.taint;
                         self.known_script(&value);
                     }
                 }
             }
-            "eval" => facts.executes |= arguments.iter().fold(facts.executes, |taint, f| taint | f.taint),
+            "eval" => {
+                facts.executes |= arguments
+                    .iter()
+                    .fold(facts.executes, |taint, f| taint | f.taint)
+            }
             "find" | "fd" | "fdfind" | "gfind" => self.found(arguments),
             "ssh" | "rsh" | "mosh" | "autossh" => self.remote(arguments, &around.input),
-            "su" | "runuser" | "sg" | "newgrp" | "script" | "vagrant" | "nix-shell" | "bwrap" | "start-stop-daemon" | "capsh"
-            | "scriptreplay" | "login" => self.as_user(facts, arguments, &around.input),
+            "su" | "runuser" | "sg" | "newgrp" | "script" | "vagrant" | "nix-shell" | "bwrap"
+            | "start-stop-daemon" | "capsh" | "scriptreplay" | "login" => {
+                self.as_user(facts, arguments, &around.input)
+            }
             "parallel" => self.parallel(arguments, &around.input),
-            "watch" | "chronic" | "hyperfine" | "rsh-redone" | "concurrently" | "nodemon" | "wsl" | "pdsh" | "pssh" | "clush"
-            | "dsh" | "npx" | "bunx" | "entr" => {
+            "watch" | "chronic" | "hyperfine" | "rsh-redone" | "concurrently" | "nodemon"
+            | "wsl" | "pdsh" | "pssh" | "clush" | "dsh" | "npx" | "bunx" | "entr" => {
                 // Options, and the numbers that are their values.
-                let words = arguments.iter().skip_while(|f| f.text.starts_with('-') || f.text.parse::<f64>().is_ok());
+                let words = arguments
+                    .iter()
+                    .skip_while(|f| f.text.starts_with('-') || f.text.parse::<f64>().is_ok());
                 if arguments.iter().any(|f| f.text.contains(' ')) {
                     for field in arguments.iter().filter(|f| f.text.contains(' ')).take(16) {
                         self.inner_script(&field.text, &Value::nothing());
@@ -41,7 +60,11 @@ impl Reader<'_> {
                     self.joined_script(words, &Value::nothing());
                 }
             }
-            "at" | "batch" if !arguments.iter().any(|f| matches!(f.text.as_str(), "-l" | "-d" | "-r" | "-c")) => {
+            "at" | "batch"
+                if !arguments
+                    .iter()
+                    .any(|f| matches!(f.text.as_str(), "-l" | "-d" | "-r" | "-c")) =>
+            {
                 self.known_script(&around.input);
             }
             "tmux" | "screen" | "byobu" => {
@@ -50,8 +73,8 @@ impl Reader<'_> {
                 }
                 self.given(facts, arguments, around);
             }
-            "tar" | "gtar" | "bsdtar" | "rsync" | "zip" | "git" | "ssh-keygen" | "scp" | "sftp" | "nmap" | "make" | "gmake"
-            | "socat" | "ncat" | "nc" => {
+            "tar" | "gtar" | "bsdtar" | "rsync" | "zip" | "git" | "ssh-keygen" | "scp" | "sftp"
+            | "nmap" | "make" | "gmake" | "socat" | "ncat" | "nc" => {
                 self.option_values(facts, arguments);
                 match facts.program.as_str() {
                     "git" => self.git(arguments, around),
@@ -62,28 +85,32 @@ impl Reader<'_> {
             }
             "curl" => self.curl_config(arguments, around),
             "go" | "zig" | "java" | "dotnet" | "nim" => self.run_source(facts, arguments),
-            "cargo" | "mono" | "kotlin" | "rust-script" | "tcc" | "rdmd" | "scala-cli" | "dotnet-script" | "csi" => {
+            "cargo" | "mono" | "kotlin" | "rust-script" | "tcc" | "rdmd" | "scala-cli"
+            | "dotnet-script" | "csi" => {
                 self.run_source(facts, arguments);
                 self.given(facts, arguments, around);
             }
             "cmake" | "ctest" => self.cmake_script(facts, arguments),
             "sed" | "gsed" => self.sed(facts, arguments),
-            "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" | "ed" | "red" | "less" | "more" | "man" | "sqlite3" | "psql"
-            | "mysql" | "mariadb" | "mongo" | "gdb" | "lldb" | "ftp" | "lftp" | "sftp-interactive" | "dc" | "bc" | "mutt"
-            | "telnet" => {
+            "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" | "ed" | "red" | "less" | "more"
+            | "man" | "sqlite3" | "psql" | "mysql" | "mariadb" | "mongo" | "gdb" | "lldb"
+            | "ftp" | "lftp" | "sftp-interactive" | "dc" | "bc" | "mutt" | "telnet" => {
                 for field in arguments {
                     let text = field.text.trim_start_matches(['+', '-', ':', '\'', '"']);
-                    let script = text.strip_prefix('P').filter(|_| facts.program == "man" && field.text.starts_with("-P"));
+                    let script = text
+                        .strip_prefix('P')
+                        .filter(|_| facts.program == "man" && field.text.starts_with("-P"));
                     match script {
-                        Some(script) if !script.is_empty() => {
-                            self.joined_script([&Field::plain(script)].into_iter(), &Value::nothing())
-                        }
+                        Some(script) if !script.is_empty() => self
+                            .joined_script([&Field::plain(script)].into_iter(), &Value::nothing()),
                         _ => self.escape_lines(text),
                     }
                 }
                 // `gdb --args rm -rf /`: the program that is debugged.
                 if let "gdb" | "lldb" = facts.program.as_str()
-                    && let Some(at) = arguments.iter().position(|f| matches!(f.text.as_str(), "--args" | "-args" | "--"))
+                    && let Some(at) = arguments
+                        .iter()
+                        .position(|f| matches!(f.text.as_str(), "--args" | "-args" | "--"))
                 {
                     self.given_words(arguments.get(at + 1..).unwrap_or_default(), around);
                 }
@@ -117,26 +144,51 @@ impl Reader<'_> {
     /// `su -c script`, `sg group script`, and a shell that reads its input.
     fn as_user(&mut self, facts: &Facts, arguments: &[Field], input: &Value) {
         let flags = ["-c", "--command", "--session-command", "--run"];
-        let dashes = arguments.iter().position(|f| f.text == "--").filter(|_| facts.program == "runuser");
-        if let Some(at) = dashes {
-            self.given_words(arguments.get(at + 1..).unwrap_or_default(), &Around::default());
-        } else if arguments
+        let dashes = arguments
             .iter()
-            .any(|f| flags.iter().any(|flag| f.text.starts_with(flag)) || f.text.ends_with('c') && f.text.len() < 5)
-        {
+            .position(|f| f.text == "--")
+            .filter(|_| facts.program == "runuser");
+        if let Some(at) = dashes {
+            self.given_words(
+                arguments.get(at + 1..).unwrap_or_default(),
+                &Around::default(),
+            );
+        } else if arguments.iter().any(|f| {
+            flags.iter().any(|flag| f.text.starts_with(flag))
+                || f.text.ends_with('c') && f.text.len() < 5
+        }) {
             self.option_script(arguments, &flags);
         } else if let Some(script) = arguments.iter().find(|f| f.text.contains(' ')) {
             self.inner_script(&script.text, &Value::nothing());
-        } else if matches!(facts.program.as_str(), "su" | "newgrp" | "sg" | "runuser" | "login" | "script") {
+        } else if matches!(
+            facts.program.as_str(),
+            "su" | "newgrp" | "sg" | "runuser" | "login" | "script"
+        ) {
             self.known_script(input);
         }
     }
 
     /// `parallel command ::: arguments`: the command, or each argument where there is none.
     fn parallel(&mut self, arguments: &[Field], input: &Value) {
-        const VALUED: [&str; 12] = ["-j", "-P", "-I", "-n", "-N", "-S", "-L", "-d", "-C", "--jobs", "--max-procs", "--delay"];
+        const VALUED: [&str; 12] = [
+            "-j",
+            "-P",
+            "-I",
+            "-n",
+            "-N",
+            "-S",
+            "-L",
+            "-d",
+            "-C",
+            "--jobs",
+            "--max-procs",
+            "--delay",
+        ];
         let marks = [":::", "::::", ":::+"];
-        let end = arguments.iter().position(|f| marks.contains(&f.text.as_str())).unwrap_or(arguments.len());
+        let end = arguments
+            .iter()
+            .position(|f| marks.contains(&f.text.as_str()))
+            .unwrap_or(arguments.len());
         let (own, given) = arguments.split_at(end);
         let mut files: Vec<&str> = Vec::new();
         let mut words = own.iter().map(|f| f.text.as_str()).peekable();
@@ -161,17 +213,33 @@ impl Reader<'_> {
         }
         let inputs: Vec<Value> = match (files.is_empty(), given.is_empty()) {
             (true, true) => vec![input.clone()],
-            _ => files.iter().take(4).filter_map(|file| self.file(file)).collect(),
+            _ => files
+                .iter()
+                .take(4)
+                .filter_map(|file| self.file(file))
+                .collect(),
         };
-        items.extend(inputs.iter().filter_map(Value::as_text).flat_map(str::lines).map(String::from));
+        items.extend(
+            inputs
+                .iter()
+                .filter_map(Value::as_text)
+                .flat_map(str::lines)
+                .map(String::from),
+        );
         items.truncate(16);
         let command = command.join(" ");
         let scripts: Vec<String> = match (command.is_empty(), items.is_empty()) {
             (true, _) => items.clone(),
             (false, true) => vec![command],
             // An item is one word, unless the command is a shell's `-c`, which reads it anew.
-            (false, false) if command.contains("{}") => items.iter().map(|item| command.replace("{}", item)).collect(),
-            (false, false) => items.iter().map(|item| format!("{command} '{}'", item.replace('\'', "'\\''"))).collect(),
+            (false, false) if command.contains("{}") => items
+                .iter()
+                .map(|item| command.replace("{}", item))
+                .collect(),
+            (false, false) => items
+                .iter()
+                .map(|item| format!("{command} '{}'", item.replace('\'', "'\\''")))
+                .collect(),
         };
         for script in scripts {
             self.inner_script(&script, &Value::nothing());
@@ -180,8 +248,13 @@ impl Reader<'_> {
 
     /// Options and verbs of `git` that run something.
     fn git(&mut self, arguments: &[Field], around: &Around) {
-        let mut verbs = arguments.iter().enumerate().filter(|(_, f)| !f.text.starts_with('-'));
-        let Some((at, verb)) = verbs.find(|(_, f)| !f.text.contains('=')) else { return };
+        let mut verbs = arguments
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| !f.text.starts_with('-'));
+        let Some((at, verb)) = verbs.find(|(_, f)| !f.text.contains('=')) else {
+            return;
+        };
         let rest = arguments.get(at + 1..).unwrap_or_default();
         // A remote helper runs what follows, each word quoted by `%` (git-remote-ext).
         for remote in rest.iter().filter_map(|f| f.text.strip_prefix("ext::")) {
@@ -193,14 +266,32 @@ impl Reader<'_> {
                 self.given_words(rest.get(1..).unwrap_or_default(), around)
             }
             "submodule" => {
-                let at = rest.iter().position(|f| f.text == "foreach").map_or(rest.len(), |at| at + 1);
+                let at = rest
+                    .iter()
+                    .position(|f| f.text == "foreach")
+                    .map_or(rest.len(), |at| at + 1);
                 self.given_words(rest.get(at..).unwrap_or_default(), around);
             }
-            "filter-branch" | "difftool" | "mergetool" | "clone" | "fetch" | "pull" | "push" | "ls-remote" | "archive" => {
+            "filter-branch" | "difftool" | "mergetool" | "clone" | "fetch" | "pull" | "push"
+            | "ls-remote" | "archive" => {
                 for (name, value) in rest.iter().zip(rest.iter().skip(1)) {
-                    let runs = ["-filter", "--extcmd", "-x", "--upload-pack", "-u", "--receive-pack", "--exec"];
-                    let (name, value) = name.text.split_once('=').unwrap_or((&name.text, &value.text));
-                    if runs.iter().any(|flag| name == *flag || name.ends_with("-filter")) {
+                    let runs = [
+                        "-filter",
+                        "--extcmd",
+                        "-x",
+                        "--upload-pack",
+                        "-u",
+                        "--receive-pack",
+                        "--exec",
+                    ];
+                    let (name, value) = name
+                        .text
+                        .split_once('=')
+                        .unwrap_or((&name.text, &value.text));
+                    if runs
+                        .iter()
+                        .any(|flag| name == *flag || name.ends_with("-filter"))
+                    {
                         self.inner_script(value, &Value::nothing());
                     }
                 }
@@ -224,10 +315,16 @@ impl Reader<'_> {
     }
 
     fn option_script(&mut self, arguments: &[Field], flags: &[&str]) {
-        let joined = arguments
-            .iter()
-            .find_map(|f| flags.iter().find_map(|flag| f.text.strip_prefix(flag)?.strip_prefix('=').map(str::to_owned)));
-        if let Some(script) = joined.or_else(|| value_of(arguments, flags).map(|f| f.text.clone())) {
+        let joined = arguments.iter().find_map(|f| {
+            flags.iter().find_map(|flag| {
+                f.text
+                    .strip_prefix(flag)?
+                    .strip_prefix('=')
+                    .map(str::to_owned)
+            })
+        });
+        if let Some(script) = joined.or_else(|| value_of(arguments, flags).map(|f| f.text.clone()))
+        {
             self.inner_script(&script, &Value::nothing());
         }
     }
@@ -241,15 +338,31 @@ impl Reader<'_> {
 
     /// `find … -exec`: the command runs on what is found; without a filter that is all there is.
     fn found(&mut self, arguments: &[Field]) {
-        const ACTIONS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch"];
-        let named = found::named_by(value_of(arguments, &["-files0-from"]).and_then(|file| self.file(&file.text)).as_ref());
+        const ACTIONS: [&str; 8] = [
+            "-exec",
+            "-execdir",
+            "-ok",
+            "-okdir",
+            "-x",
+            "--exec",
+            "-X",
+            "--exec-batch",
+        ];
+        let named = found::named_by(
+            value_of(arguments, &["-files0-from"])
+                .and_then(|file| self.file(&file.text))
+                .as_ref(),
+        );
         let starts: Vec<&Field> = found::starts(arguments).chain(&named).collect();
         if starts.len() > found::MAX_STARTS {
             return self.give_up();
         }
         let filtered = found::narrows_at(arguments, &starts);
         if !filtered && arguments.iter().any(|field| field.text == "-delete") {
-            let removed = ["rm", "-R"].map(Field::plain).into_iter().chain(starts.iter().map(|start| (*start).clone()));
+            let removed = ["rm", "-R"]
+                .map(Field::plain)
+                .into_iter()
+                .chain(starts.iter().map(|start| (*start).clone()));
             self.command(removed.collect(), Around::default());
         }
         let mut at = 0;
@@ -258,20 +371,36 @@ impl Reader<'_> {
             if !ACTIONS.contains(&field.text.as_str()) {
                 continue;
             }
-            let body: Vec<Field> = arguments.iter().skip(at).take_while(|f| f.text != ";" && f.text != "+").cloned().collect();
+            let body: Vec<Field> = arguments
+                .iter()
+                .skip(at)
+                .take_while(|f| f.text != ";" && f.text != "+")
+                .cloned()
+                .collect();
             at += body.len();
             // `fd` puts what it finds at the end.
             let bare = !filtered
                 && !body.iter().any(|part| part.text.contains("{}"))
-                && ACTIONS.get(4..).is_some_and(|own| own.contains(&field.text.as_str()));
+                && ACTIONS
+                    .get(4..)
+                    .is_some_and(|own| own.contains(&field.text.as_str()));
             let mut made: Vec<Field> = Vec::with_capacity(body.len() + starts.len());
             for (n, part) in body.iter().enumerate() {
                 if part.text.contains("{}") && !filtered {
-                    made.extend(starts.iter().map(|start| Field { text: part.text.replace("{}", &start.text), ..part.clone() }));
+                    made.extend(starts.iter().map(|start| Field {
+                        text: part.text.replace("{}", &start.text),
+                        ..part.clone()
+                    }));
                 } else {
                     made.push(part.clone());
                 }
-                if n == 0 && !filtered && matches!(part.text.rsplit('/').next(), Some("rm" | "chmod" | "chown" | "chgrp")) {
+                if n == 0
+                    && !filtered
+                    && matches!(
+                        part.text.rsplit('/').next(),
+                        Some("rm" | "chmod" | "chown" | "chgrp")
+                    )
+                {
                     made.push(Field::plain("-R"));
                 }
             }
@@ -308,7 +437,11 @@ impl Reader<'_> {
             }
         }
         let outside = self.standing.elsewhere;
-        let far = arguments.get(..at).unwrap_or_default().iter().filter(|f| !f.text.starts_with('-'));
+        let far = arguments
+            .get(..at)
+            .unwrap_or_default()
+            .iter()
+            .filter(|f| !f.text.starts_with('-'));
         self.standing.elsewhere |= host && !far.into_iter().any(|f| is_this_machine(&f.text));
         if at < arguments.len() {
             self.joined_script(arguments.iter().skip(at), input);
@@ -351,25 +484,35 @@ impl Reader<'_> {
                     let (name, value) = v.split_once('=')?;
                     runs_value(name).then(|| value.trim_start_matches('!').to_owned())
                 }),
-                "--checkpoint-action" => next().and_then(|v| v.strip_prefix("exec=").map(str::to_owned)),
+                "--checkpoint-action" => {
+                    next().and_then(|v| v.strip_prefix("exec=").map(str::to_owned))
+                }
                 "-o" if matches!(program, "scp" | "sftp") => {
                     if let Some(value) = next() {
                         self.proxy_command(&value);
                     }
                     None
                 }
-                "-e" | "--rsh" | "-TT" | "-I" | "-F" if matches!(program, "rsync" | "zip" | "tar") => {
+                "-e" | "--rsh" | "-TT" | "-I" | "-F"
+                    if matches!(program, "rsync" | "zip" | "tar") =>
+                {
                     next().filter(|v| v.contains(' '))
                 }
                 "-c" | "--sh-exec" if matches!(program, "nc" | "ncat") => next(),
-                _ if program == "socat" => {
-                    ["EXEC:", "SYSTEM:", "exec:", "system:"].iter().find_map(|p| text.strip_prefix(p)).map(str::to_owned)
-                }
-                _ if program == "make" || program == "gmake" => {
-                    text.split_once("$(shell ").map(|(_, s)| s.split(')').next().unwrap_or(s).to_owned())
-                }
+                _ if program == "socat" => ["EXEC:", "SYSTEM:", "exec:", "system:"]
+                    .iter()
+                    .find_map(|p| text.strip_prefix(p))
+                    .map(str::to_owned),
+                _ if program == "make" || program == "gmake" => text
+                    .split_once("$(shell ")
+                    .map(|(_, s)| s.split(')').next().unwrap_or(s).to_owned()),
                 _ => text.strip_prefix("--").and_then(|option| {
-                    NAMES.iter().find_map(|name| option.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
+                    NAMES.iter().find_map(|name| {
+                        option
+                            .strip_prefix(name)?
+                            .strip_prefix('=')
+                            .map(str::to_owned)
+                    })
                 }),
             };
             if let Some(script) = script {
@@ -396,5 +539,7 @@ fn runs_value(name: &str) -> bool {
         "smudge",
         "driver",
     ];
-    name.starts_with("alias.") || name.starts_with("pager.") || ends.iter().any(|end| name.ends_with(end))
+    name.starts_with("alias.")
+        || name.starts_with("pager.")
+        || ends.iter().any(|end| name.ends_with(end))
 }

@@ -26,18 +26,39 @@ impl Reader<'_> {
             return;
         };
         let set = |value: String| Value::text(value).with(taint);
-        let items = |items: Vec<String>| Value { items, known: true, taint };
+        let items = |items: Vec<String>| Value {
+            items,
+            known: true,
+            taint,
+        };
         if lines {
             let name = names.first().map_or("MAPFILE", String::as_str);
             let ends = delimiter(arguments).map_or('\n', |by| by.chars().next().unwrap_or('\0'));
             let text = text.strip_suffix(ends).unwrap_or(&text);
-            self.assign(name, items(text.split(ends).take(MAX_ITEMS).map(String::from).collect()));
+            self.assign(
+                name,
+                items(text.split(ends).take(MAX_ITEMS).map(String::from).collect()),
+            );
             return;
         }
-        let by = around.environment.iter().rev().find(|(name, _)| name == "IFS").map(|(_, by)| by.as_str());
+        let by = around
+            .environment
+            .iter()
+            .rev()
+            .find(|(name, _)| name == "IFS")
+            .map(|(_, by)| by.as_str());
         let words: Vec<String> = match by.filter(|by| !by.is_empty()) {
-            Some(by) => text.trim_end_matches('\n').split(|c| by.contains(c)).take(MAX_ITEMS).map(String::from).collect(),
-            None => text.split_whitespace().take(MAX_ITEMS).map(String::from).collect(),
+            Some(by) => text
+                .trim_end_matches('\n')
+                .split(|c| by.contains(c))
+                .take(MAX_ITEMS)
+                .map(String::from)
+                .collect(),
+            None => text
+                .split_whitespace()
+                .take(MAX_ITEMS)
+                .map(String::from)
+                .collect(),
         };
         match (list, names.as_slice()) {
             (Some(list), _) => self.assign(&list, items(words)),
@@ -46,15 +67,24 @@ impl Reader<'_> {
                     self.assign(name, set(word));
                 }
             }
-            (None, names) => self.assign(names.first().map_or("REPLY", String::as_str), set(text.trim_end().to_owned())),
+            (None, names) => self.assign(
+                names.first().map_or("REPLY", String::as_str),
+                set(text.trim_end().to_owned()),
+            ),
         }
     }
 }
 
 /// What `-d` says that lines end with.
 fn delimiter(arguments: &[Field]) -> Option<&str> {
-    let joined = || arguments.iter().find_map(|field| field.text.strip_prefix("-d"));
-    value_of(arguments, &["-d"]).map(|by| by.text.as_str()).or_else(joined)
+    let joined = || {
+        arguments
+            .iter()
+            .find_map(|field| field.text.strip_prefix("-d"))
+    };
+    value_of(arguments, &["-d"])
+        .map(|by| by.text.as_str())
+        .or_else(joined)
 }
 
 /// The list that `-a` names, and the variables.
@@ -67,7 +97,9 @@ fn names(arguments: &[Field], valued: &str) -> (Option<String>, Vec<String>) {
             names.push(word.to_owned());
             continue;
         };
-        let Some(at) = flags.find(|c| valued.contains(c)) else { continue };
+        let Some(at) = flags.find(|c| valued.contains(c)) else {
+            continue;
+        };
         let joined = flags.get(at + 1..).filter(|value| !value.is_empty());
         let value = joined.or_else(|| words.next()).map(str::to_owned);
         if flags.get(at..).is_some_and(|flag| flag.starts_with('a')) {

@@ -9,11 +9,29 @@ use super::wrappers::value_of;
 
 impl Reader<'_> {
     /// What an interpreter runs: an argument, a file, or its input.
-    pub(super) fn interpret(&mut self, runs: Interprets, facts: &mut Facts, arguments: &[Field], input: &Value) {
+    pub(super) fn interpret(
+        &mut self,
+        runs: Interprets,
+        facts: &mut Facts,
+        arguments: &[Field],
+        input: &Value,
+    ) {
         let program = facts.program.clone();
         let (inline, first_operand): (&[&str], _) = match runs {
             Interprets::Shell => (&["-c"], true),
-            Interprets::Windows => (&["-c", "-Command", "-command", "/c", "/C", "/k", "/K", "-EncodedCommand"], true),
+            Interprets::Windows => (
+                &[
+                    "-c",
+                    "-Command",
+                    "-command",
+                    "/c",
+                    "/C",
+                    "/k",
+                    "/K",
+                    "-EncodedCommand",
+                ],
+                true,
+            ),
             Interprets::Code => (
                 &[
                     "-c",
@@ -38,7 +56,10 @@ impl Reader<'_> {
         if runs == Interprets::Windows {
             self.windows_inline(&program, arguments, facts);
             // Without a script it runs its input: `curl … | pwsh -NoProfile -`.
-            if arguments.last().is_none_or(|last| last.text.starts_with(['-', '/'])) {
+            if arguments
+                .last()
+                .is_none_or(|last| last.text.starts_with(['-', '/']))
+            {
                 facts.executes |= input.taint;
                 self.run_text(runs, &program, input);
             }
@@ -52,13 +73,20 @@ impl Reader<'_> {
         } else {
             value_of(arguments, inline)
         };
-        let attached = if code.is_none() && !awk && runs == Interprets::Code { attached(arguments) } else { None };
+        let attached = if code.is_none() && !awk && runs == Interprets::Code {
+            attached(arguments)
+        } else {
+            None
+        };
         if let Some(code) = code.or(attached.as_ref()) {
             facts.executes |= code.taint;
             let (text, taint) = (code.text.clone(), code.taint);
             match runs {
                 Interprets::Shell => {
-                    let after = arguments.iter().position(|f| f.text == text).map_or(arguments.len(), |at| at + 1);
+                    let after = arguments
+                        .iter()
+                        .position(|f| f.text == text)
+                        .map_or(arguments.len(), |at| at + 1);
                     let given = arguments.get(after..).unwrap_or_default();
                     if let Some(name) = given.first() {
                         self.assign("0", Value::text(name.text.clone()).with(name.taint));
@@ -71,11 +99,25 @@ impl Reader<'_> {
             }
             return;
         }
-        let module = arguments.iter().any(|f| matches!(f.text.as_str(), "-m" | "--version" | "-V" | "--help" | "-h" | "-v"))
-            && runs == Interprets::Code;
-        let operand = if first_operand { arguments.iter().find(|f| !f.text.starts_with('-') || f.text == "-") } else { None };
+        let module = arguments.iter().any(|f| {
+            matches!(
+                f.text.as_str(),
+                "-m" | "--version" | "-V" | "--help" | "-h" | "-v"
+            )
+        }) && runs == Interprets::Code;
+        let operand = if first_operand {
+            arguments
+                .iter()
+                .find(|f| !f.text.starts_with('-') || f.text == "-")
+        } else {
+            None
+        };
         let operand = operand.filter(|f| {
-            f.text != "-" && f.text != "/dev/stdin" && !arguments.iter().any(|a| a.text == "-s" && runs == Interprets::Shell)
+            f.text != "-"
+                && f.text != "/dev/stdin"
+                && !arguments
+                    .iter()
+                    .any(|a| a.text == "-s" && runs == Interprets::Shell)
         });
         if module || awk {
             return;
@@ -83,7 +125,9 @@ impl Reader<'_> {
         match operand {
             Some(file) => {
                 facts.executes |= file.taint;
-                facts.runs.extend(facts::see(&file.text, self.folder.as_deref()));
+                facts
+                    .runs
+                    .extend(facts::see(&file.text, self.folder.as_deref()));
                 if let Some(value) = self.file_to_run(&file.text) {
                     facts.executes |= value.taint;
                     self.run_text(runs, &program, &value);
@@ -125,8 +169,13 @@ impl Reader<'_> {
 fn attached(arguments: &[Field]) -> Option<Field> {
     const FLAGS: [&str; 9] = ["-lne", "-lpe", "-ne", "-pe", "-le", "-e", "-E", "-c", "-r"];
     arguments.iter().take(8).find_map(|field| {
-        let code = FLAGS.iter().find_map(|flag| field.text.strip_prefix(flag))?;
-        code.contains(['(', '"', '\'', ';', '`']).then(|| Field { taint: field.taint, ..Field::plain(code) })
+        let code = FLAGS
+            .iter()
+            .find_map(|flag| field.text.strip_prefix(flag))?;
+        code.contains(['(', '"', '\'', ';', '`']).then(|| Field {
+            taint: field.taint,
+            ..Field::plain(code)
+        })
     })
 }
 

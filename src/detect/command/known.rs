@@ -19,7 +19,11 @@ pub(super) enum Interprets {
 }
 
 impl Interprets {
-    const WORDS: [(&'static str, Self); 3] = [("shell", Self::Shell), ("windows", Self::Windows), ("code", Self::Code)];
+    const WORDS: [(&'static str, Self); 3] = [
+        ("shell", Self::Shell),
+        ("windows", Self::Windows),
+        ("code", Self::Code),
+    ];
 }
 
 /// What is known of a program.
@@ -42,31 +46,69 @@ pub(super) struct Program {
 impl Program {
     /// Reads what a `[[program]]` table says. Notes faults.
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
-        let values = |list: Vec<Located<String>>| list.into_iter().map(|item| item.value).collect::<Vec<_>>();
+        let values = |list: Vec<Located<String>>| {
+            list.into_iter().map(|item| item.value).collect::<Vec<_>>()
+        };
         let traits = Traits::read(table);
-        let interprets =
-            if table.has("interprets") { table.choice("interprets", &Interprets::WORDS).map(Some) } else { Some(None) };
+        let interprets = if table.has("interprets") {
+            table.choice("interprets", &Interprets::WORDS).map(Some)
+        } else {
+            Some(None)
+        };
         let runs = table.table("runs").map(|runs| Runner::read(&runs));
-        let options = table.table("options").map(|options| Options::read(&options));
-        let download = table.table("download").map(|download| Download::read(&download));
-        let decodes = table.has("decodes").then(|| values(table.strings("decodes")));
+        let options = table
+            .table("options")
+            .map(|options| Options::read(&options));
+        let download = table
+            .table("download")
+            .map(|download| Download::read(&download));
+        let decodes = table
+            .has("decodes")
+            .then(|| values(table.strings("decodes")));
         let words = |words: Located<String>| words.value.split(' ').map(str::to_owned).collect();
-        let prints_secret = table.strings("prints_secret").into_iter().map(words).collect();
+        let prints_secret = table
+            .strings("prints_secret")
+            .into_iter()
+            .map(words)
+            .collect();
         let sql = values(table.strings("sql"));
         let runners = runs.map_or_else(|| Some(Vec::new()), |runner| Some(vec![runner?]));
-        let known =
-            Self { traits: traits?, interprets: interprets?, options, download, runners: runners?, decodes, prints_secret, sql };
+        let known = Self {
+            traits: traits?,
+            interprets: interprets?,
+            options,
+            download,
+            runners: runners?,
+            decodes,
+            prints_secret,
+            sql,
+        };
         if known.says_nothing() {
-            table.fault("nothing is said of these programs", Some("give `traits`, `runs`, `interprets`, `options` or the like"));
+            table.fault(
+                "nothing is said of these programs",
+                Some("give `traits`, `runs`, `interprets`, `options` or the like"),
+            );
             return None;
         }
         Some(known)
     }
 
     fn says_nothing(&self) -> bool {
-        let Self { traits, interprets, options, download, runners, decodes, prints_secret, sql } = self;
+        let Self {
+            traits,
+            interprets,
+            options,
+            download,
+            runners,
+            decodes,
+            prints_secret,
+            sql,
+        } = self;
         *traits == Traits::default()
-            && (interprets.is_none() && options.is_none() && download.is_none() && decodes.is_none())
+            && (interprets.is_none()
+                && options.is_none()
+                && download.is_none()
+                && decodes.is_none())
             && (runners.is_empty() && prints_secret.is_empty() && sql.is_empty())
     }
 
@@ -84,7 +126,8 @@ impl Program {
             self.decodes.clone_from(&other.decodes);
         }
         self.runners.extend(other.runners.iter().cloned());
-        self.prints_secret.extend(other.prints_secret.iter().cloned());
+        self.prints_secret
+            .extend(other.prints_secret.iter().cloned());
         self.sql.extend(other.sql.iter().cloned());
     }
 
@@ -95,7 +138,9 @@ impl Program {
 
     /// How many of `arguments` come before the command that it runs; `None` if it runs none.
     pub(super) fn inner(&self, arguments: &[Field]) -> Option<usize> {
-        self.runners.iter().find_map(|runner| runner.inner(self.options.as_ref(), arguments))
+        self.runners
+            .iter()
+            .find_map(|runner| runner.inner(self.options.as_ref(), arguments))
     }
 
     /// Whether it decodes with these arguments.
@@ -107,13 +152,24 @@ impl Program {
         };
         self.decodes.as_ref().is_some_and(|options| {
             options.is_empty()
-                || arguments.iter().any(|a| options.iter().any(|option| a.text == *option || short(&a.text, option)))
+                || arguments.iter().any(|a| {
+                    options
+                        .iter()
+                        .any(|option| a.text == *option || short(&a.text, option))
+                })
         })
     }
 
     /// Whether it prints a credential with these arguments.
     pub(super) fn prints_secret(&self, arguments: &[Field]) -> bool {
-        let given = |word: &String| arguments.iter().take(WORDS_BEFORE).any(|argument| argument.text == *word);
-        self.prints_secret.iter().any(|words| words.iter().all(given))
+        let given = |word: &String| {
+            arguments
+                .iter()
+                .take(WORDS_BEFORE)
+                .any(|argument| argument.text == *word)
+        };
+        self.prints_secret
+            .iter()
+            .any(|words| words.iter().all(given))
     }
 }

@@ -75,13 +75,21 @@ impl<'t> Lexer<'t> {
                 }
                 b'#' if !self.in_word => self.skip_comment(),
                 b';' if matches!(self.peek(1), b';' | b'&') => {
-                    let length = if self.peek(1) == b';' && self.peek(2) == b'&' { 3 } else { 2 };
+                    let length = if self.peek(1) == b';' && self.peek(2) == b'&' {
+                        3
+                    } else {
+                        2
+                    };
                     self.operator(Token::CaseEnd, length);
                 }
                 b';' => self.operator(Token::End, 1),
                 b'&' if self.peek(1) == b'&' => self.operator(Token::And, 2),
                 b'&' if self.peek(1) == b'>' => {
-                    let (flow, length) = if self.peek(2) == b'>' { (Flow::Append, 3) } else { (Flow::Write, 2) };
+                    let (flow, length) = if self.peek(2) == b'>' {
+                        (Flow::Append, 3)
+                    } else {
+                        (Flow::Write, 2)
+                    };
                     self.end_word();
                     self.at += length;
                     self.redirect(flow);
@@ -144,7 +152,10 @@ impl<'t> Lexer<'t> {
         for token in items.tokens {
             if let Token::Word(word) = token {
                 self.word.extend(word);
-                self.word.push(Piece::Text { text: ITEM.into(), quoted: true });
+                self.word.push(Piece::Text {
+                    text: ITEM.into(),
+                    quoted: true,
+                });
             }
         }
         self.at = end + 1;
@@ -160,8 +171,14 @@ impl<'t> Lexer<'t> {
 
     fn angle(&mut self) {
         // Digits or `{name}` right before name the descriptor and are no word of their own.
-        if let [Piece::Text { text, quoted: false }] = self.word.as_slice()
-            && (text.bytes().all(|b| b.is_ascii_digit()) || (text.starts_with('{') && text.ends_with('}')))
+        if let [
+            Piece::Text {
+                text,
+                quoted: false,
+            },
+        ] = self.word.as_slice()
+            && (text.bytes().all(|b| b.is_ascii_digit())
+                || (text.starts_with('{') && text.ends_with('}')))
         {
             self.word.clear();
             self.in_word = false;
@@ -176,7 +193,9 @@ impl<'t> Lexer<'t> {
             }
             [b'<', b'>', ..] => (Flow::ReadWrite, 2),
             [b'<', b'&', ..] => (Flow::Duplicate, 2),
-            [b'>', b'&', next, ..] if next.is_ascii_digit() || *next == b'-' => (Flow::Duplicate, 2),
+            [b'>', b'&', next, ..] if next.is_ascii_digit() || *next == b'-' => {
+                (Flow::Duplicate, 2)
+            }
             [b'>', b'>', ..] => (Flow::Append, 2),
             [b'>', b'&' | b'|', ..] => (Flow::Write, 2),
             [b'<', ..] => (Flow::Read, 1),
@@ -190,7 +209,10 @@ impl<'t> Lexer<'t> {
         while matches!(self.peek(0), b' ' | b'\t') {
             self.at += 1;
         }
-        self.tokens.push(Token::Redirect { flow, target: Vec::new() });
+        self.tokens.push(Token::Redirect {
+            flow,
+            target: Vec::new(),
+        });
     }
 
     fn here_document(&mut self) {
@@ -200,16 +222,29 @@ impl<'t> Lexer<'t> {
             self.at += 1;
         }
         let start = self.at;
-        while !matches!(self.peek(0), 0 | b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')') {
+        while !matches!(
+            self.peek(0),
+            0 | b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')'
+        ) {
             self.at += 1;
         }
         let written = quote::cut(self.text, start, self.at);
-        let delimiter: String = written.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+        let delimiter: String = written
+            .chars()
+            .filter(|c| !matches!(c, '\'' | '"' | '\\'))
+            .collect();
         let quoted = delimiter.len() != written.len();
-        self.pending.push((self.tokens.len(), delimiter, quoted, tabs));
+        self.pending
+            .push((self.tokens.len(), delimiter, quoted, tabs));
         // Never empty, or the next word would be taken for the target.
-        let target = vec![Piece::Text { text: String::new(), quoted: true }];
-        self.tokens.push(Token::Redirect { flow: Flow::Here, target });
+        let target = vec![Piece::Text {
+            text: String::new(),
+            quoted: true,
+        }];
+        self.tokens.push(Token::Redirect {
+            flow: Flow::Here,
+            target,
+        });
     }
 
     fn here_bodies(&mut self) {
@@ -221,14 +256,25 @@ impl<'t> Lexer<'t> {
                 let line = rest.split('\n').next().unwrap_or("");
                 let here = self.at;
                 self.at = (self.at + line.len() + 1).min(self.bytes.len());
-                let line = if tabs { line.trim_start_matches('\t') } else { line };
+                let line = if tabs {
+                    line.trim_start_matches('\t')
+                } else {
+                    line
+                };
                 if line.trim_end() == delimiter {
                     end = here;
                     break;
                 }
             }
             let body = quote::cut(self.text, start, end);
-            let word = if quoted { vec![Piece::Text { text: body.to_owned(), quoted: true }] } else { lex_body(body) };
+            let word = if quoted {
+                vec![Piece::Text {
+                    text: body.to_owned(),
+                    quoted: true,
+                }]
+            } else {
+                lex_body(body)
+            };
             if let Some(Token::Redirect { target, .. }) = self.tokens.get_mut(token) {
                 *target = word;
             }
@@ -269,7 +315,20 @@ impl<'t> Lexer<'t> {
             _ => self.run_of(false, |b| {
                 !matches!(
                     b,
-                    b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' | b'\\' | b'\'' | b'"' | b'$' | b'`'
+                    b' ' | b'\t'
+                        | b'\n'
+                        | b';'
+                        | b'&'
+                        | b'|'
+                        | b'('
+                        | b')'
+                        | b'<'
+                        | b'>'
+                        | b'\\'
+                        | b'\''
+                        | b'"'
+                        | b'$'
+                        | b'`'
                 )
             }),
         }
@@ -285,7 +344,10 @@ impl<'t> Lexer<'t> {
     }
 
     fn literal(&mut self, quoted: bool) {
-        let c = self.text.get(self.at..).and_then(|rest| rest.chars().next());
+        let c = self
+            .text
+            .get(self.at..)
+            .and_then(|rest| rest.chars().next());
         if let Some(c) = c {
             let mut buffer = [0; 4];
             self.push(c.encode_utf8(&mut buffer), quoted);
@@ -296,7 +358,10 @@ impl<'t> Lexer<'t> {
     fn push(&mut self, more: &str, as_quoted: bool) {
         match self.word.last_mut() {
             Some(Piece::Text { text, quoted }) if *quoted == as_quoted => text.push_str(more),
-            _ => self.word.push(Piece::Text { text: more.to_owned(), quoted: as_quoted }),
+            _ => self.word.push(Piece::Text {
+                text: more.to_owned(),
+                quoted: as_quoted,
+            }),
         }
     }
 
@@ -325,7 +390,10 @@ impl<'t> Lexer<'t> {
         if self.peek(0) == b'`' {
             let end = quote::find_unescaped(self.bytes, self.at + 1, b'`');
             self.unclosed |= end >= self.bytes.len();
-            let script = quote::cut(self.text, self.at + 1, end).replace("\\`", "`").replace("\\\\", "\\").replace("\\$", "$");
+            let script = quote::cut(self.text, self.at + 1, end)
+                .replace("\\`", "`")
+                .replace("\\\\", "\\")
+                .replace("\\$", "$");
             self.word.push(Piece::Run { script, quoted });
             self.at = end + 1;
             return;

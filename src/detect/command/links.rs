@@ -13,12 +13,21 @@ impl Reader<'_> {
     /// Notes the link that `ln -s` or `mount --bind` makes.
     pub(super) fn note_link(&mut self, program: &str, arguments: &[Field]) {
         let has = |short: char, long: &str| {
-            arguments.iter().any(|field| match field.text.strip_prefix("--") {
-                Some(name) => name == long,
-                None => field.text.strip_prefix('-').is_some_and(|flags| flags.contains(short)),
-            })
+            arguments
+                .iter()
+                .any(|field| match field.text.strip_prefix("--") {
+                    Some(name) => name == long,
+                    None => field
+                        .text
+                        .strip_prefix('-')
+                        .is_some_and(|flags| flags.contains(short)),
+                })
         };
-        let binds = || arguments.iter().any(|field| matches!(field.text.as_str(), "bind" | "rbind"));
+        let binds = || {
+            arguments
+                .iter()
+                .any(|field| matches!(field.text.as_str(), "bind" | "rbind"))
+        };
         let links = match program {
             "ln" | "gln" => has('s', "symbolic"),
             "mount" => has('B', "bind") || has('R', "rbind") || has('o', "options") && binds(),
@@ -28,16 +37,28 @@ impl Reader<'_> {
             return;
         }
         let options = ["bind", "rbind"];
-        let mut operands =
-            arguments.iter().map(|field| field.text.as_str()).filter(|text| !text.starts_with('-') && !options.contains(text));
-        let Some(target) = operands.next() else { return };
-        let last = target.trim_end_matches('/').rsplit('/').next().unwrap_or(target);
+        let mut operands = arguments
+            .iter()
+            .map(|field| field.text.as_str())
+            .filter(|text| !text.starts_with('-') && !options.contains(text));
+        let Some(target) = operands.next() else {
+            return;
+        };
+        let last = target
+            .trim_end_matches('/')
+            .rsplit('/')
+            .next()
+            .unwrap_or(target);
         let name = match operands.next() {
-            Some(name) if program != "mount" && (name.ends_with('/') || name == ".") => format!("{name}/{last}"),
+            Some(name) if program != "mount" && (name.ends_with('/') || name == ".") => {
+                format!("{name}/{last}")
+            }
             Some(name) => name.to_owned(),
             None => last.to_owned(),
         };
-        let Some(target) = paths::normal(target, self.folder.as_deref()) else { return };
+        let Some(target) = paths::normal(target, self.folder.as_deref()) else {
+            return;
+        };
         if target.starts_with(['/', '~']) {
             self.links.push((self.file_key(&name), target));
         }
@@ -45,7 +66,9 @@ impl Reader<'_> {
 
     /// The words of a command with what lies behind a link in the place of the link.
     pub(super) fn resolve_links(&self, fields: Rc<[Field]>) -> Rc<[Field]> {
-        let enters = fields.first().is_some_and(|first| matches!(first.text.as_str(), "cd" | "pushd" | "chdir"));
+        let enters = fields
+            .first()
+            .is_some_and(|first| matches!(first.text.as_str(), "cd" | "pushd" | "chdir"));
         let resolved = |field: &Field| {
             // The link itself is what a bare name means to most programs.
             if field.text.starts_with('-') || !(enters || field.text.contains('/')) {
@@ -54,11 +77,24 @@ impl Reader<'_> {
             let key = self.file_key(&field.text);
             let (rest, target) = self.links.iter().rev().find_map(|(name, target)| {
                 let rest = key.strip_prefix(name.as_str())?;
-                let behind = rest.starts_with('/') || rest.is_empty() && (enters || field.text.ends_with('/'));
+                let behind = rest.starts_with('/')
+                    || rest.is_empty() && (enters || field.text.ends_with('/'));
                 behind.then_some((rest, target))
             })?;
-            Some(Field { text: format!("{}{rest}", target.trim_end_matches('/')), ..field.clone() })
-                .map(|field| if field.text.is_empty() { Field { text: "/".to_owned(), ..field } } else { field })
+            Some(Field {
+                text: format!("{}{rest}", target.trim_end_matches('/')),
+                ..field.clone()
+            })
+            .map(|field| {
+                if field.text.is_empty() {
+                    Field {
+                        text: "/".to_owned(),
+                        ..field
+                    }
+                } else {
+                    field
+                }
+            })
         };
         if !fields.iter().skip(1).any(|field| resolved(field).is_some()) {
             return fields;
@@ -66,7 +102,9 @@ impl Reader<'_> {
         fields
             .iter()
             .enumerate()
-            .map(|(at, field)| if at == 0 { None } else { resolved(field) }.unwrap_or_else(|| field.clone()))
+            .map(|(at, field)| {
+                if at == 0 { None } else { resolved(field) }.unwrap_or_else(|| field.clone())
+            })
             .collect()
     }
 }

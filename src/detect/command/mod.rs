@@ -145,7 +145,13 @@ impl Commands {
         for (rule, spec) in rules {
             for clause in &spec.clauses {
                 let at = made.clauses.len();
-                made.windows.extend(clause.program.iter().filter_map(|name| name.strip_prefix("windows:")).map(String::from));
+                made.windows.extend(
+                    clause
+                        .program
+                        .iter()
+                        .filter_map(|name| name.strip_prefix("windows:"))
+                        .map(String::from),
+                );
                 if clause.is_raw_only() {
                     made.raw.add(at, &clause.raw);
                 } else if clause.program.is_empty() {
@@ -173,21 +179,35 @@ impl Commands {
                 if let Some((rule, _)) = self.clauses.get(at)
                     && !found.iter().any(|m| m.rule == *rule)
                 {
-                    found.push(Match { rule: *rule, span: None, reading: "script" });
+                    found.push(Match {
+                        rule: *rule,
+                        span: None,
+                        reading: "script",
+                    });
                 }
             });
         }
-        let spelt: Vec<Facts> = read.facts.iter().flat_map(|facts| self.spelt(facts, programs)).collect();
+        let spelt: Vec<Facts> = read
+            .facts
+            .iter()
+            .flat_map(|facts| self.spelt(facts, programs))
+            .collect();
         for facts in read.facts.iter().chain(&spelt) {
             let line = OnceCell::new();
             let spread = OnceCell::new();
             let has = facts.has();
-            let starts = |glob: &str, star: usize| facts.program.as_bytes().get(..star) == glob.as_bytes().get(..star);
-            let globbed =
-                self.by_glob.iter().filter(|(glob, star, _)| starts(glob, *star) && glob::matches(glob, &facts.program));
+            let starts = |glob: &str, star: usize| {
+                facts.program.as_bytes().get(..star) == glob.as_bytes().get(..star)
+            };
+            let globbed = self.by_glob.iter().filter(|(glob, star, _)| {
+                starts(glob, *star) && glob::matches(glob, &facts.program)
+            });
             let named = self.by_program.get(&facts.program).into_iter().flatten();
-            let looks = named.chain(globbed.map(|(.., at)| at)).chain(&self.any_program);
-            let worth = looks.filter(|at| self.needs.get(**at).is_some_and(|needs| has.covers(*needs)));
+            let looks = named
+                .chain(globbed.map(|(.., at)| at))
+                .chain(&self.any_program);
+            let worth =
+                looks.filter(|at| self.needs.get(**at).is_some_and(|needs| has.covers(*needs)));
             for (rule, clause) in worth.filter_map(|at| self.clauses.get(*at)) {
                 if clauses == Clauses::OfWindows && !clause.is_of_windows() {
                     continue;
@@ -199,8 +219,16 @@ impl Commands {
                         || spread.get_or_init(|| facts.spread()).as_deref(),
                     )
                 {
-                    let reading = if facts.behaviour == Some(Behaviour::Unreadable) { work::COMMAND } else { "shell" };
-                    found.push(Match { rule: *rule, span: None, reading });
+                    let reading = if facts.behaviour == Some(Behaviour::Unreadable) {
+                        work::COMMAND
+                    } else {
+                        "shell"
+                    };
+                    found.push(Match {
+                        rule: *rule,
+                        span: None,
+                        reading,
+                    });
                 }
             }
         }
@@ -210,20 +238,40 @@ impl Commands {
 impl Commands {
     /// A command whose program is named by a pattern, as each program that the pattern names.
     fn spelt(&self, facts: &Facts, programs: &Programs) -> Vec<Facts> {
-        let pattern = facts.fields.get(facts.from).filter(|field| field.glob && unwrap::is_pattern(&facts.program));
+        let pattern = facts
+            .fields
+            .get(facts.from)
+            .filter(|field| field.glob && unwrap::is_pattern(&facts.program));
         if pattern.is_none() {
             return Vec::new();
         }
-        let names = self.by_program.keys().filter(|name| glob::matches(&facts.program, name)).cloned();
-        let globbed = self.by_glob.iter().filter_map(|(name, star, _)| common_name(&facts.program, name.get(..*star)?));
-        names.chain(globbed).take(MAX_SPELT).map(|name| facts.named((&name, programs.get(&name)))).collect()
+        let names = self
+            .by_program
+            .keys()
+            .filter(|name| glob::matches(&facts.program, name))
+            .cloned();
+        let globbed = self
+            .by_glob
+            .iter()
+            .filter_map(|(name, star, _)| common_name(&facts.program, name.get(..*star)?));
+        names
+            .chain(globbed)
+            .take(MAX_SPELT)
+            .map(|name| facts.named((&name, programs.get(&name))))
+            .collect()
     }
 }
 
 /// A name that a pattern matches and that begins with `start`: the end is taken from the pattern.
 fn common_name(pattern: &str, start: &str) -> Option<String> {
-    let ends = pattern.char_indices().skip(1).take(MAX_NAME).map(|(at, _)| pattern.get(at..).unwrap_or_default());
-    let mut names = ends.filter(|end| !start.is_empty() && !unwrap::is_pattern(end)).map(|end| format!("{start}{end}"));
+    let ends = pattern
+        .char_indices()
+        .skip(1)
+        .take(MAX_NAME)
+        .map(|(at, _)| pattern.get(at..).unwrap_or_default());
+    let mut names = ends
+        .filter(|end| !start.is_empty() && !unwrap::is_pattern(end))
+        .map(|end| format!("{start}{end}"));
     names.find(|name| glob::matches(pattern, name))
 }
 
@@ -245,7 +293,11 @@ impl Detector for Commands {
         }
         let dialect = script.dialect(&self.windows);
         if dialect != Dialect::Posix {
-            let clauses = if dialect == Dialect::Windows { Clauses::All } else { Clauses::OfWindows };
+            let clauses = if dialect == Dialect::Windows {
+                Clauses::All
+            } else {
+                Clauses::OfWindows
+            };
             for reading in script.windows_readings() {
                 self.judge(reading, script.programs(), clauses, found);
             }

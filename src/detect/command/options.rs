@@ -26,7 +26,11 @@ pub(super) struct Download {
 }
 
 fn strings(table: &Table<'_>, key: &str) -> Vec<String> {
-    table.strings(key).into_iter().map(|item| item.value).collect()
+    table
+        .strings(key)
+        .into_iter()
+        .map(|item| item.value)
+        .collect()
 }
 
 impl Options {
@@ -39,13 +43,28 @@ impl Options {
 
     /// Reads `short` and `long` among the keys of a table.
     pub(super) fn among(table: &Table<'_>) -> Self {
-        Self { short: table.string("short").map_or_else(String::new, |short| short.value), long: strings(table, "long") }
+        Self {
+            short: table
+                .string("short")
+                .map_or_else(String::new, |short| short.value),
+            long: strings(table, "long"),
+        }
     }
 
     /// Those of the loader of programs.
     pub(super) fn of_loader() -> Self {
-        const LONG: [&str; 6] = ["library-path", "preload", "audit", "argv0", "inhibit-rpath", "glibc-hwcaps-prepend"];
-        Self { short: String::new(), long: LONG.map(str::to_owned).into() }
+        const LONG: [&str; 6] = [
+            "library-path",
+            "preload",
+            "audit",
+            "argv0",
+            "inhibit-rpath",
+            "glibc-hwcaps-prepend",
+        ];
+        Self {
+            short: String::new(),
+            long: LONG.map(str::to_owned).into(),
+        }
     }
 
     /// Whether an option takes the next word as its value.
@@ -55,7 +74,10 @@ impl Options {
             None => {
                 word.len() >= 2
                     && word.starts_with('-')
-                    && word.chars().next_back().is_some_and(|letter| self.short.contains(letter))
+                    && word
+                        .chars()
+                        .next_back()
+                        .is_some_and(|letter| self.short.contains(letter))
             }
         }
     }
@@ -65,7 +87,11 @@ impl Download {
     /// Reads `download` of a `[[program]]` table. Notes faults.
     pub(super) fn read(table: &Table<'_>) -> Self {
         let saves = table.has("saves").then(|| strings(table, "saves"));
-        let read = Self { output: strings(table, "output"), folder: strings(table, "folder"), saves };
+        let read = Self {
+            output: strings(table, "output"),
+            folder: strings(table, "folder"),
+            saves,
+        };
         table.finish();
         read
     }
@@ -92,7 +118,9 @@ pub(super) fn parse<'f>(known: &Program, arguments: &'f [Field]) -> Vec<Argument
         if let Some(long) = word.strip_prefix("--").filter(|long| !long.is_empty()) {
             parsed.push(match long.split_once('=') {
                 Some((name, value)) => Argument::Option(name, Some(value)),
-                None if options.long.iter().any(|known| known == long) => Argument::Option(long, words.next()),
+                None if options.long.iter().any(|known| known == long) => {
+                    Argument::Option(long, words.next())
+                }
                 None => Argument::Option(long, None),
             });
             continue;
@@ -118,18 +146,27 @@ pub(super) fn parse<'f>(known: &Program, arguments: &'f [Field]) -> Vec<Argument
 /// Program and arguments with every option in a word of its own, its value in the next: `useradd -ou0 x` is `useradd -o -u 0 x`.
 /// `None` where that is how they stand, or where nothing is known of the program's options.
 pub(super) fn spread(program: &str, known: &Program, arguments: &[Field]) -> Option<String> {
-    let valued =
-        known.options.as_ref().map(|options| options.short.as_str()).or_else(|| known.runs_what_follows().then_some(""))?;
+    let valued = known
+        .options
+        .as_ref()
+        .map(|options| options.short.as_str())
+        .or_else(|| known.runs_what_follows().then_some(""))?;
     let mut out = program.to_owned();
     let mut changed = false;
     let mut options = true;
     for field in arguments {
         let text = field.text.as_str();
         options &= text != "--";
-        let cluster = text
-            .strip_prefix('-')
-            .filter(|rest| options && rest.len() > 1 && !rest.starts_with('-') && !rest.bytes().all(|b| b.is_ascii_digit()));
-        let long = text.strip_prefix("--").filter(|_| options).and_then(|option| option.split_once('='));
+        let cluster = text.strip_prefix('-').filter(|rest| {
+            options
+                && rest.len() > 1
+                && !rest.starts_with('-')
+                && !rest.bytes().all(|b| b.is_ascii_digit())
+        });
+        let long = text
+            .strip_prefix("--")
+            .filter(|_| options)
+            .and_then(|option| option.split_once('='));
         if let Some((name, value)) = long {
             changed = true;
             out.extend([" --", name, " ", value]);
@@ -140,7 +177,11 @@ pub(super) fn spread(program: &str, known: &Program, arguments: &[Field]) -> Opt
             continue;
         };
         for (at, letter) in cluster.char_indices() {
-            out.push_str(if at > 0 && !letter.is_ascii_alphanumeric() { " " } else { " -" });
+            out.push_str(if at > 0 && !letter.is_ascii_alphanumeric() {
+                " "
+            } else {
+                " -"
+            });
             let end = at + letter.len_utf8();
             let value = cluster.get(end..).unwrap_or_default();
             if !letter.is_ascii_alphanumeric() {
@@ -163,7 +204,9 @@ pub(super) fn spread(program: &str, known: &Program, arguments: &[Field]) -> Opt
 
 /// The files that a program that downloads writes to.
 pub(super) fn saved_files(known: &Program, arguments: &[Field]) -> Vec<String> {
-    let Some(download) = &known.download else { return Vec::new() };
+    let Some(download) = &known.download else {
+        return Vec::new();
+    };
     let parsed = parse(known, arguments);
     let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
     let folder = parsed.iter().find_map(|argument| match argument {
@@ -183,7 +226,9 @@ pub(super) fn saved_files(known: &Program, arguments: &[Field]) -> Vec<String> {
         .map(within)
         .collect();
     let by_url = match &download.saves {
-        Some(names) => parsed.iter().any(|argument| matches!(argument, Argument::Option(name, _) if among(names, name))),
+        Some(names) => parsed
+            .iter()
+            .any(|argument| matches!(argument, Argument::Option(name, _) if among(names, name))),
         None => files.is_empty(),
     };
     if by_url {
@@ -191,26 +236,42 @@ pub(super) fn saved_files(known: &Program, arguments: &[Field]) -> Vec<String> {
             Argument::Operand(url) | Argument::Option("url", Some(url)) => Some(*url),
             Argument::Option(..) => None,
         });
-        for name in urls.filter_map(|url| url.rsplit_once('/')).map(|(_, name)| name).filter(|name| !name.is_empty()) {
+        for name in urls
+            .filter_map(|url| url.rsplit_once('/'))
+            .map(|(_, name)| name)
+            .filter(|name| !name.is_empty())
+        {
             files.push(within(name));
             // Some programs keep the query in the file name.
-            if let Some((plain, _)) = name.split_once(['?', '#']).filter(|(plain, _)| !plain.is_empty()) {
+            if let Some((plain, _)) = name
+                .split_once(['?', '#'])
+                .filter(|(plain, _)| !plain.is_empty())
+            {
                 files.push(within(plain));
             }
         }
     }
-    files.retain(|file| !matches!(file.as_str(), "-" | "/dev/null" | "/dev/stdout" | "/dev/fd/1"));
+    files.retain(|file| {
+        !matches!(
+            file.as_str(),
+            "-" | "/dev/null" | "/dev/stdout" | "/dev/fd/1"
+        )
+    });
     files
 }
 
 /// Whether the value of this option is a file that is written.
 pub(super) fn names_output(option: &str) -> bool {
-    matches!(option, "-o" | "-O" | "--output" | "--output-document" | "-OutFile" | "-outfile" | "--output-file")
+    matches!(
+        option,
+        "-o" | "-O" | "--output" | "--output-document" | "-OutFile" | "-outfile" | "--output-file"
+    )
 }
 
 /// Whether the value of this option of `find` is a file that it prints to.
 pub(super) fn prints_to(program: &str, option: &str) -> bool {
-    matches!(program, "find" | "gfind") && matches!(option, "-fprint" | "-fprint0" | "-fprintf" | "-fls")
+    matches!(program, "find" | "gfind")
+        && matches!(option, "-fprint" | "-fprint0" | "-fprintf" | "-fls")
 }
 
 #[cfg(test)]
@@ -228,7 +289,10 @@ mod tests {
             ("useradd -mou 0 x", Some("useradd -m -o -u 0 x")),
             ("useradd -oMu0 x", Some("useradd -o -M -u 0 x")),
             ("docker run -itv /:/h x", Some("docker run -i -t -v /:/h x")),
-            ("docker run --volume=/:/h x", Some("docker run --volume /:/h x")),
+            (
+                "docker run --volume=/:/h x",
+                Some("docker run --volume /:/h x"),
+            ),
             ("pkill -9u root", Some("pkill -9 -u root")),
             ("sudo -Hu root id", Some("sudo -H -u root id")),
             ("useradd -m x", None),
@@ -236,8 +300,15 @@ mod tests {
             ("unknown -abc", None),
         ] {
             let all = fields(line);
-            let known = Programs::builtin().get(&all[0].text).cloned().unwrap_or_default();
-            assert_eq!(spread(&all[0].text, &known, &all[1..]).as_deref(), spread_out, "{line}");
+            let known = Programs::builtin()
+                .get(&all[0].text)
+                .cloned()
+                .unwrap_or_default();
+            assert_eq!(
+                spread(&all[0].text, &known, &all[1..]).as_deref(),
+                spread_out,
+                "{line}"
+            );
         }
     }
 
@@ -249,7 +320,10 @@ mod tests {
             ("curl --output=f https://a.example/x", "f"),
             ("curl -sO https://a.example/x.sh?v=1", "x.sh?v=1 x.sh"),
             ("curl -JLO https://a.example/x.sh", "x.sh"),
-            ("curl --output-dir /tmp -O https://a.example/x.sh", "/tmp/x.sh"),
+            (
+                "curl --output-dir /tmp -O https://a.example/x.sh",
+                "/tmp/x.sh",
+            ),
             ("curl -sS https://a.example/x.sh", ""),
             ("curl -so /dev/null https://a.example/x.sh", ""),
             ("curl -H O https://a.example/x.sh", ""),
@@ -264,7 +338,10 @@ mod tests {
             ("ls -o f", ""),
         ] {
             let all = fields(line);
-            let known = Programs::builtin().get(&all[0].text).cloned().unwrap_or_default();
+            let known = Programs::builtin()
+                .get(&all[0].text)
+                .cloned()
+                .unwrap_or_default();
             assert_eq!(saved_files(&known, &all[1..]).join(" "), files, "{line}");
         }
     }

@@ -7,7 +7,10 @@ pub(super) const CLASSES: [(&str, &str); 21] = [
     ("root", "/ /*$ ?: ?:/*$"),
     // Told by its variable, not by its name.
     ("unset-root", ""),
-    ("home", "~ ~/*$ /home /home/*$ /Users /Users/*$ c:/users c:/users/*$"),
+    (
+        "home",
+        "~ ~/*$ /home /home/*$ /Users /Users/*$ c:/users c:/users/*$",
+    ),
     (
         "system",
         "/bin /bin/* /boot /boot/* /dev /dev/* /etc /etc/* /lib /lib/* /lib32 /lib64 /lib64/* /opt /opt/*$ /proc \
@@ -47,14 +50,20 @@ pub(super) const CLASSES: [(&str, &str); 21] = [
          /private/etc/**",
     ),
     ("etc", "/etc/**"),
-    ("binary", "/bin/* /sbin/* /usr/bin/* /usr/sbin/* /usr/local/bin/* /usr/local/sbin/* /lib/** /usr/lib/** /boot/**"),
+    (
+        "binary",
+        "/bin/* /sbin/* /usr/bin/* /usr/sbin/* /usr/local/bin/* /usr/local/sbin/* /lib/** /usr/lib/** /boot/**",
+    ),
     (
         "device",
         "/dev/sd* /dev/hd* /dev/vd* /dev/xvd* /dev/nvme* /dev/mmcblk* /dev/disk/** /dev/disk* /dev/rdisk* \
          /dev/mapper/** /dev/dm-* /dev/md* /dev/ram* /dev/zd* /dev/nbd* /dev/mtd* /dev/mem /dev/kmem /dev/port \
          /dev/block/** /dev/drbd* /dev/bcache*",
     ),
-    ("null-device", "/dev/null /dev/zero /dev/random /dev/urandom /dev/full"),
+    (
+        "null-device",
+        "/dev/null /dev/zero /dev/random /dev/urandom /dev/full",
+    ),
     (
         "accounts",
         "/etc/passwd /etc/passwd- /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/group /etc/group- \
@@ -136,7 +145,10 @@ pub(super) const CLASSES: [(&str, &str); 21] = [
          /usr/share/dbus-1/system-services/** /etc/needrestart/hook.d/** /etc/needrestart/restart.d/** \
          /usr/share/git-core/templates/hooks/** /etc/smartmontools/run.d/** /etc/apcupsd/** /etc/usb_modeswitch.d/**",
     ),
-    ("loader", "/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/**"),
+    (
+        "loader",
+        "/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/**",
+    ),
     (
         "log",
         "/var/log /var/log/** /var/run/utmp /run/utmp /var/audit/** /var/account/** /private/var/log/** \

@@ -16,7 +16,10 @@ impl Classes {
 
     /// The set that holds the class of this name only.
     pub(in crate::detect) fn named(name: &str) -> Option<Self> {
-        CLASSES.iter().position(|(known, _)| *known == name).map(|at| Self(1 << at))
+        CLASSES
+            .iter()
+            .position(|(known, _)| *known == name)
+            .map(|at| Self(1 << at))
     }
 
     pub(in crate::detect) fn names() -> impl Iterator<Item = &'static str> {
@@ -54,7 +57,10 @@ impl Part {
         match text {
             "*$" => Self::Star,
             "**" => Self::Deep,
-            _ => match text.strip_prefix('*').filter(|rest| !rest.is_empty() && !rest.contains(['*', '?', '['])) {
+            _ => match text
+                .strip_prefix('*')
+                .filter(|rest| !rest.is_empty() && !rest.contains(['*', '?', '[']))
+            {
                 Some(rest) => Self::EndsIn(rest.into()),
                 None if text.contains(['*', '?']) => Self::Glob(text.into()),
                 None => Self::Exactly(text.into()),
@@ -74,7 +80,11 @@ impl Part {
 }
 
 fn parts(pattern: &str) -> Vec<Part> {
-    pattern.trim_start_matches('/').split('/').map(Part::new).collect()
+    pattern
+        .trim_start_matches('/')
+        .split('/')
+        .map(Part::new)
+        .collect()
 }
 
 /// Whether all components of `path` are taken, one by one.
@@ -84,7 +94,10 @@ fn fits(pattern: &[Part], path: &str) -> bool {
         if matches!(wanted, Part::Deep) {
             return true;
         }
-        if !components.next().is_some_and(|component| wanted.takes(component)) {
+        if !components
+            .next()
+            .is_some_and(|component| wanted.takes(component))
+        {
             return false;
         }
     }
@@ -93,7 +106,9 @@ fn fits(pattern: &[Part], path: &str) -> bool {
 
 /// The ends of a path that start with a component, longest first.
 fn ends(path: &str) -> impl Iterator<Item = &str> {
-    let starts = path.match_indices('/').filter_map(|(at, _)| path.get(at + 1..));
+    let starts = path
+        .match_indices('/')
+        .filter_map(|(at, _)| path.get(at + 1..));
     std::iter::once(path).chain(starts).take(MAX_COMPONENTS)
 }
 
@@ -112,7 +127,11 @@ impl Glob {
     pub(super) fn new(source: String) -> Self {
         let tail = source.strip_prefix("**/");
         let (parts, anywhere) = (parts(tail.unwrap_or(&source)), tail.is_some());
-        Self { source, parts, anywhere }
+        Self {
+            source,
+            parts,
+            anywhere,
+        }
     }
 
     pub(super) fn fits(&self, path: &str) -> bool {
@@ -127,7 +146,13 @@ impl Glob {
 
 /// Whether a path fits a glob, as [`Glob`] has it.
 pub(in crate::detect) fn fits_glob(pattern: &str, path: &str) -> bool {
-    let takes = |wanted: &str, part: &str| if wanted.contains(['*', '?']) { glob::matches(wanted, part) } else { wanted == part };
+    let takes = |wanted: &str, part: &str| {
+        if wanted.contains(['*', '?']) {
+            glob::matches(wanted, part)
+        } else {
+            wanted == part
+        }
+    };
     let fits = |tail: &str, end: &str| {
         let mut components = end.split('/');
         for wanted in tail.split('/') {
@@ -143,7 +168,10 @@ pub(in crate::detect) fn fits_glob(pattern: &str, path: &str) -> bool {
     let bare = path.trim_start_matches('/');
     match pattern.strip_prefix("**/") {
         Some(tail) => ends(bare).any(|end| fits(tail, end)),
-        None => pattern.starts_with('/') == path.starts_with('/') && fits(pattern.trim_start_matches('/'), bare),
+        None => {
+            pattern.starts_with('/') == path.starts_with('/')
+                && fits(pattern.trim_start_matches('/'), bare)
+        }
     }
 }
 
@@ -220,14 +248,22 @@ const PUBLIC: [&str; 9] = [
     ".env.dist",
 ];
 
-static SECRET: LazyLock<Classes> =
-    LazyLock::new(|| ["credential", "env-file"].into_iter().filter_map(Classes::named).fold(Classes::NONE, Classes::join));
+static SECRET: LazyLock<Classes> = LazyLock::new(|| {
+    ["credential", "env-file"]
+        .into_iter()
+        .filter_map(Classes::named)
+        .fold(Classes::NONE, Classes::join)
+});
 
 /// Whether a word needs a closer look: it may be more than a name, or it is a name that tells.
 pub(super) fn may_have_class(word: &str) -> bool {
     // Every pattern for a single name that is a glob holds a dot or a space.
-    word.bytes().any(|b| matches!(b, b'/' | b'\\' | b'~' | b'.' | b':' | b'*' | b'?' | b'[' | b' '))
-        || ANYWHERE.named.contains_key(word)
+    word.bytes().any(|b| {
+        matches!(
+            b,
+            b'/' | b'\\' | b'~' | b'.' | b':' | b'*' | b'?' | b'[' | b' '
+        )
+    }) || ANYWHERE.named.contains_key(word)
 }
 
 /// The classes of a normalised path.
@@ -252,7 +288,11 @@ pub(in crate::detect) fn classes(path: &str) -> Classes {
         }
         for (tail, class) in &ANYWHERE.globs {
             let takes_first = || tail.first().is_some_and(|wanted| wanted.takes(first));
-            if tail.len() == depth - start && !found.meets(*class) && takes_first() && (tail.len() == 1 || fits(tail, end)) {
+            if tail.len() == depth - start
+                && !found.meets(*class)
+                && takes_first()
+                && (tail.len() == 1 || fits(tail, end))
+            {
                 found = found.join(*class);
             }
         }
@@ -269,19 +309,24 @@ pub(in crate::detect) fn classes(path: &str) -> Classes {
 
 /// Folders of the root whose loss is a system's or a person's.
 const ROOT_FOLDERS: [&str; 20] = [
-    "bin", "boot", "dev", "etc", "home", "lib", "lib64", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys", "usr", "var",
-    "Users", "System", "Library",
+    "bin", "boot", "dev", "etc", "home", "lib", "lib64", "mnt", "opt", "proc", "root", "run",
+    "sbin", "srv", "sys", "usr", "var", "Users", "System", "Library",
 ];
 
 /// The classes of all paths that one may be whose first component is a glob: `/h*` is `/home`.
 pub(super) fn classes_below_root(path: &str) -> Classes {
-    let Some((first, rest)) = path.strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, ""))) else {
+    let Some((first, rest)) = path
+        .strip_prefix('/')
+        .map(|path| path.split_once('/').unwrap_or((path, "")))
+    else {
         return Classes::NONE;
     };
     if first == "*" || !first.contains(['*', '?', '[']) {
         return Classes::NONE;
     }
-    let fits = ROOT_FOLDERS.iter().filter(|folder| glob::matches(first, folder));
+    let fits = ROOT_FOLDERS
+        .iter()
+        .filter(|folder| glob::matches(first, folder));
     let paths = fits.filter_map(|folder| paths::normal(&format!("/{folder}/{rest}"), None));
     paths.fold(Classes::NONE, |found, path| found.join(classes(&path)))
 }
@@ -303,19 +348,25 @@ static WELL_KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
         "/etc/shadow",
         "~/.bash_history",
     ];
-    plain.map(|p| (*p).to_owned()).chain(hidden.map(String::from)).collect()
+    plain
+        .map(|p| (*p).to_owned())
+        .chain(hidden.map(String::from))
+        .collect()
 });
 
 /// The well-known path that a glob stands for, if it spells enough of it to mean it.
 pub(super) fn resolve_glob(path: &str) -> Option<&'static str> {
     let spelt = path.chars().filter(|c| c.is_alphanumeric()).count();
-    if !path.starts_with(['/', '~']) || path.ends_with("/*") || spelt == 0 && !path.contains("???") {
+    if !path.starts_with(['/', '~']) || path.ends_with("/*") || spelt == 0 && !path.contains("???")
+    {
         return None;
     }
     let depth = path.matches('/').count();
     WELL_KNOWN
         .iter()
-        .find(|known| known.len() >= 6 && known.matches('/').count() == depth && glob::matches(path, known))
+        .find(|known| {
+            known.len() >= 6 && known.matches('/').count() == depth && glob::matches(path, known)
+        })
         .map(String::as_str)
 }
 
@@ -349,8 +400,16 @@ mod tests {
         ] {
             assert!(classes(path).meets(named(class)), "{path} is of {class}");
         }
-        for (path, class) in [("~/.ssh/config", "credential"), ("x.pub", "env-file"), ("src", "system"), ("/home/x", "root")] {
-            assert!(!classes(path).meets(named(class)), "{path} is not of {class}");
+        for (path, class) in [
+            ("~/.ssh/config", "credential"),
+            ("x.pub", "env-file"),
+            ("src", "system"),
+            ("/home/x", "root"),
+        ] {
+            assert!(
+                !classes(path).meets(named(class)),
+                "{path} is not of {class}"
+            );
         }
     }
 }

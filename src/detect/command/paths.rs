@@ -14,7 +14,8 @@ const MAX_CLIMBED: usize = 64;
 pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<String> {
     let text = text.strip_prefix("file://").unwrap_or(text);
     // A sentence that names a path is no path.
-    let sentence = !text.starts_with(['/', '~']) && text.contains([' ', '\n']) && text.get(1..2) != Some(":");
+    let sentence =
+        !text.starts_with(['/', '~']) && text.contains([' ', '\n']) && text.get(1..2) != Some(":");
     if sentence
         || text.is_empty()
         || text.len() > 4096
@@ -24,7 +25,11 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
     {
         return None;
     }
-    let mut text = if text.contains('\\') { Cow::Owned(text.replace('\\', "/")) } else { Cow::Borrowed(text) };
+    let mut text = if text.contains('\\') {
+        Cow::Owned(text.replace('\\', "/"))
+    } else {
+        Cow::Borrowed(text)
+    };
     let drive = text.get(1..2) == Some(":") && text.starts_with(|c: char| c.is_ascii_alphabetic());
     if drive {
         text.to_mut().make_ascii_lowercase();
@@ -43,7 +48,12 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
             ".." => match parts.pop() {
                 None => climbed += 1,
                 // Homes are in `/home`, but for root's.
-                Some(home) if home.starts_with('~') && parts.is_empty() && text.starts_with('~') && !above_home => {
+                Some(home)
+                    if home.starts_with('~')
+                        && parts.is_empty()
+                        && text.starts_with('~')
+                        && !above_home =>
+                {
                     above_home = true;
                     parts.extend((home != "~root").then_some("home"));
                 }
@@ -57,7 +67,9 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
         parts.drain(..3);
     }
     if let Some(last) = parts.last_mut()
-        && last.chars().all(|c| matches!(c, '*' | '?' | '.' | '[' | ']' | '!' | '^'))
+        && last
+            .chars()
+            .all(|c| matches!(c, '*' | '?' | '.' | '[' | ']' | '!' | '^'))
         && last.contains(['*', '?'])
     {
         *last = "*";
@@ -80,9 +92,10 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
         (true, parts) => joined("", parts),
         (false, [first, rest @ ..]) if first.starts_with('~') => home(rest),
         // As far up as it goes: whether that is too far, roots say.
-        (false, parts) => {
-            std::iter::repeat_n("..", climbed.min(MAX_CLIMBED)).chain(parts.iter().copied()).collect::<Vec<_>>().join("/")
-        }
+        (false, parts) => std::iter::repeat_n("..", climbed.min(MAX_CLIMBED))
+            .chain(parts.iter().copied())
+            .collect::<Vec<_>>()
+            .join("/"),
     };
     Some(joined_path)
 }
@@ -90,7 +103,11 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
 /// The home folder in a path that is spelt out, of which [`normal`] made `~`.
 pub(super) fn home_of(text: &str, folder: Option<&str>) -> Option<Box<str>> {
     let text = text.strip_prefix("file://").unwrap_or(text);
-    let whole = if text.starts_with(['/', '\\']) { text } else { folder.filter(|folder| folder.starts_with('/'))? };
+    let whole = if text.starts_with(['/', '\\']) {
+        text
+    } else {
+        folder.filter(|folder| folder.starts_with('/'))?
+    };
     let mut parts: Vec<&str> = Vec::with_capacity(8);
     for part in whole.split(['/', '\\']) {
         match part {
@@ -113,7 +130,8 @@ fn home(rest: &[&str]) -> String {
 }
 
 fn joined(start: &str, parts: &[&str]) -> String {
-    let mut path = String::with_capacity(start.len() + parts.iter().map(|part| part.len() + 1).sum::<usize>());
+    let mut path =
+        String::with_capacity(start.len() + parts.iter().map(|part| part.len() + 1).sum::<usize>());
     path.push_str(start);
     for part in parts {
         path.push('/');

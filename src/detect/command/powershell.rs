@@ -38,7 +38,13 @@ pub(super) struct Frame {
 
 impl Frame {
     fn new(kind: Kind) -> Self {
-        Self { kind, items: Vec::new(), target: None, input: None, value: Term::default() }
+        Self {
+            kind,
+            items: Vec::new(),
+            target: None,
+            input: None,
+            value: Term::default(),
+        }
     }
 }
 
@@ -55,7 +61,14 @@ pub(super) struct Session<'r, 'w> {
 
 impl<'r, 'w> Session<'r, 'w> {
     pub(super) fn new(reader: &'r mut Reader<'w>) -> Self {
-        Self { reader, variables: HashMap::new(), aliases: HashMap::new(), fetches: false, connects: false, runs_unknown: false }
+        Self {
+            reader,
+            variables: HashMap::new(),
+            aliases: HashMap::new(),
+            fetches: false,
+            connects: false,
+            runs_unknown: false,
+        }
     }
 
     /// Reads a script; gives what it writes.
@@ -85,7 +98,9 @@ impl<'r, 'w> Session<'r, 'w> {
 
     fn step(&mut self, text: &str, at: usize, frames: &mut Vec<Frame>) -> usize {
         let bytes = text.as_bytes();
-        let (Some(&b), Some(frame)) = (bytes.get(at), frames.last_mut()) else { return text.len() };
+        let (Some(&b), Some(frame)) = (bytes.get(at), frames.last_mut()) else {
+            return text.len();
+        };
         let next = bytes.get(at + 1).copied().unwrap_or(b' ');
         let glued = at > 0 && bytes.get(at - 1).is_some_and(|b| !b.is_ascii_whitespace());
         let after_value = glued && matches!(frame.items.last(), Some(Item::Value(_)));
@@ -94,7 +109,12 @@ impl<'r, 'w> Session<'r, 'w> {
             b'\n' | b';' => self.finish(frame, false),
             b' ' | b'\t' | b'\r' => {}
             b'`' if next.is_ascii_whitespace() => return at + 2,
-            b'<' if next == b'#' => return text.get(at..).and_then(|rest| rest.find("#>")).map_or(text.len(), |n| at + n + 2),
+            b'<' if next == b'#' => {
+                return text
+                    .get(at..)
+                    .and_then(|rest| rest.find("#>"))
+                    .map_or(text.len(), |n| at + n + 2);
+            }
             b'#' if !glued => return quote::find(bytes, at, b'\n'),
             b'|' if next == b'|' => {
                 self.finish(frame, false);
@@ -121,14 +141,23 @@ impl<'r, 'w> Session<'r, 'w> {
             }
             b'@' if matches!(next, b'\'' | b'"') => {
                 let close = if next == b'"' { "\n\"@" } else { "\n'@" };
-                let end = text.get(at + 2..).and_then(|rest| rest.find(close)).map_or(text.len(), |n| at + 2 + n);
+                let end = text
+                    .get(at + 2..)
+                    .and_then(|rest| rest.find(close))
+                    .map_or(text.len(), |n| at + 2 + n);
                 let inner = quote::cut(text, at + 2, end).trim_start_matches(['\r', '\n']);
-                let term = if next == b'"' { self.expanded(inner) } else { Term::text(inner) };
+                let term = if next == b'"' {
+                    self.expanded(inner)
+                } else {
+                    Term::text(inner)
+                };
                 self.push(frames, term);
                 return end + 3;
             }
             b'[' if after_value => {
-                let Some(Item::Value(of)) = frame.items.pop() else { return at + 1 };
+                let Some(Item::Value(of)) = frame.items.pop() else {
+                    return at + 1;
+                };
                 self.open(frames, Kind::Index(of));
             }
             b'[' => return self.type_name(text, at, frames),
@@ -146,15 +175,20 @@ impl<'r, 'w> Session<'r, 'w> {
                 return end + 1;
             }
             b'$' => return self.dollar(text, at, frames),
-            b'.' if after_value && terms::starts_member(next) => return self.member(text, at + 1, frames),
+            b'.' if after_value && terms::starts_member(next) => {
+                return self.member(text, at + 1, frames);
+            }
             b':' if after_value && next == b':' => return self.member(text, at + 2, frames),
             b'.' if frame.items.is_empty()
-                && (next.is_ascii_whitespace() || matches!(next, b'(' | b'$' | b'\'' | b'"' | b'{' | b'[')) =>
+                && (next.is_ascii_whitespace()
+                    || matches!(next, b'(' | b'$' | b'\'' | b'"' | b'{' | b'[')) =>
             {
                 frame.items.push(Item::Sign('.'));
             }
             b',' | b'=' => frame.items.push(Item::Sign(b as char)),
-            b'+' if matches!(frame.items.last(), Some(Item::Value(_) | Item::Sign(_))) || frame.is_number() => {
+            b'+' if matches!(frame.items.last(), Some(Item::Value(_) | Item::Sign(_)))
+                || frame.is_number() =>
+            {
                 frame.items.push(Item::Sign('+'));
             }
             b'>' => {
@@ -191,7 +225,9 @@ impl<'r, 'w> Session<'r, 'w> {
         if frames.len() < 2 {
             return;
         }
-        let Some(mut frame) = frames.pop() else { return };
+        let Some(mut frame) = frames.pop() else {
+            return;
+        };
         let item = match frame.kind {
             Kind::Call(of, name) => {
                 let arguments: Vec<Term> = terms::arguments(frame.items);
@@ -218,7 +254,9 @@ impl<'r, 'w> Session<'r, 'w> {
         if let Some(frame) = frames.last_mut() {
             frame.items.push(item);
             // What stands behind a statement's block is the next statement.
-            if block && matches!(frame.items.first(), Some(Item::Word(word)) if terms::is_keyword(word)) && frame.input.is_none()
+            if block
+                && matches!(frame.items.first(), Some(Item::Word(word)) if terms::is_keyword(word))
+                && frame.input.is_none()
             {
                 self.finish(frame, false);
             }
@@ -239,29 +277,61 @@ impl<'r, 'w> Session<'r, 'w> {
             return;
         }
         let runs = match items.first() {
-            Some(Item::Word(word)) => super::term::number(word).is_none() && !word.starts_with('-') && !word.contains(".."),
+            Some(Item::Word(word)) => {
+                super::term::number(word).is_none()
+                    && !word.starts_with('-')
+                    && !word.contains("..")
+            }
             Some(Item::Sign('&' | '.')) => true,
             _ => false,
         };
-        let result = if runs { self.command(items, input) } else { terms::expression(items) };
-        let endless = matches!(frame.kind, Kind::Block) && frame.value.taint == Taint::NONE && !result.is_known();
+        let result = if runs {
+            self.command(items, input)
+        } else {
+            terms::expression(items)
+        };
+        let endless = matches!(frame.kind, Kind::Block)
+            && frame.value.taint == Taint::NONE
+            && !result.is_known();
         if let Some((name, appends)) = frame.target.take() {
-            let old = if appends { self.get(&name) } else { Term::default() };
-            self.set(&name, if old.is_known() { old.plus(result) } else { result });
+            let old = if appends {
+                self.get(&name)
+            } else {
+                Term::default()
+            };
+            self.set(
+                &name,
+                if old.is_known() {
+                    old.plus(result)
+                } else {
+                    result
+                },
+            );
         } else if piped {
             frame.input = Some(result);
         } else if !endless {
-            frame.value = if frame.value.list { frame.value.clone().plus(result) } else { result };
+            frame.value = if frame.value.list {
+                frame.value.clone().plus(result)
+            } else {
+                result
+            };
         }
     }
 
     fn command(&mut self, items: Vec<Item>, input: Option<Term>) -> Term {
         let mut items = terms::lists(terms::casts(items)).into_iter().peekable();
-        while items.next_if(|item| matches!(item, Item::Sign('&' | '.'))).is_some() {}
+        while items
+            .next_if(|item| matches!(item, Item::Sign('&' | '.')))
+            .is_some()
+        {}
         let (name, taint) = match items.next() {
             Some(Item::Word(word)) => (word, Taint::NONE),
-            Some(Item::Value(term)) if term.name == "scriptblock" => return self.evaluate(&term.items.concat(), term.taint),
-            Some(Item::Value(term)) if !term.is_known() && term.taint.meets(Taint::DOWNLOAD | Taint::DECODED) => {
+            Some(Item::Value(term)) if term.name == "scriptblock" => {
+                return self.evaluate(&term.items.concat(), term.taint);
+            }
+            Some(Item::Value(term))
+                if !term.is_known() && term.taint.meets(Taint::DOWNLOAD | Taint::DECODED) =>
+            {
                 return self.evaluate("", term.taint);
             }
             Some(Item::Value(term)) if term.is_known() => (term.items.concat(), term.taint),
@@ -287,19 +357,35 @@ impl<'r, 'w> Session<'r, 'w> {
                 }
                 _ => continue,
             };
-            if std::mem::take(&mut redirects) { targets.extend(made) } else { fields.extend(made) }
+            if std::mem::take(&mut redirects) {
+                targets.extend(made)
+            } else {
+                fields.extend(made)
+            }
         }
-        self.cmdlet(&name, taint, fields, targets, input.unwrap_or_default(), block)
+        self.cmdlet(
+            &name,
+            taint,
+            fields,
+            targets,
+            input.unwrap_or_default(),
+            block,
+        )
     }
 
     pub(super) fn get(&self, name: &str) -> Term {
         let name = name.to_ascii_lowercase();
-        let name = name.trim_start_matches("global:").trim_start_matches("script:").trim_start_matches("variable:");
+        let name = name
+            .trim_start_matches("global:")
+            .trim_start_matches("script:")
+            .trim_start_matches("variable:");
         match self.variables.get(name) {
             Some(term) => term.clone(),
             None => {
-                let secret = || super::code::variable(&name.strip_prefix("env:")?.to_ascii_uppercase());
-                let usual = windows::variable(name.strip_prefix("env:").unwrap_or(name)).map(Term::text);
+                let secret =
+                    || super::code::variable(&name.strip_prefix("env:")?.to_ascii_uppercase());
+                let usual =
+                    windows::variable(name.strip_prefix("env:").unwrap_or(name)).map(Term::text);
                 usual.or_else(secret).unwrap_or_default()
             }
         }

@@ -24,7 +24,9 @@ fn parameter<'f>(fields: &'f [Field], names: &[&str], least: usize) -> Option<&'
 
 /// Words that are no parameters and no values of parameters, as far as can be told.
 fn operands(fields: &[Field]) -> impl Iterator<Item = &Field> {
-    fields.iter().filter(|field| !field.text.starts_with('-') || field.quoted)
+    fields
+        .iter()
+        .filter(|field| !field.text.starts_with('-') || field.quoted)
 }
 
 impl Session<'_, '_> {
@@ -39,40 +41,84 @@ impl Session<'_, '_> {
     ) -> Term {
         let base = super::windows::base_name(name);
         let base = self.aliases.get(&base).cloned().unwrap_or(base);
-        let canonical =
-            if name.contains(['\\', '/']) || name.to_ascii_lowercase().ends_with(".exe") { None } else { cmdlet_of(&base) };
+        let canonical = if name.contains(['\\', '/']) || name.to_ascii_lowercase().ends_with(".exe")
+        {
+            None
+        } else {
+            cmdlet_of(&base)
+        };
         let name = canonical.map_or(base, String::from);
-        let fed = given.iter().fold(taint | input.taint, |taint, field| taint | field.taint);
+        let fed = given
+            .iter()
+            .fold(taint | input.taint, |taint, field| taint | field.taint);
         match name.as_str() {
             "foreach-object" => return block.unwrap_or(input),
-            "where-object" => return Term { taint: input.taint, ..Term::default() },
-            "select-object" | "sort-object" | "out-string" | "convertfrom-json" | "convertto-json" | "format-list"
-            | "tee-object" | "out-host" | "out-null" | "measure-object" | "get-unique"
+            "where-object" => {
+                return Term {
+                    taint: input.taint,
+                    ..Term::default()
+                };
+            }
+            "select-object" | "sort-object" | "out-string" | "convertfrom-json"
+            | "convertto-json" | "format-list" | "tee-object" | "out-host" | "out-null"
+            | "measure-object" | "get-unique"
                 if targets.is_empty() =>
             {
                 return input;
             }
-            "write-output" | "write-host" | "join-path" | "resolve-path" | "get-item" | "join-string" if targets.is_empty() => {
+            "write-output" | "write-host" | "join-path" | "resolve-path" | "get-item"
+            | "join-string"
+                if targets.is_empty() =>
+            {
                 let texts: Vec<String> = operands(&given).map(|field| field.text.clone()).collect();
                 return match name.as_str() {
                     "join-path" => Term::text(texts.join("\\")).with(fed),
-                    "get-item" => Term { name: "item".into(), ..Term::text(texts.join(" ")).with(fed) },
+                    "get-item" => Term {
+                        name: "item".into(),
+                        ..Term::text(texts.join(" ")).with(fed)
+                    },
                     _ => Term::text(texts.join(" ")).with(fed),
                 };
             }
             "new-object" => {
                 let com = parameter(&given, &["-comobject"], 1);
-                let kind = com.or_else(|| parameter(&given, &["-typename"], 1)).or_else(|| operands(&given).next());
-                let kind = kind.map(|field| field.text.to_ascii_lowercase()).unwrap_or_default();
+                let kind = com
+                    .or_else(|| parameter(&given, &["-typename"], 1))
+                    .or_else(|| operands(&given).next());
+                let kind = kind
+                    .map(|field| field.text.to_ascii_lowercase())
+                    .unwrap_or_default();
                 self.made(&kind);
-                let rest: Vec<String> = operands(&given).skip(1).map(|field| field.text.clone()).collect();
-                return Term { items: rest, list: true, name: kind, taint: fed };
+                let rest: Vec<String> = operands(&given)
+                    .skip(1)
+                    .map(|field| field.text.clone())
+                    .collect();
+                return Term {
+                    items: rest,
+                    list: true,
+                    name: kind,
+                    taint: fed,
+                };
             }
             "get-command" | "get-alias" => {
-                let pattern = operands(&given).next().map(|field| field.text.clone()).unwrap_or_default();
-                let found = meant(&pattern, aliases()).and_then(cmdlet_of).or_else(|| meant(&pattern, cmdlets()));
+                let pattern = operands(&given)
+                    .next()
+                    .map(|field| field.text.clone())
+                    .unwrap_or_default();
+                let found = meant(&pattern, aliases())
+                    .and_then(cmdlet_of)
+                    .or_else(|| meant(&pattern, cmdlets()));
                 let whole = || Term::text(pattern.clone());
-                return found.map_or_else(|| if pattern.contains(['*', '?']) { Term::default() } else { whole() }, Term::text);
+                return found.map_or_else(
+                    || {
+                        if pattern.contains(['*', '?']) {
+                            Term::default()
+                        } else {
+                            whole()
+                        }
+                    },
+                    Term::text,
+                );
             }
             "set-alias" | "new-alias" => {
                 let mut names = operands(&given).map(|field| field.text.to_ascii_lowercase());
@@ -92,17 +138,30 @@ impl Session<'_, '_> {
                 return Term::default();
             }
             "get-variable" => {
-                let variable = operands(&given).next().map(|field| field.text.clone()).unwrap_or_default();
+                let variable = operands(&given)
+                    .next()
+                    .map(|field| field.text.clone())
+                    .unwrap_or_default();
                 return self.get(&variable);
             }
             "invoke-expression" => {
-                let text = operands(&given).map(|field| field.text.as_str()).collect::<Vec<_>>().join(" ");
-                let text = if given.is_empty() { input.clone().joined("\n").first().to_owned() } else { text };
+                let text = operands(&given)
+                    .map(|field| field.text.as_str())
+                    .collect::<Vec<_>>()
+                    .join(" ");
+                let text = if given.is_empty() {
+                    input.clone().joined("\n").first().to_owned()
+                } else {
+                    text
+                };
                 return self.evaluate(&text, fed);
             }
             _ => {}
         }
-        if matches!(name.as_str(), "invoke-webrequest" | "invoke-restmethod" | "curl" | "wget" | "start-bitstransfer") {
+        if matches!(
+            name.as_str(),
+            "invoke-webrequest" | "invoke-restmethod" | "curl" | "wget" | "start-bitstransfer"
+        ) {
             self.fetches = true;
         }
         const TAKERS: [&str; 16] = [
@@ -126,24 +185,46 @@ impl Session<'_, '_> {
         if TAKERS.iter().any(|taker| name.starts_with(taker)) && input.is_known() {
             given.extend(fields(input.clone()).into_iter().take(64));
         }
-        let found = self.reader.windows_program(&name, given.clone(), &targets, input.taint, input.first());
+        let found =
+            self.reader
+                .windows_program(&name, given.clone(), &targets, input.taint, input.first());
         match name.as_str() {
             "get-childitem" => {
                 let filtered = given.iter().any(|f| {
                     let text = f.text.to_ascii_lowercase();
-                    text.len() > 2 && ["-filter", "-include", "-name"].iter().any(|name| name.starts_with(&text))
+                    text.len() > 2
+                        && ["-filter", "-include", "-name"]
+                            .iter()
+                            .any(|name| name.starts_with(&text))
                 });
-                let paths: Vec<String> =
-                    operands(&given).map(|f| format!("{}\\*", f.text.trim_end_matches(['\\', '/', '*']))).collect();
-                let deep = given.iter().any(|f| f.text.len() > 1 && "-recurse".starts_with(&f.text.to_ascii_lowercase()));
+                let paths: Vec<String> = operands(&given)
+                    .map(|f| format!("{}\\*", f.text.trim_end_matches(['\\', '/', '*'])))
+                    .collect();
+                let deep = given.iter().any(|f| {
+                    f.text.len() > 1 && "-recurse".starts_with(&f.text.to_ascii_lowercase())
+                });
                 if filtered || paths.is_empty() {
                     return Term::unknown(found);
                 }
-                Term { items: paths, list: true, name: if deep { RECURSIVE.into() } else { String::new() }, taint: found }
+                Term {
+                    items: paths,
+                    list: true,
+                    name: if deep {
+                        RECURSIVE.into()
+                    } else {
+                        String::new()
+                    },
+                    taint: found,
+                }
             }
             "get-process" | "get-service" => {
                 let names: Vec<String> = operands(&given).map(|f| f.text.clone()).collect();
-                Term::list(if names.is_empty() { vec!["*".into()] } else { names }).with(found)
+                Term::list(if names.is_empty() {
+                    vec!["*".into()]
+                } else {
+                    names
+                })
+                .with(found)
             }
             _ => Term::unknown(found | fed.without(Taint::SOCKET)),
         }
@@ -151,8 +232,12 @@ impl Session<'_, '_> {
 
     /// Notes what an object of this kind can do.
     fn made(&mut self, kind: &str) {
-        self.connects |= kind.ends_with("tcpclient") || kind.ends_with("tcplistener") || kind.ends_with("udpclient");
-        self.fetches |= kind.ends_with("webclient") || kind.ends_with("xmlhttp") || kind.ends_with("winhttprequest.5.1");
+        self.connects |= kind.ends_with("tcpclient")
+            || kind.ends_with("tcplistener")
+            || kind.ends_with("udpclient");
+        self.fetches |= kind.ends_with("webclient")
+            || kind.ends_with("xmlhttp")
+            || kind.ends_with("winhttprequest.5.1");
     }
 
     /// `Invoke-Expression` and its kin.
@@ -169,15 +254,29 @@ impl Session<'_, '_> {
         }
         self.runs_unknown |= !known;
         self.reader.facts.push(facts);
-        if known { self.run(text) } else { Term::default() }
+        if known {
+            self.run(text)
+        } else {
+            Term::default()
+        }
     }
 
     pub(super) fn property(&mut self, of: Term, name: &str) -> Term {
         match name.to_ascii_lowercase().as_str() {
             "historysavepath" => Term::text("ConsoleHost_history.txt"),
-            "length" | "count" => Term { taint: of.taint, ..Term::default() },
+            "length" | "count" => Term {
+                taint: of.taint,
+                ..Term::default()
+            },
             _ if of.is_known() || of.taint != Taint::NONE => of,
-            name => Term { name: if of.name.is_empty() { name.to_owned() } else { of.name }, ..of },
+            name => Term {
+                name: if of.name.is_empty() {
+                    name.to_owned()
+                } else {
+                    of.name
+                },
+                ..of
+            },
         }
     }
 
@@ -185,8 +284,14 @@ impl Session<'_, '_> {
     pub(super) fn method(&mut self, of: Term, name: &str, arguments: &[Term]) -> Term {
         let method = name.to_ascii_lowercase();
         let kind = short(&of.name);
-        let taint = arguments.iter().fold(of.taint, |taint, term| taint | term.taint);
-        let first = arguments.first().map(Term::first).unwrap_or_default().to_owned();
+        let taint = arguments
+            .iter()
+            .fold(of.taint, |taint, term| taint | term.taint);
+        let first = arguments
+            .first()
+            .map(Term::first)
+            .unwrap_or_default()
+            .to_owned();
         match method.as_str() {
             "downloadstring"
             | "downloaddata"
@@ -206,12 +311,18 @@ impl Session<'_, '_> {
             "downloadfile" | "downloadfileasync" | "downloadfiletaskasync" => {
                 self.fetches = true;
                 if let Some(path) = arguments.get(1) {
-                    self.reader.keep_windows_file(path.first(), Value::unknown(Taint::DOWNLOAD));
+                    self.reader
+                        .keep_windows_file(path.first(), Value::unknown(Taint::DOWNLOAD));
                 }
                 self.note("webclient", &method, arguments);
                 return Term::unknown(Taint::DOWNLOAD);
             }
-            "create" if kind == "scriptblock" => return Term { name: "scriptblock".into(), ..Term::text(first).with(taint) },
+            "create" if kind == "scriptblock" => {
+                return Term {
+                    name: "scriptblock".into(),
+                    ..Term::text(first).with(taint)
+                };
+            }
             "invokescript" | "newscriptblock" | "invokecommand" | "expandstring" | "addscript" => {
                 return self.evaluate(&first, taint);
             }
@@ -223,23 +334,45 @@ impl Session<'_, '_> {
             }
             "new" => {
                 self.made(&kind);
-                return Term { name: kind, items: arguments.iter().flat_map(|t| t.items.clone()).collect(), list: true, taint };
+                return Term {
+                    name: kind,
+                    items: arguments.iter().flat_map(|t| t.items.clone()).collect(),
+                    list: true,
+                    taint,
+                };
             }
             "getstream" if self.connects => return Term::unknown(Taint::SOCKET | Taint::DOWNLOAD),
             "getenvironmentvariable" | "getfolderpath" => {
                 let wanted = first.to_ascii_lowercase();
-                return super::windows::variable(&wanted).map(Term::text).unwrap_or_else(|| Term::text("~"));
+                return super::windows::variable(&wanted)
+                    .map(Term::text)
+                    .unwrap_or_else(|| Term::text("~"));
             }
             "load" | "loadfile" | "loadfrom" | "unsafeloadfrom" if kind == "assembly" => {
-                let executes = if arguments.iter().any(Term::is_known) { taint } else { taint | Taint::DECODED };
-                self.reader.facts.push(Facts { program: "assembly.load".into(), executes, windows: true, ..Facts::default() });
+                let executes = if arguments.iter().any(Term::is_known) {
+                    taint
+                } else {
+                    taint | Taint::DECODED
+                };
+                self.reader.facts.push(Facts {
+                    program: "assembly.load".into(),
+                    executes,
+                    windows: true,
+                    ..Facts::default()
+                });
                 return Term::default();
             }
             _ => {}
         }
         if let Some(words) = touches(&kind, &method) {
-            let fields =
-                arguments.iter().filter(|t| t.is_known()).take(2).map(|t| Field { taint: t.taint, ..Field::plain(t.first()) });
+            let fields = arguments
+                .iter()
+                .filter(|t| t.is_known())
+                .take(2)
+                .map(|t| Field {
+                    taint: t.taint,
+                    ..Field::plain(t.first())
+                });
             let mut given: Vec<Field> = fields.collect();
             if of.is_known() && !of.list {
                 given.insert(0, Field::plain(of.first()));
@@ -249,8 +382,12 @@ impl Session<'_, '_> {
             return Term::unknown(found);
         }
         if method == "delete" && (of.is_known() || of.name == RECURSIVE) {
-            let given = fields(Term { name: RECURSIVE.into(), ..of });
-            self.reader.windows_program("remove-item", given, &[], taint, "");
+            let given = fields(Term {
+                name: RECURSIVE.into(),
+                ..of
+            });
+            self.reader
+                .windows_program("remove-item", given, &[], taint, "");
             return Term::default();
         }
         match term::call(&method, Some(&of), arguments) {
@@ -264,9 +401,14 @@ impl Session<'_, '_> {
 
     /// A call that makes no text, as a command of its own: `eventlog.delete Security`.
     fn note(&mut self, kind: &str, method: &str, arguments: &[Term]) {
-        let given: Vec<Field> = arguments.iter().flat_map(|term| fields(term.clone())).take(16).collect();
+        let given: Vec<Field> = arguments
+            .iter()
+            .flat_map(|term| fields(term.clone()))
+            .take(16)
+            .collect();
         let name = format!("{kind}.{method}");
-        self.reader.windows_program(&name, given, &[], Taint::NONE, "");
+        self.reader
+            .windows_program(&name, given, &[], Taint::NONE, "");
     }
 
     /// What the whole session comes to.
@@ -287,11 +429,14 @@ fn touches(kind: &str, method: &str) -> Option<(&'static str, &'static [&'static
         ("file" | "fileinfo", "copy" | "copyto" | "replace") => ("copy-item", &[]),
         (
             "file",
-            "writealltext" | "writeallbytes" | "writealllines" | "appendalltext" | "appendalllines" | "create" | "openwrite"
-            | "open" | "createtext" | "appendtext",
+            "writealltext" | "writeallbytes" | "writealllines" | "appendalltext" | "appendalllines"
+            | "create" | "openwrite" | "open" | "createtext" | "appendtext",
         )
         | ("streamwriter" | "filestream", _) => ("set-content", &[]),
-        ("file", "readalltext" | "readallbytes" | "readalllines" | "readlines" | "openread" | "opentext")
+        (
+            "file",
+            "readalltext" | "readallbytes" | "readalllines" | "readlines" | "openread" | "opentext",
+        )
         | ("streamreader", _) => ("get-content", &[]),
         _ => return None,
     })

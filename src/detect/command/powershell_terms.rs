@@ -20,8 +20,9 @@ pub(super) enum Item {
 /// Words that start a statement without being a command.
 pub(super) fn is_keyword(word: &str) -> bool {
     const WORDS: [&str; 22] = [
-        "if", "elseif", "else", "foreach", "for", "while", "do", "until", "try", "catch", "finally", "return", "throw", "switch",
-        "param", "begin", "process", "end", "function", "filter", "!", "-not",
+        "if", "elseif", "else", "foreach", "for", "while", "do", "until", "try", "catch",
+        "finally", "return", "throw", "switch", "param", "begin", "process", "end", "function",
+        "filter", "!", "-not",
     ];
     WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
@@ -49,7 +50,9 @@ pub(super) fn double_end(bytes: &[u8], from: usize) -> usize {
             b'`' => at += 1,
             b'"' if bytes.get(at + 1) == Some(&b'"') => at += 1,
             b'"' => return at,
-            b'$' if bytes.get(at + 1) == Some(&b'(') => at = super::quote::closing(bytes, at + 2, b')'),
+            b'$' if bytes.get(at + 1) == Some(&b'(') => {
+                at = super::quote::closing(bytes, at + 2, b')')
+            }
             _ => {}
         }
         at += 1;
@@ -62,8 +65,14 @@ pub(super) fn name_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     let mut scoped = false;
     while let Some(b) = bytes.get(at) {
-        let proper = b.is_ascii_alphanumeric() || *b == b'_' || (at == from && matches!(b, b'?' | b'$' | b'^'));
-        let scope = *b == b':' && !scoped && bytes.get(at + 1).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
+        let proper = b.is_ascii_alphanumeric()
+            || *b == b'_'
+            || (at == from && matches!(b, b'?' | b'$' | b'^'));
+        let scope = *b == b':'
+            && !scoped
+            && bytes
+                .get(at + 1)
+                .is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
         if !proper && !scope {
             break;
         }
@@ -91,20 +100,33 @@ pub(super) fn parameter(word: String) -> Vec<Field> {
         }
         return vec![Field::plain(name), Field::plain(value)];
     }
-    vec![Field { glob: word.contains('*'), ..Field::plain(word) }]
+    vec![Field {
+        glob: word.contains('*'),
+        ..Field::plain(word)
+    }]
 }
 
 /// The words that a value makes.
 pub(super) fn fields(term: Term) -> Vec<Field> {
     let taint = term.taint;
     if term.items.is_empty() {
-        return vec![Field { text: "$…".into(), taint, ..Field::default() }];
+        return vec![Field {
+            text: "$…".into(),
+            taint,
+            ..Field::default()
+        }];
     }
     let recursive = term.name == RECURSIVE;
     let mut made: Vec<Field> = term
         .items
         .into_iter()
-        .map(|text| Field { quoted: true, glob: text.contains('*'), taint, text, ..Field::default() })
+        .map(|text| Field {
+            quoted: true,
+            glob: text.contains('*'),
+            taint,
+            text,
+            ..Field::default()
+        })
         .collect();
     if recursive {
         made.push(Field::plain("-recurse"));
@@ -119,7 +141,10 @@ pub(super) const RECURSIVE: &str = "everything below";
 pub(super) fn ranges(items: &[String]) -> Vec<String> {
     let mut out = Vec::new();
     for item in items {
-        match item.split_once("..").and_then(|(from, to)| number(from).zip(number(to))) {
+        match item
+            .split_once("..")
+            .and_then(|(from, to)| number(from).zip(number(to)))
+        {
             Some((from, to)) if (from - to).abs() <= 1_024 => {
                 let step = if from <= to { 1 } else { -1 };
                 out.extend((0..=(from - to).abs()).map(|n| (from + n * step).to_string()));
@@ -137,7 +162,9 @@ pub(super) fn expression(items: Vec<Item>) -> Term {
     let mut waiting: Option<String> = None;
     for item in items {
         match item {
-            Item::Word(word) if word.starts_with('-') && number(&word).is_none() && !word.contains("..") => {
+            Item::Word(word)
+                if word.starts_with('-') && number(&word).is_none() && !word.contains("..") =>
+            {
                 waiting = Some(word.to_ascii_lowercase());
             }
             Item::Sign('+') => waiting = Some("+".into()),
@@ -147,7 +174,10 @@ pub(super) fn expression(items: Vec<Item>) -> Term {
                 out = Some(match (out, waiting.take()) {
                     (None, Some(sign)) if sign == "-join" => term.joined(""),
                     (None, _) => term,
-                    (Some(before), None) => Term { taint: before.taint | term.taint, ..before },
+                    (Some(before), None) => Term {
+                        taint: before.taint | term.taint,
+                        ..before
+                    },
                     (Some(before), Some(sign)) => operate(before, &sign, term),
                 });
             }
@@ -181,14 +211,24 @@ fn operate(before: Term, sign: &str, term: Term) -> Term {
                 before.replaced(&wanted, &by)
             } else {
                 let spelt = before.items.concat();
-                let found = spelt.to_ascii_lowercase().find(&wanted.to_ascii_lowercase());
-                let spelling = found.and_then(|at| spelt.get(at..at + wanted.len())).unwrap_or_default().to_owned();
+                let found = spelt
+                    .to_ascii_lowercase()
+                    .find(&wanted.to_ascii_lowercase());
+                let spelling = found
+                    .and_then(|at| spelt.get(at..at + wanted.len()))
+                    .unwrap_or_default()
+                    .to_owned();
                 before.replaced(&spelling, &by)
             }
         }
-        "-split" | "-csplit" | "-isplit" => super::term::call("split", Some(&before), &[term]).unwrap_or(before),
+        "-split" | "-csplit" | "-isplit" => {
+            super::term::call("split", Some(&before), &[term]).unwrap_or(before)
+        }
         "-as" | "-is" | "-bxor" | "-band" => before,
-        _ => Term { taint: before.taint | term.taint, ..Term::default() },
+        _ => Term {
+            taint: before.taint | term.taint,
+            ..Term::default()
+        },
     }
 }
 
@@ -202,7 +242,10 @@ pub(super) fn arguments(items: Vec<Item>) -> Vec<Term> {
             _ => {}
         }
     }
-    out.into_iter().filter(|items| !items.is_empty()).map(expression).collect()
+    out.into_iter()
+        .filter(|items| !items.is_empty())
+        .map(expression)
+        .collect()
 }
 
 /// The values of a table: `@{ a = 'x' }`.
@@ -254,7 +297,10 @@ fn cast(name: &str, of: Term) -> Term {
         "char[]" if of.list => of.into_letters(),
         "char[]" => super::term::call("tochararray", Some(&of), &[]).unwrap_or(of),
         "string" if of.list => of.joined(" "),
-        "adsi" | "wmiclass" | "wmi" | "wmisearcher" => Term { name: name.to_owned(), ..of },
+        "adsi" | "wmiclass" | "wmi" | "wmisearcher" => Term {
+            name: name.to_owned(),
+            ..of
+        },
         _ => of,
     }
 }
@@ -294,7 +340,16 @@ pub(super) fn lists(items: Vec<Item>) -> Vec<Item> {
 }
 
 /// The one of `known` that a pattern with stars means.
-pub(super) fn meant<'k>(pattern: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub(super) fn meant<'k>(
+    pattern: &str,
+    known: impl IntoIterator<Item = &'k str>,
+) -> Option<&'k str> {
     let pattern = pattern.to_ascii_lowercase();
-    known.into_iter().find(|name| if pattern.contains(['*', '?']) { glob::matches(&pattern, name) } else { pattern == **name })
+    known.into_iter().find(|name| {
+        if pattern.contains(['*', '?']) {
+            glob::matches(&pattern, name)
+        } else {
+            pattern == **name
+        }
+    })
 }

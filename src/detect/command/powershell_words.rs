@@ -11,7 +11,9 @@ impl Session<'_, '_> {
         let end = quote::closing(text.as_bytes(), at + 1, b']').min(text.len());
         let name = quote::cut(text, at + 1, end);
         let proper = name.len() <= 120
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '[' | ']' | ',' | ' ' | '`'));
+            && name.chars().all(|c| {
+                c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '[' | ']' | ',' | ' ' | '`')
+            });
         if !proper || name.is_empty() {
             return at + 1;
         }
@@ -37,7 +39,10 @@ impl Session<'_, '_> {
             }
             Some(b'"') => {
                 let end = terms::double_end(bytes, at + 1);
-                (self.expanded(quote::cut(text, at + 1, end)).items.concat(), end + 1)
+                (
+                    self.expanded(quote::cut(text, at + 1, end)).items.concat(),
+                    end + 1,
+                )
             }
             Some(b'$') => {
                 let end = terms::name_end(bytes, at + 1);
@@ -46,12 +51,17 @@ impl Session<'_, '_> {
             _ => {
                 let end = bytes
                     .get(at..)
-                    .and_then(|rest| rest.iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'`'))))
+                    .and_then(|rest| {
+                        rest.iter()
+                            .position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'`')))
+                    })
                     .map_or(bytes.len(), |n| at + n);
                 (quote::cut(text, at, end).replace('`', ""), end)
             }
         };
-        let Some(Item::Value(of)) = frames.last_mut().and_then(|frame| frame.items.pop()) else { return end.max(at + 1) };
+        let Some(Item::Value(of)) = frames.last_mut().and_then(|frame| frame.items.pop()) else {
+            return end.max(at + 1);
+        };
         let calls = bytes.get(end) == Some(&b'(');
         if calls {
             self.open(frames, Kind::Call(of, name));
@@ -81,10 +91,15 @@ impl Session<'_, '_> {
         let skipped = end + rest.len() - trimmed.len();
         let assigns = trimmed.starts_with('=') && !trimmed.starts_with("==");
         let appends = trimmed.starts_with("+=");
-        let loops = trimmed.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("in "));
+        let loops = trimmed
+            .get(..3)
+            .is_some_and(|word| word.eq_ignore_ascii_case("in "));
         if (assigns || appends || loops)
             && let Some(frame) = frames.last_mut()
-            && frame.items.iter().all(|item| matches!(item, Item::Cast(_) | Item::Word(_)))
+            && frame
+                .items
+                .iter()
+                .all(|item| matches!(item, Item::Cast(_) | Item::Word(_)))
         {
             frame.items.clear();
             frame.target = Some((name.to_ascii_lowercase(), appends));
@@ -93,7 +108,11 @@ impl Session<'_, '_> {
         let term = self.get(name);
         // Text that goes on: `$env:TEMP\x`.
         if matches!(bytes.get(end), Some(b'\\' | b'/')) {
-            let start = if term.is_known() { term.first().to_owned() } else { quote::cut(text, at, end).to_owned() };
+            let start = if term.is_known() {
+                term.first().to_owned()
+            } else {
+                quote::cut(text, at, end).to_owned()
+            };
             return self.word(text, end, frames, start);
         }
         self.push(frames, term);
@@ -101,11 +120,23 @@ impl Session<'_, '_> {
     }
 
     /// A word without quotes around it.
-    pub(super) fn word(&mut self, text: &str, at: usize, frames: &mut [Frame], mut word: String) -> usize {
-        let Some(frame) = frames.last_mut() else { return text.len() };
-        let operator = matches!(frame.items.last(), Some(Item::Value(_)) if text.get(at..=at) == Some("-"));
+    pub(super) fn word(
+        &mut self,
+        text: &str,
+        at: usize,
+        frames: &mut [Frame],
+        mut word: String,
+    ) -> usize {
+        let Some(frame) = frames.last_mut() else {
+            return text.len();
+        };
+        let operator =
+            matches!(frame.items.last(), Some(Item::Value(_)) if text.get(at..=at) == Some("-"));
         let digits = text.as_bytes().get(at).is_some_and(u8::is_ascii_digit) && word.is_empty();
-        let (in_index, in_hash) = (matches!(frame.kind, Kind::Index(_)), frame.kind == Kind::Hash);
+        let (in_index, in_hash) = (
+            matches!(frame.kind, Kind::Index(_)),
+            frame.kind == Kind::Hash,
+        );
         let mut started = !word.is_empty();
         let mut end = at;
         while let Some(c) = text.get(end..).and_then(|rest| rest.chars().next()) {
@@ -116,9 +147,9 @@ impl Session<'_, '_> {
                 ']' => in_index,
                 '\'' | '"' | '$' => operator,
                 '+' => digits || in_index,
-                '.' if digits => {
-                    text.get(end + 1..end + 2).is_some_and(|next| next.starts_with(|c: char| c.is_ascii_alphabetic()))
-                }
+                '.' if digits => text
+                    .get(end + 1..end + 2)
+                    .is_some_and(|next| next.starts_with(|c: char| c.is_ascii_alphabetic())),
                 _ => false,
             };
             if stops || (operator && end > at && !c.is_ascii_alphabetic()) {
@@ -140,13 +171,22 @@ impl Session<'_, '_> {
                 }
                 '"' => {
                     let close = terms::double_end(text.as_bytes(), end + 1);
-                    word.push_str(&self.expanded(quote::cut(text, end + 1, close)).items.concat());
+                    word.push_str(
+                        &self
+                            .expanded(quote::cut(text, end + 1, close))
+                            .items
+                            .concat(),
+                    );
                     end = close + 1;
                 }
                 '$' => {
                     let name = terms::name_end(text.as_bytes(), end + 1);
                     let term = self.get(quote::cut(text, end + 1, name));
-                    word.push_str(if term.is_known() { term.first() } else { quote::cut(text, end, name) });
+                    word.push_str(if term.is_known() {
+                        term.first()
+                    } else {
+                        quote::cut(text, end, name)
+                    });
                     end = name.max(end + 1);
                 }
                 c => {
@@ -155,8 +195,9 @@ impl Session<'_, '_> {
                 }
             }
         }
-        let redirect =
-            text.get(end..=end) == Some(">") && word.len() <= 1 && word.chars().all(|c| c.is_ascii_digit() || c == '*');
+        let redirect = text.get(end..=end) == Some(">")
+            && word.len() <= 1
+            && word.chars().all(|c| c.is_ascii_digit() || c == '*');
         if started
             && !redirect
             && let Some(frame) = frames.last_mut()
@@ -195,8 +236,11 @@ impl Session<'_, '_> {
                 }
                 '$' => {
                     let braced = rest.starts_with('{');
-                    let end =
-                        if braced { quote::find(text.as_bytes(), at, b'}') } else { terms::name_end(text.as_bytes(), at + 1) };
+                    let end = if braced {
+                        quote::find(text.as_bytes(), at, b'}')
+                    } else {
+                        terms::name_end(text.as_bytes(), at + 1)
+                    };
                     let name = quote::cut(text, at + 1 + usize::from(braced), end);
                     if !name.is_empty() {
                         let term = self.get(name);
@@ -204,7 +248,11 @@ impl Session<'_, '_> {
                         let end = (end + usize::from(braced)).min(text.len());
                         // What is unknown is not nothing: `"$x/"` is no root.
                         let written = quote::cut(text, at, end);
-                        made.push_str(&if term.is_known() { term.items.join(" ") } else { written.to_owned() });
+                        made.push_str(&if term.is_known() {
+                            term.items.join(" ")
+                        } else {
+                            written.to_owned()
+                        });
                         at = end;
                         continue;
                     }

@@ -7,16 +7,24 @@ use super::wrappers::value_of;
 /// Longest code that is looked through, in bytes.
 const MAX_CODE: usize = 16 * 1024;
 /// Statements and functions that print.
-const PRINTS: [&str; 9] =
-    ["sys.stdout.write", "process.stdout.write", "io.write", "console.log", "printf", "print", "puts", "echo", "say"];
+const PRINTS: [&str; 9] = [
+    "sys.stdout.write",
+    "process.stdout.write",
+    "io.write",
+    "console.log",
+    "printf",
+    "print",
+    "puts",
+    "echo",
+    "say",
+];
 
 /// The text that `program` prints, if its code is in its arguments and prints nothing that has to be worked out.
 pub(super) fn printed(program: &str, arguments: &[Field]) -> Option<String> {
     let code = match program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
         "awk" | "gawk" | "mawk" | "nawk" => arguments.iter().find(|f| f.text.contains("BEGIN"))?,
-        "python" | "pypy" | "perl" | "ruby" | "node" | "nodejs" | "php" | "lua" | "luajit" | "bun" => {
-            value_of(arguments, &["-c", "-e", "-E", "-r", "--eval"])?
-        }
+        "python" | "pypy" | "perl" | "ruby" | "node" | "nodejs" | "php" | "lua" | "luajit"
+        | "bun" => value_of(arguments, &["-c", "-e", "-E", "-r", "--eval"])?,
         _ => return None,
     };
     let mut rest = code.text.as_str();
@@ -29,7 +37,10 @@ pub(super) fn printed(program: &str, arguments: &[Field]) -> Option<String> {
         let word = if before.is_alphanumeric() || matches!(before, '_' | '.' | '$') {
             None
         } else {
-            PRINTS.iter().find_map(|word| rest.strip_prefix(word)).filter(|after| !after.starts_with(char::is_alphanumeric))
+            PRINTS
+                .iter()
+                .find_map(|word| rest.strip_prefix(word))
+                .filter(|after| !after.starts_with(char::is_alphanumeric))
         };
         if let Some(after) = word {
             let (text, left) = literals(after.trim_start_matches([' ', '(', '\t']))?;
@@ -49,7 +60,10 @@ pub(super) fn printed(program: &str, arguments: &[Field]) -> Option<String> {
 fn literals(mut rest: &str) -> Option<(String, &str)> {
     let mut out = String::new();
     loop {
-        let mark = rest.chars().next().filter(|c| matches!(c, '\'' | '"' | '`'))?;
+        let mark = rest
+            .chars()
+            .next()
+            .filter(|c| matches!(c, '\'' | '"' | '`'))?;
         let inside = rest.get(1..)?;
         let mut escaped = false;
         let end = inside.char_indices().find_map(|(at, c)| {

@@ -9,28 +9,61 @@ use crate::text::quick::QuickMap;
 
 /// The built-in tables. A new file is a line here.
 pub const PROGRAM_FILES: [(&str, &str); 9] = [
-    ("rules/programs/interpreters.toml", include_str!("../../../rules/programs/interpreters.toml")),
-    ("rules/programs/wrappers.toml", include_str!("../../../rules/programs/wrappers.toml")),
-    ("rules/programs/containers.toml", include_str!("../../../rules/programs/containers.toml")),
-    ("rules/programs/network.toml", include_str!("../../../rules/programs/network.toml")),
-    ("rules/programs/options.toml", include_str!("../../../rules/programs/options.toml")),
-    ("rules/programs/files.toml", include_str!("../../../rules/programs/files.toml")),
-    ("rules/programs/encodings.toml", include_str!("../../../rules/programs/encodings.toml")),
-    ("rules/programs/credentials.toml", include_str!("../../../rules/programs/credentials.toml")),
-    ("rules/programs/databases.toml", include_str!("../../../rules/programs/databases.toml")),
+    (
+        "rules/programs/interpreters.toml",
+        include_str!("../../../rules/programs/interpreters.toml"),
+    ),
+    (
+        "rules/programs/wrappers.toml",
+        include_str!("../../../rules/programs/wrappers.toml"),
+    ),
+    (
+        "rules/programs/containers.toml",
+        include_str!("../../../rules/programs/containers.toml"),
+    ),
+    (
+        "rules/programs/network.toml",
+        include_str!("../../../rules/programs/network.toml"),
+    ),
+    (
+        "rules/programs/options.toml",
+        include_str!("../../../rules/programs/options.toml"),
+    ),
+    (
+        "rules/programs/files.toml",
+        include_str!("../../../rules/programs/files.toml"),
+    ),
+    (
+        "rules/programs/encodings.toml",
+        include_str!("../../../rules/programs/encodings.toml"),
+    ),
+    (
+        "rules/programs/credentials.toml",
+        include_str!("../../../rules/programs/credentials.toml"),
+    ),
+    (
+        "rules/programs/databases.toml",
+        include_str!("../../../rules/programs/databases.toml"),
+    ),
 ];
 
 static BUILTIN: LazyLock<Vec<ProgramTable>> = LazyLock::new(|| {
     // Tests rule out faults in them.
     let tables = PROGRAM_FILES.iter().filter_map(|(name, _)| {
         document::read_builtin(name, |root| {
-            Some(root.tables("program").iter().filter_map(ProgramTable::read).collect::<Vec<_>>())
+            Some(
+                root.tables("program")
+                    .iter()
+                    .filter_map(ProgramTable::read)
+                    .collect::<Vec<_>>(),
+            )
         })
         .ok()
     });
     tables.flatten().collect()
 });
-static BUILTIN_PROGRAMS: LazyLock<Arc<Programs>> = LazyLock::new(|| Arc::new(Programs::of(BUILTIN.iter())));
+static BUILTIN_PROGRAMS: LazyLock<Arc<Programs>> =
+    LazyLock::new(|| Arc::new(Programs::of(BUILTIN.iter())));
 
 /// A `[[program]]` table: programs that have something in common, and what that is.
 #[derive(Clone, Debug)]
@@ -45,12 +78,21 @@ impl ProgramTable {
     /// Reads a table, but for the keys that describe and test it. Notes faults.
     pub fn read(table: &Table<'_>) -> Option<Self> {
         let id = table.required("id", "a name of lower-case words joined by hyphens");
-        let names: Vec<String> = table.strings("names").into_iter().map(|name| name.value).collect();
+        let names: Vec<String> = table
+            .strings("names")
+            .into_iter()
+            .map(|name| name.value)
+            .collect();
         if names.is_empty() {
             table.missing("names", "the programs, without folders and without `.exe`");
         }
         let known = Program::read(table)?;
-        Some(Self { id: id?.value, names, known }).filter(|read| !read.names.is_empty())
+        Some(Self {
+            id: id?.value,
+            names,
+            known,
+        })
+        .filter(|read| !read.names.is_empty())
     }
 }
 
@@ -71,7 +113,9 @@ impl Programs {
     /// The built-in tables, each replaced by one of `own` with its name, and the others of `own`.
     pub fn with<'t>(own: impl IntoIterator<Item = &'t ProgramTable>) -> Self {
         let own: Vec<&ProgramTable> = own.into_iter().collect();
-        let kept = BUILTIN.iter().filter(|table| own.iter().all(|other| other.id != table.id));
+        let kept = BUILTIN
+            .iter()
+            .filter(|table| own.iter().all(|other| other.id != table.id));
         Self::of(kept.chain(own.iter().copied()))
     }
 
@@ -82,12 +126,20 @@ impl Programs {
         for table in tables {
             for name in &table.names {
                 by_name.entry(name.clone()).or_default().add(&table.known);
-                if (table.known.interprets.is_some() || table.known.runs_what_follows()) && !runners.contains(name) {
+                if (table.known.interprets.is_some() || table.known.runs_what_follows())
+                    && !runners.contains(name)
+                {
                     runners.push(name.clone());
                 }
             }
         }
-        Self { by_name: by_name.into_iter().map(|(name, known)| (name, Arc::new(known))).collect(), runners }
+        Self {
+            by_name: by_name
+                .into_iter()
+                .map(|(name, known)| (name, Arc::new(known)))
+                .collect(),
+            runners,
+        }
     }
 
     /// What is known of the program of this name.
@@ -97,7 +149,9 @@ impl Programs {
 
     /// What is known of an interpreter, whose name may end in a version: `python3.12`.
     fn versioned(&self, program: &str) -> Option<&Program> {
-        self.by_name.get(program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')).map(Arc::as_ref)
+        self.by_name
+            .get(program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+            .map(Arc::as_ref)
     }
 
     /// What a program runs, if it is an interpreter.
@@ -108,12 +162,15 @@ impl Programs {
     /// Whether it is a compiler or a linker, whose name may end in a version: `gcc-12`.
     pub(super) fn is_compiler(&self, program: &str) -> bool {
         let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.'));
-        self.by_name.get(name).is_some_and(|known| known.traits.has(Traits::COMPILES))
+        self.by_name
+            .get(name)
+            .is_some_and(|known| known.traits.has(Traits::COMPILES))
     }
 
     /// Whether a program runs code of a language of which only the strings are read.
     pub(super) fn is_unread(&self, program: &str) -> bool {
-        self.versioned(program).is_some_and(|known| known.traits.has(Traits::UNREAD_LANGUAGE))
+        self.versioned(program)
+            .is_some_and(|known| known.traits.has(Traits::UNREAD_LANGUAGE))
     }
 
     /// The names of interpreters, and of programs that run what follows their options.

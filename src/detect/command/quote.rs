@@ -5,12 +5,16 @@ use std::ops::Range;
 
 /// The text between two offsets; empty where they are no borders of characters.
 pub(super) fn cut(text: &str, start: usize, end: usize) -> &str {
-    text.get(start..end.min(text.len()).max(start)).unwrap_or("")
+    text.get(start..end.min(text.len()).max(start))
+        .unwrap_or("")
 }
 
 /// The next `wanted` from `start`, or the end.
 pub(super) fn find(bytes: &[u8], start: usize, wanted: u8) -> usize {
-    bytes.get(start..).and_then(|rest| rest.iter().position(|b| *b == wanted)).map_or(bytes.len(), |at| start + at)
+    bytes
+        .get(start..)
+        .and_then(|rest| rest.iter().position(|b| *b == wanted))
+        .map_or(bytes.len(), |at| start + at)
 }
 
 /// The same, where a backslash takes the next character's meaning away.
@@ -46,7 +50,11 @@ pub(super) fn closing(bytes: &[u8], start: usize, closer: u8) -> usize {
             b'`' => at = find_unescaped(bytes, at + 1, b'`'),
             b'(' if !quoted || bytes.get(at.wrapping_sub(1)) == Some(&b'$') => open.push(b')'),
             b'{' if bytes.get(at.wrapping_sub(1)) == Some(&b'$') => open.push(b'}'),
-            b'#' if wanted == b')' && bytes.get(at.wrapping_sub(1)).is_some_and(u8::is_ascii_whitespace) => {
+            b'#' if wanted == b')'
+                && bytes
+                    .get(at.wrapping_sub(1))
+                    .is_some_and(u8::is_ascii_whitespace) =>
+            {
                 at = find(bytes, at, b'\n');
             }
             _ => {}
@@ -66,19 +74,29 @@ pub(super) fn without_said(text: &str) -> String {
     while at < bytes.len() {
         let next = bytes
             .get(at..)
-            .and_then(|rest| rest.iter().position(|b| matches!(b, b'\'' | b'"' | b'\\' | b'#' | b'<')))
+            .and_then(|rest| {
+                rest.iter()
+                    .position(|b| matches!(b, b'\'' | b'"' | b'\\' | b'#' | b'<'))
+            })
             .map_or(bytes.len(), |n| at + n);
         out.push_str(cut(text, at, next));
         match bytes.get(next) {
             Some(b'\\') => {
-                let length = text.get(next + 1..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+                let length = text
+                    .get(next + 1..)
+                    .and_then(|rest| rest.chars().next())
+                    .map_or(0, char::len_utf8);
                 out.push_str(cut(text, next, next + 1 + length));
                 at = next + 1 + length;
             }
             Some(b'#') => {
                 let before = next.checked_sub(1).and_then(|before| bytes.get(before));
                 let comment = before.is_none_or(|b| b.is_ascii_whitespace() || *b == b';');
-                at = if comment { find(bytes, next, b'\n') } else { next + 1 };
+                at = if comment {
+                    find(bytes, next, b'\n')
+                } else {
+                    next + 1
+                };
                 out.push_str(if comment { "" } else { "#" });
             }
             Some(b'<') if text.get(next..).is_some_and(|rest| rest.starts_with("<<<")) => {
@@ -86,7 +104,11 @@ pub(super) fn without_said(text: &str) -> String {
                 at = next + 3;
             }
             Some(b'<') => {
-                let body = if documents { here_document(text, next) } else { None };
+                let body = if documents {
+                    here_document(text, next)
+                } else {
+                    None
+                };
                 // One search for an end that is not there is enough, or many of them would cost the square.
                 documents &= body.is_some() || bytes.get(next + 1) != Some(&b'<');
                 at = body.as_ref().map_or(next + 1, |body| body.end);
@@ -95,13 +117,21 @@ pub(super) fn without_said(text: &str) -> String {
             Some(b'\'') => {
                 let end = find(bytes, next + 1, b'\'');
                 let inside = cut(text, next + 1, end);
-                out.push_str(if inside.contains([' ', '\n', '\t']) { "''" } else { inside });
+                out.push_str(if inside.contains([' ', '\n', '\t']) {
+                    "''"
+                } else {
+                    inside
+                });
                 at = end + 1;
             }
             Some(_) => {
                 let end = find_unescaped(bytes, next + 1, b'"');
                 let inside = cut(text, next + 1, end);
-                out.push_str(if inside.contains([' ', '\n', '\t']) { "\"\"" } else { inside });
+                out.push_str(if inside.contains([' ', '\n', '\t']) {
+                    "\"\""
+                } else {
+                    inside
+                });
                 at = end + 1;
             }
             None => break,
@@ -112,10 +142,15 @@ pub(super) fn without_said(text: &str) -> String {
 
 /// The body of the here-document whose `<<` stands at `start`, if a line of its own ends it.
 fn here_document(text: &str, start: usize) -> Option<Range<usize>> {
-    let rest = text.get(start..)?.strip_prefix("<<").filter(|rest| !rest.starts_with('<'))?;
+    let rest = text
+        .get(start..)?
+        .strip_prefix("<<")
+        .filter(|rest| !rest.starts_with('<'))?;
     let line = rest.split('\n').next()?;
     let word = line.trim_start_matches('-').trim_start();
-    let end = word.find(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '<' | '>' | ')')).unwrap_or(word.len());
+    let end = word
+        .find(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '<' | '>' | ')'))
+        .unwrap_or(word.len());
     let delimiter = word.get(..end)?.trim_matches(['\'', '"', '\\']);
     let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if delimiter.is_empty() || !delimiter.chars().all(named) {
@@ -138,12 +173,17 @@ pub(super) fn ansi_c(text: &str, start: usize) -> (String, usize) {
     let end = find_unescaped(bytes, start, b'\'');
     // A string of C ends there.
     let said = escapes(cut(text, start, end));
-    (said.split('\0').next().unwrap_or_default().to_owned(), end + 1)
+    (
+        said.split('\0').next().unwrap_or_default().to_owned(),
+        end + 1,
+    )
 }
 
 /// A text as one word of a script; plain ones as they are.
 pub(super) fn as_word(text: &str) -> Cow<'_, str> {
-    if text.contains([' ', '\t', '\n', '\'', '"', ';', '&', '|', '<', '>', '(', ')', '$', '`', '\\']) {
+    if text.contains([
+        ' ', '\t', '\n', '\'', '"', ';', '&', '|', '<', '>', '(', ')', '$', '`', '\\',
+    ]) {
         Cow::Owned(format!("'{}'", text.replace('\'', "'\\''")))
     } else {
         Cow::Borrowed(text)
@@ -203,13 +243,17 @@ fn number(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, radix: u32, digi
     if radix == 16 && chars.peek() == Some(&'{') {
         chars.next();
         while let Some(c) = chars.next_if(|c| *c != '}') {
-            value = value.wrapping_mul(16).wrapping_add(c.to_digit(16).unwrap_or(0));
+            value = value
+                .wrapping_mul(16)
+                .wrapping_add(c.to_digit(16).unwrap_or(0));
         }
         chars.next();
         return value;
     }
     for _ in 0..digits {
-        let Some(digit) = chars.peek().and_then(|c| c.to_digit(radix)) else { break };
+        let Some(digit) = chars.peek().and_then(|c| c.to_digit(radix)) else {
+            break;
+        };
         chars.next();
         value = value.wrapping_mul(radix).wrapping_add(digit);
     }

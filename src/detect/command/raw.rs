@@ -36,16 +36,25 @@ impl Raw {
                 self.owners.push(self.regexes.len());
                 self.found.push(needle);
             }
-            self.regexes.push(Look { clause, regex: regex.clone(), has_needles });
+            self.regexes.push(Look {
+                clause,
+                regex: regex.clone(),
+                has_needles,
+            });
         }
     }
 
     /// Makes the search for the letters of all.
     pub(super) fn finish(&mut self) {
-        let made = AhoCorasick::builder().ascii_case_insensitive(true).build(std::mem::take(&mut self.found)).ok();
+        let made = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .build(std::mem::take(&mut self.found))
+            .ok();
         if made.is_none() {
             // Too many for one search: each regex is tried on everything.
-            self.regexes.iter_mut().for_each(|look| look.has_needles = false);
+            self.regexes
+                .iter_mut()
+                .for_each(|look| look.has_needles = false);
         }
         self.needles = made;
     }
@@ -54,12 +63,23 @@ impl Raw {
     /// that hold spaces are left out: they are what is said, not what is run. A body that a shell reads is a script of its
     /// own.
     pub(super) fn scan(&self, script: &str, mut hit: impl FnMut(usize)) {
-        let text =
-            if script.contains(['\'', '"', '#', '<']) { Cow::Owned(quote::without_said(script)) } else { Cow::Borrowed(script) };
+        let text = if script.contains(['\'', '"', '#', '<']) {
+            Cow::Owned(quote::without_said(script))
+        } else {
+            Cow::Borrowed(script)
+        };
         let mut wanted = Vec::new();
-        for found in self.needles.iter().flat_map(|needles| needles.find_overlapping_iter(&*text)) {
+        for found in self
+            .needles
+            .iter()
+            .flat_map(|needles| needles.find_overlapping_iter(&*text))
+        {
             wanted.resize(self.regexes.len(), false);
-            if let Some(wanted) = self.owners.get(found.pattern().as_usize()).and_then(|at| wanted.get_mut(*at)) {
+            if let Some(wanted) = self
+                .owners
+                .get(found.pattern().as_usize())
+                .and_then(|at| wanted.get_mut(*at))
+            {
                 *wanted = true;
             }
         }

@@ -77,7 +77,12 @@ pub(super) struct Around {
 impl Around {
     /// What is redirected, and whether it is read.
     pub(super) fn reads(&self) -> impl Iterator<Item = (bool, &str)> {
-        self.redirects.iter().map(|(flow, target)| (matches!(flow, Flow::Read | Flow::ReadWrite), target.text.as_str()))
+        self.redirects.iter().map(|(flow, target)| {
+            (
+                matches!(flow, Flow::Read | Flow::ReadWrite),
+                target.text.as_str(),
+            )
+        })
     }
 }
 
@@ -91,8 +96,18 @@ impl<'w> Reader<'w> {
 
     /// Nothing is read yet.
     pub(super) fn after(given: Given<'w>) -> Self {
-        let session = given.written.and_then(|written| written.folder()).map(Rc::from);
-        Self { given, standing: Standing { session, ..Standing::default() }, ..Self::default() }
+        let session = given
+            .written
+            .and_then(|written| written.folder())
+            .map(Rc::from);
+        Self {
+            given,
+            standing: Standing {
+                session,
+                ..Standing::default()
+            },
+            ..Self::default()
+        }
     }
 
     /// What is known of programs.
@@ -102,9 +117,18 @@ impl<'w> Reader<'w> {
 
     /// What was found.
     pub(super) fn reading(self) -> Reading {
-        let kept = self.files.into_iter().filter(|(name, _)| !name.starts_with("/dev/"));
+        let kept = self
+            .files
+            .into_iter()
+            .filter(|(name, _)| !name.starts_with("/dev/"));
         let files = kept.map(|(name, file)| file.into_written(name)).collect();
-        Reading { facts: self.facts, scripts: self.scripts, texts: self.texts, files, folder: self.standing.session }
+        Reading {
+            facts: self.facts,
+            scripts: self.scripts,
+            texts: self.texts,
+            files,
+            folder: self.standing.session,
+        }
     }
 
     /// What is left of an argument that is too long to read.
@@ -183,7 +207,10 @@ impl<'w> Reader<'w> {
         let mut text = text;
         if self.depth > 1 && !clean::is_plain(text) {
             // What was hidden by an encoding may hide letters in its turn.
-            cleaned = clean::readings(text).last().map(Cow::into_owned).unwrap_or_default();
+            cleaned = clean::readings(text)
+                .last()
+                .map(Cow::into_owned)
+                .unwrap_or_default();
             text = &cleaned;
         }
         self.scripts.push(text.to_owned());
@@ -220,16 +247,36 @@ impl<'w> Reader<'w> {
     /// Sets `$1`, `$2` and so on, `$@` and `$*`.
     pub(super) fn positional(&mut self, arguments: &[Field]) {
         for (n, field) in arguments.iter().take(9).enumerate() {
-            self.assign(&(n + 1).to_string(), Value::text(field.text.clone()).with(field.taint));
+            self.assign(
+                &(n + 1).to_string(),
+                Value::text(field.text.clone()).with(field.taint),
+            );
         }
-        let taint = arguments.iter().fold(Taint::NONE, |taint, f| taint | f.taint);
+        let taint = arguments
+            .iter()
+            .fold(Taint::NONE, |taint, f| taint | f.taint);
         let items: Vec<String> = arguments.iter().map(|f| f.text.clone()).collect();
         self.spend_bytes(items.iter().map(String::len).sum());
         self.assign(
             "*",
-            Value { items: if items.is_empty() { items.clone() } else { vec![items.join(" ")] }, known: true, taint },
+            Value {
+                items: if items.is_empty() {
+                    items.clone()
+                } else {
+                    vec![items.join(" ")]
+                },
+                known: true,
+                taint,
+            },
         );
-        self.assign("@", Value { items, known: true, taint });
+        self.assign(
+            "@",
+            Value {
+                items,
+                known: true,
+                taint,
+            },
+        );
     }
 
     pub(super) fn alias(&mut self, name: &str, text: &str) {
@@ -247,8 +294,8 @@ impl<'w> Reader<'w> {
         while matches!(tokens.get(at), Some(Token::End)) {
             at += 1;
         }
-        let opens =
-            matches!(tokens.get(at), Some(Token::Open)) || matches!(tokens.get(at), Some(Token::Word(w)) if keyword(w).is_some());
+        let opens = matches!(tokens.get(at), Some(Token::Open))
+            || matches!(tokens.get(at), Some(Token::Word(w)) if keyword(w).is_some());
         let end = if opens { closer(tokens, at) } else { at };
         let name = self.single(name).text;
         let body = tokens.get(at + 1..end).unwrap_or_default();
@@ -265,7 +312,12 @@ impl<'w> Reader<'w> {
     }
 
     /// Reads a call of a function that was defined before.
-    pub(super) fn call(&mut self, name: &str, arguments: &[Field], around: &Around) -> Option<Value> {
+    pub(super) fn call(
+        &mut self,
+        name: &str,
+        arguments: &[Field],
+        around: &Around,
+    ) -> Option<Value> {
         if self.inside.iter().any(|inside| inside == name) {
             if around.piped || around.background {
                 self.facts.push(Facts::of(Behaviour::ForkBomb));
@@ -289,12 +341,26 @@ impl<'w> Reader<'w> {
         Some(out)
     }
 
-    pub(super) fn simple(&mut self, tokens: &[Token], mut at: usize, input: Value, piped: bool) -> (Value, usize) {
-        let mut around = Around { input, piped, ..Around::default() };
+    pub(super) fn simple(
+        &mut self,
+        tokens: &[Token],
+        mut at: usize,
+        input: Value,
+        piped: bool,
+    ) -> (Value, usize) {
+        let mut around = Around {
+            input,
+            piped,
+            ..Around::default()
+        };
         let mut fields: Vec<Field> = Vec::new();
         loop {
             match tokens.get(at) {
-                Some(Token::Word(word)) => match if fields.is_empty() { assignment(word) } else { None } {
+                Some(Token::Word(word)) => match if fields.is_empty() {
+                    assignment(word)
+                } else {
+                    None
+                } {
                     Some((name, appends)) => self.set(word, name, appends, &mut around),
                     None => self.fields(word, &mut fields),
                 },
@@ -311,7 +377,12 @@ impl<'w> Reader<'w> {
                 break;
             }
         }
-        self.spend_steps(fields.iter().map(|f| 1 + f.text.len() / 16 + if f.glob { 16 } else { 0 }).sum());
+        self.spend_steps(
+            fields
+                .iter()
+                .map(|f| 1 + f.text.len() / 16 + if f.glob { 16 } else { 0 })
+                .sum(),
+        );
         around.background = matches!(tokens.get(at), Some(Token::Background));
         around.piped |= matches!(tokens.get(at), Some(Token::Pipe));
         for (flow, target) in std::mem::take(&mut around.redirects) {
@@ -320,15 +391,24 @@ impl<'w> Reader<'w> {
         }
         // A variable that nothing set vanishes from the front (`$SUDO rm …`), unless it is what runs (`$x -rf /`).
         while let [first, second, ..] = fields.as_slice()
-            && (first.text.is_empty() || first.is_variable() && !second.text.starts_with(['-', '/', '~']))
+            && (first.text.is_empty()
+                || first.is_variable() && !second.text.starts_with(['-', '/', '~']))
         {
             fields.remove(0);
         }
-        let out = if fields.is_empty() { self.bare(around) } else { self.command(fields.into(), around) };
+        let out = if fields.is_empty() {
+            self.bare(around)
+        } else {
+            self.command(fields.into(), around)
+        };
         (out, at)
     }
 
-    pub(super) fn trailing_redirects(&mut self, tokens: &[Token], mut at: usize) -> (Vec<(Flow, Field)>, usize) {
+    pub(super) fn trailing_redirects(
+        &mut self,
+        tokens: &[Token],
+        mut at: usize,
+    ) -> (Vec<(Flow, Field)>, usize) {
         let mut redirects = Vec::new();
         while let Some(Token::Redirect { flow, target }) = tokens.get(at) {
             redirects.push((*flow, self.single(target)));
@@ -343,8 +423,8 @@ impl<'w> Reader<'w> {
             Flow::Read | Flow::ReadWrite => match self.file(&target.text) {
                 Some(value) => value,
                 None => {
-                    let taint =
-                        facts::see(&target.text, self.folder.as_deref()).map_or(Taint::NONE, |seen| facts::taint_of(&seen));
+                    let taint = facts::see(&target.text, self.folder.as_deref())
+                        .map_or(Taint::NONE, |seen| facts::taint_of(&seen));
                     Value::unknown(target.taint | taint)
                 }
             },
@@ -357,7 +437,11 @@ impl<'w> Reader<'w> {
         if around.redirects.is_empty() && around.environment.is_empty() {
             return around.input;
         }
-        let mut facts = Facts { stdin: around.input.taint, standing: self.standing.clone(), ..Facts::default() };
+        let mut facts = Facts {
+            stdin: around.input.taint,
+            standing: self.standing.clone(),
+            ..Facts::default()
+        };
         let out = around.input.clone();
         self.finish(&mut facts, around, &out);
         self.facts.push(facts);
@@ -373,7 +457,8 @@ impl<'w> Reader<'w> {
                 }
                 Flow::Write | Flow::Append | Flow::ReadWrite => {
                     facts.redirect_write(&target.text, self.folder.as_deref());
-                    if target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/") {
+                    if target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/")
+                    {
                         facts.sends |= out.taint;
                     }
                     if *flow == Flow::Append {

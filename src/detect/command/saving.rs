@@ -10,12 +10,23 @@ use super::value::{Field, Taint, Value};
 
 impl Reader<'_> {
     /// Keeps what a command saves to files: `curl -O`, `wget`, `tee`, `cp`, `sed -i`, `gcc`.
-    pub(super) fn keep_saved_files(&mut self, facts: &mut Facts, arguments: &[Field], input: &Value, out: &Value) {
+    pub(super) fn keep_saved_files(
+        &mut self,
+        facts: &mut Facts,
+        arguments: &[Field],
+        input: &Value,
+        out: &Value,
+    ) {
         let program = facts.program.clone();
         let program = program.as_str();
-        let saved = facts.known.as_deref().map(|known| options::saved_files(known, arguments));
+        let saved = facts
+            .known
+            .as_deref()
+            .map(|known| options::saved_files(known, arguments));
         for name in saved.unwrap_or_default() {
-            if let Some(seen) = facts::see(&name, self.folder.as_deref()).filter(|seen| !facts.writes.contains(seen)) {
+            if let Some(seen) = facts::see(&name, self.folder.as_deref())
+                .filter(|seen| !facts.writes.contains(seen))
+            {
                 facts.reads.retain(|read| *read != seen);
                 facts.writes.push(seen);
             }
@@ -24,20 +35,42 @@ impl Reader<'_> {
         if matches!(program, "lwp-download" | "lwp-mirror")
             && let Some(target) = facts.operands().last()
         {
-            let name = target.text.rsplit_once("://").map_or(&*target.text, |(_, url)| url.rsplit('/').next().unwrap_or(url));
+            let name = target
+                .text
+                .rsplit_once("://")
+                .map_or(&*target.text, |(_, url)| {
+                    url.rsplit('/').next().unwrap_or(url)
+                });
             self.keep_file(name, out.clone());
         }
         match program {
             "tee" | "sponge" => {
                 let adds = arguments.iter().any(|f| {
-                    f.text == "--append" || f.text.starts_with('-') && !f.text.starts_with("--") && f.text.contains('a')
+                    f.text == "--append"
+                        || f.text.starts_with('-')
+                            && !f.text.starts_with("--")
+                            && f.text.contains('a')
                 });
-                for target in facts.operands().map(|f| f.text.clone()).filter(|name| name != "-").collect::<Vec<_>>() {
-                    if adds { self.append_file(&target, input.clone()) } else { self.keep_file(&target, input.clone()) }
+                for target in facts
+                    .operands()
+                    .map(|f| f.text.clone())
+                    .filter(|name| name != "-")
+                    .collect::<Vec<_>>()
+                {
+                    if adds {
+                        self.append_file(&target, input.clone())
+                    } else {
+                        self.keep_file(&target, input.clone())
+                    }
                 }
             }
             _ if facts.traits.has(Traits::FETCHES) => {
-                for path in facts.writes.iter().map(|seen| seen.path.clone()).collect::<Vec<_>>() {
+                for path in facts
+                    .writes
+                    .iter()
+                    .map(|seen| seen.path.clone())
+                    .collect::<Vec<_>>()
+                {
                     self.keep_file(&path, out.clone());
                 }
             }
@@ -45,7 +78,11 @@ impl Reader<'_> {
                 let operands: Vec<String> = facts.operands().map(|f| f.text.clone()).collect();
                 if let [source, target] = operands.as_slice() {
                     let stdin = matches!(source.as_str(), "/dev/stdin" | "/dev/fd/0" | "-");
-                    if let Some(value) = if stdin { Some(input.clone()) } else { self.file(source) } {
+                    if let Some(value) = if stdin {
+                        Some(input.clone())
+                    } else {
+                        self.file(source)
+                    } {
                         self.keep_file(target, value);
                     }
                 }
@@ -62,7 +99,9 @@ impl Reader<'_> {
             _ if self.programs().is_compiler(program) => {
                 self.compile(arguments, input);
             }
-            "go" if arguments.first().is_some_and(|f| f.text == "build") => self.compile(arguments, input),
+            "go" if arguments.first().is_some_and(|f| f.text == "build") => {
+                self.compile(arguments, input)
+            }
             _ => {}
         }
     }
@@ -73,7 +112,10 @@ impl Reader<'_> {
             f.text.starts_with("--in-place")
                 || f.text.strip_prefix('-').is_some_and(|flags| {
                     !flags.starts_with('-')
-                        && flags.chars().take_while(|c| matches!(c, 'n' | 'r' | 'E' | 's' | 'z' | 'i')).any(|c| c == 'i')
+                        && flags
+                            .chars()
+                            .take_while(|c| matches!(c, 'n' | 'r' | 'E' | 's' | 'z' | 'i'))
+                            .any(|c| c == 'i')
                 })
         };
         if !arguments.iter().any(in_place) || !self.spend_edit() {
@@ -81,7 +123,9 @@ impl Reader<'_> {
         }
         let (scripts, files) = sed::arguments(arguments);
         for name in files {
-            let Some(before) = self.file(name) else { continue };
+            let Some(before) = self.file(name) else {
+                continue;
+            };
             let content = before.as_text().and_then(|text| sed::edit(text, &scripts));
             if let Some(content) = content {
                 self.spend_bytes(content.len());
@@ -92,9 +136,14 @@ impl Reader<'_> {
 
     /// `find … -fprintf FILE FORMAT`.
     fn find_printf(&mut self, arguments: &[Field]) {
-        for (at, field) in arguments.iter().enumerate().filter(|(_, field)| field.text == "-fprintf") {
+        for (at, field) in arguments
+            .iter()
+            .enumerate()
+            .filter(|(_, field)| field.text == "-fprintf")
+        {
             if let (Some(file), Some(format)) = (arguments.get(at + 1), arguments.get(at + 2)) {
-                let value = Value::text(quote::escapes(&format.text)).with(field.taint | format.taint);
+                let value =
+                    Value::text(quote::escapes(&format.text)).with(field.taint | format.taint);
                 self.append_file(&file.text, value);
             }
         }
@@ -113,9 +162,18 @@ impl Reader<'_> {
                 Some("") => output = words.next().map(|field| field.text.as_str()),
                 Some(joined) => output = Some(joined),
                 None => {
-                    let source = if field.text == "-" { Some(input.clone()) } else { self.file(&field.text) };
+                    let source = if field.text == "-" {
+                        Some(input.clone())
+                    } else {
+                        self.file(&field.text)
+                    };
                     if let Some(source) = source {
-                        stem = field.text.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or(stem);
+                        stem = field
+                            .text
+                            .rsplit('/')
+                            .next()
+                            .and_then(|name| name.split('.').next())
+                            .unwrap_or(stem);
                         taint |= source.taint;
                         texts.extend(source.as_text().map(str::to_owned));
                     }
@@ -126,7 +184,11 @@ impl Reader<'_> {
             return;
         }
         // Not a shell script: only the string literals of the sources are judged.
-        let program = Value { items: texts, known: false, taint };
+        let program = Value {
+            items: texts,
+            known: false,
+            taint,
+        };
         match output {
             Some(output) => self.keep_file(output, program),
             None => {

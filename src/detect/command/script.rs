@@ -22,7 +22,10 @@ const MAX_TEXT: usize = 128 * 1024;
 const MAX_WINDOWS_TEXT: usize = 48 * 1024;
 
 /// Programs some of whose operands are hosts.
-const CONNECTING: Traits = Traits::FETCHES.and(Traits::SENDS_INPUT).and(Traits::SENDS_FILES).and(Traits::CONNECTS);
+const CONNECTING: Traits = Traits::FETCHES
+    .and(Traits::SENDS_INPUT)
+    .and(Traits::SENDS_FILES)
+    .and(Traits::CONNECTS);
 
 /// A shell or code string and what it comes down to.
 pub struct Script<'t> {
@@ -92,19 +95,31 @@ impl<'t> Script<'t> {
     pub fn urls(&self) -> impl Iterator<Item = &str> {
         self.all_facts().flat_map(|facts| {
             let connects = facts.traits.has(CONNECTING);
-            let opened = facts.reads.iter().chain(&facts.writes).filter_map(|seen| socket(&seen.path));
-            facts.arguments().iter().filter_map(move |field| address(&field.text, connects)).chain(opened)
+            let opened = facts
+                .reads
+                .iter()
+                .chain(&facts.writes)
+                .filter_map(|seen| socket(&seen.path));
+            facts
+                .arguments()
+                .iter()
+                .filter_map(move |field| address(&field.text, connects))
+                .chain(opened)
         })
     }
 
     /// Every command that it comes down to: program without its folder, then its words, single spaces between them.
     pub fn lines(&self) -> impl Iterator<Item = String> {
-        self.all_facts().filter(|facts| !facts.program.is_empty()).map(Facts::words)
+        self.all_facts()
+            .filter(|facts| !facts.program.is_empty())
+            .map(Facts::words)
     }
 
     /// Every text that was decoded, put together or taken out of a wrapper on the way.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.all().flat_map(|reading| reading.scripts.iter().skip(1).chain(&reading.texts)).map(String::as_str)
+        self.all()
+            .flat_map(|reading| reading.scripts.iter().skip(1).chain(&reading.texts))
+            .map(String::as_str)
     }
 
     /// Every file that it writes, and what is known of its content.
@@ -114,7 +129,10 @@ impl<'t> Script<'t> {
 
     /// The folder that it leaves its shell in, where the next command of the session may begin.
     pub fn folder(&self) -> Option<&str> {
-        self.readings().iter().rev().find_map(|reading| reading.folder.as_deref())
+        self.readings()
+            .iter()
+            .rev()
+            .find_map(|reading| reading.folder.as_deref())
     }
 
     /// Every text of SQL that a command of it hands to a database.
@@ -123,7 +141,10 @@ impl<'t> Script<'t> {
     }
 
     fn given(&self) -> Given<'t> {
-        Given { written: self.written, programs: Some(self.programs) }
+        Given {
+            written: self.written,
+            programs: Some(self.programs),
+        }
     }
 
     /// The readings by a POSIX shell, or by the interpreter that is meant.
@@ -136,7 +157,9 @@ impl<'t> Script<'t> {
                 return vec![Reader::unread().reading()];
             }
             let read = |text: Cow<'_, str>| match self.read_as {
-                ReadAs::Code(language) => Reader::read_code(language, &text, self.given()).reading(),
+                ReadAs::Code(language) => {
+                    Reader::read_code(language, &text, self.given()).reading()
+                }
                 _ => Reader::read(&text, self.given()).reading(),
             };
             clean::readings(self.raw).map(read).collect()
@@ -149,14 +172,20 @@ impl<'t> Script<'t> {
             if self.raw.len() > MAX_WINDOWS_TEXT {
                 return vec![Reader::unread().reading()];
             }
-            clean::readings(self.raw).map(|text| Reader::read_windows(&text, self.given()).reading()).collect()
+            clean::readings(self.raw)
+                .map(|text| Reader::read_windows(&text, self.given()).reading())
+                .collect()
         })
     }
 
     /// The shell that it is for; `known` are the names of Windows' programs that rules know.
     pub(super) fn dialect(&self, known: &QuickSet<String>) -> Dialect {
         let evidence = self.evidence();
-        if evidence.names.iter().any(|name| known.contains(name)) { Dialect::Windows } else { evidence.dialect }
+        if evidence.names.iter().any(|name| known.contains(name)) {
+            Dialect::Windows
+        } else {
+            evidence.dialect
+        }
     }
 
     fn is_windows(&self) -> bool {
@@ -165,7 +194,10 @@ impl<'t> Script<'t> {
 
     fn evidence(&self) -> &Evidence {
         self.evidence.get_or_init(|| {
-            let mut all = Evidence { dialect: Dialect::Posix, names: Vec::new() };
+            let mut all = Evidence {
+                dialect: Dialect::Posix,
+                names: Vec::new(),
+            };
             if !matches!(self.read_as, ReadAs::Shell) || self.raw.len() > MAX_TEXT {
                 return all;
             }
@@ -180,7 +212,11 @@ impl<'t> Script<'t> {
     }
 
     fn all(&self) -> impl Iterator<Item = &Reading> {
-        let windows = if self.is_windows() { self.windows_readings() } else { &[] };
+        let windows = if self.is_windows() {
+            self.windows_readings()
+        } else {
+            &[]
+        };
         self.readings().iter().chain(windows)
     }
 
@@ -202,20 +238,33 @@ fn address(text: &str, connects: bool) -> Option<&str> {
         return None;
     }
     if let Some(at) = text.find("://") {
-        let scheme = text.get(..at)?.rfind(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')));
+        let scheme = text
+            .get(..at)?
+            .rfind(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')));
         return text.get(scheme.map_or(0, |before| before + 1)..);
     }
-    if !connects || text.starts_with(['-', '/', '.', '~', '@']) || text.contains(char::is_whitespace) {
+    if !connects
+        || text.starts_with(['-', '/', '.', '~', '@'])
+        || text.contains(char::is_whitespace)
+    {
         return None;
     }
     let host = text.rsplit_once('@').map_or(text, |(_, host)| host);
-    let numeric = host.bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b'x' | b'X' | b'.' | b':' | b'[' | b']'));
+    let numeric = host
+        .bytes()
+        .all(|b| b.is_ascii_hexdigit() || matches!(b, b'x' | b'X' | b'.' | b':' | b'[' | b']'));
     let number = numeric && (host.contains(['.', ':']) || host.len() >= 7);
-    (number || host.contains('.') || host.eq_ignore_ascii_case("localhost") || host.len() != text.len()).then_some(text)
+    (number
+        || host.contains('.')
+        || host.eq_ignore_ascii_case("localhost")
+        || host.len() != text.len())
+    .then_some(text)
 }
 
 /// The host that a shell connects to when it opens a path.
 fn socket(path: &str) -> Option<&str> {
-    let rest = path.strip_prefix("/dev/tcp/").or_else(|| path.strip_prefix("/dev/udp/"))?;
+    let rest = path
+        .strip_prefix("/dev/tcp/")
+        .or_else(|| path.strip_prefix("/dev/udp/"))?;
     rest.split('/').next().filter(|host| !host.is_empty())
 }

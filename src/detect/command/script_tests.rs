@@ -13,8 +13,16 @@ fn script(text: &str) -> Script<'_> {
 fn paths_are_told_with_what_is_done_to_them() {
     let text = "cat /etc/passwd > /tmp/out; sh /opt/x.sh; ls ~/.ssh/../.aws";
     let script = script(text);
-    let found: Vec<(&str, How)> = script.paths().map(|touched| (touched.path, touched.how)).collect();
-    for wanted in [("/etc/passwd", How::Read), ("/tmp/out", How::Write), ("/opt/x.sh", How::Run), ("~/.aws", How::Named)] {
+    let found: Vec<(&str, How)> = script
+        .paths()
+        .map(|touched| (touched.path, touched.how))
+        .collect();
+    for wanted in [
+        ("/etc/passwd", How::Read),
+        ("/tmp/out", How::Write),
+        ("/opt/x.sh", How::Run),
+        ("~/.aws", How::Named),
+    ] {
         assert!(found.contains(&wanted), "{wanted:?} is not in {found:?}");
     }
 }
@@ -24,7 +32,15 @@ fn urls_and_hosts_are_told_as_written() {
     let text = "curl -H x http://169.254.169.254/latest; nc 10.0.0.1 4444; ssh me@host.example ls; echo a.b > /dev/tcp/1.2.3.4/9";
     let script = script(text);
     let found: Vec<&str> = script.urls().collect();
-    assert_eq!(found, ["http://169.254.169.254/latest", "10.0.0.1", "me@host.example", "1.2.3.4"]);
+    assert_eq!(
+        found,
+        [
+            "http://169.254.169.254/latest",
+            "10.0.0.1",
+            "me@host.example",
+            "1.2.3.4"
+        ]
+    );
 }
 
 #[test]
@@ -32,7 +48,10 @@ fn texts_are_what_was_unwrapped() {
     let text = "echo bHMgLWxh | base64 -d | sh; bash -c 'id -u'";
     let script = script(text);
     let found: Vec<&str> = script.texts().collect();
-    assert!(found.contains(&"ls -la") && found.contains(&"id -u"), "{found:?}");
+    assert!(
+        found.contains(&"ls -la") && found.contains(&"id -u"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -58,6 +77,9 @@ fn what_an_earlier_call_wrote_is_run() {
     let files = Files([("x.sh", Content::of("shred /dev/sda"))].into());
     for text in ["bash x.sh", "sh < x.sh", ". x.sh", "cat x.sh | sh"] {
         let script = script(text).after(&files);
-        assert!(script.paths().any(|touched| touched.path == "/dev/sda"), "{text}");
+        assert!(
+            script.paths().any(|touched| touched.path == "/dev/sda"),
+            "{text}"
+        );
     }
 }

@@ -18,7 +18,9 @@ pub(super) fn arguments(arguments: &[Field]) -> (Vec<&str>, Vec<&str>) {
     while let Some(word) = words.next() {
         if let Some(script) = word.strip_prefix("--expression=") {
             scripts.push(script);
-        } else if word == "--expression" || word.starts_with('-') && !word.starts_with("--") && word.ends_with('e') {
+        } else if word == "--expression"
+            || word.starts_with('-') && !word.starts_with("--") && word.ends_with('e')
+        {
             scripts.extend(words.next());
         } else if !word.starts_with('-') || word == "-" {
             operands.push(word);
@@ -51,18 +53,32 @@ pub(super) fn edit(text: &str, scripts: &[&str]) -> Option<String> {
 
 /// Applies the first command of a script. Returns the result and the rest of the script.
 fn command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
-    let digits = script.find(|c: char| !c.is_ascii_digit()).unwrap_or(script.len());
+    let digits = script
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(script.len());
     let (address, rest) = match script.strip_prefix('$') {
         Some(rest) => (Some(text.lines().count()), rest),
-        None => (script.get(..digits)?.parse::<usize>().ok(), script.get(digits..)?),
+        None => (
+            script.get(..digits)?.parse::<usize>().ok(),
+            script.get(digits..)?,
+        ),
     };
     let chosen = |line: usize| address.is_none_or(|wanted| wanted == line + 1);
     let kept = |lines: Vec<String>| lines.join("\n") + if text.ends_with('\n') { "\n" } else { "" };
     if let Some(rest) = rest.strip_prefix('d') {
-        let lines = text.lines().enumerate().filter(|(at, _)| !chosen(*at)).map(|(_, line)| line.to_owned());
+        let lines = text
+            .lines()
+            .enumerate()
+            .filter(|(at, _)| !chosen(*at))
+            .map(|(_, line)| line.to_owned());
         return Some((kept(lines.collect()), rest));
     }
-    let (kind, rest) = (rest.chars().next().filter(|kind| matches!(kind, 's' | 'y'))?, rest.get(1..)?);
+    let (kind, rest) = (
+        rest.chars()
+            .next()
+            .filter(|kind| matches!(kind, 's' | 'y'))?,
+        rest.get(1..)?,
+    );
     let by = rest.chars().next().filter(|by| by.is_ascii_punctuation())?;
     let (pattern, rest) = part(rest.get(1..)?, by)?;
     let (with, rest) = part(rest, by)?;
@@ -71,14 +87,32 @@ fn command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
     if kind == 'y' {
         let to: Vec<char> = with.chars().collect();
         let from: Vec<char> = pattern.chars().collect();
-        let turned = |c: char| from.iter().position(|known| *known == c).and_then(|at| to.get(at).copied()).unwrap_or(c);
+        let turned = |c: char| {
+            from.iter()
+                .position(|known| *known == c)
+                .and_then(|at| to.get(at).copied())
+                .unwrap_or(c)
+        };
         let lines = text.lines().enumerate();
         return Some((
-            kept(lines.map(|(at, line)| if chosen(at) { line.chars().map(turned).collect() } else { line.to_owned() }).collect()),
+            kept(
+                lines
+                    .map(|(at, line)| {
+                        if chosen(at) {
+                            line.chars().map(turned).collect()
+                        } else {
+                            line.to_owned()
+                        }
+                    })
+                    .collect(),
+            ),
             behind,
         ));
     }
-    if !flags.bytes().all(|flag| matches!(flag, b'g' | b'i' | b'I' | b'p')) {
+    if !flags
+        .bytes()
+        .all(|flag| matches!(flag, b'g' | b'i' | b'I' | b'p'))
+    {
         return None;
     }
     let regex = RegexBuilder::new(&to_rust_syntax(pattern))
@@ -89,7 +123,13 @@ fn command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
     let with = replacement(with);
     let most = usize::from(!flags.contains('g'));
     let lines = text.lines().enumerate();
-    let edit = |(at, line): (usize, &str)| if chosen(at) { replace(&regex, line, most, &with) } else { line.to_owned() };
+    let edit = |(at, line): (usize, &str)| {
+        if chosen(at) {
+            replace(&regex, line, most, &with)
+        } else {
+            line.to_owned()
+        }
+    };
     Some((kept(lines.map(edit).collect()), behind))
 }
 
@@ -174,12 +214,18 @@ mod tests {
 
     #[test]
     fn scripts_and_files_are_told_apart() {
-        for (line, scripts, files) in
-            [("-i s/a/b/ f", "s/a/b/", "f"), ("-i -e s/a/b/ -e 2d f g", "s/a/b/ 2d", "f g"), ("-n --expression=p f", "p", "f")]
-        {
+        for (line, scripts, files) in [
+            ("-i s/a/b/ f", "s/a/b/", "f"),
+            ("-i -e s/a/b/ -e 2d f g", "s/a/b/ 2d", "f g"),
+            ("-n --expression=p f", "p", "f"),
+        ] {
             let fields: Vec<Field> = line.split(' ').map(Field::plain).collect();
             let (found, named) = arguments(&fields);
-            assert_eq!((found.join(" "), named.join(" ")), (scripts.to_owned(), files.to_owned()), "{line}");
+            assert_eq!(
+                (found.join(" "), named.join(" ")),
+                (scripts.to_owned(), files.to_owned()),
+                "{line}"
+            );
         }
     }
 }

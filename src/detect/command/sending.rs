@@ -19,41 +19,65 @@ impl Facts {
         let program = self.program.as_str();
         if self.traits.has(Traits::SENDS_INPUT) {
             // `openssl` works on files, but for its client.
-            let posts = program == "openssl" && self.arguments().first().is_some_and(|f| f.text == "s_client")
-                || !matches!(program, "curl" | "openssl")
-                || self
+            let posts = program == "openssl"
+                && self
                     .arguments()
-                    .iter()
-                    .any(|f| f.text == "-" || f.text.ends_with("@-") || f.text.ends_with("<-") || f.text == ".");
+                    .first()
+                    .is_some_and(|f| f.text == "s_client")
+                || !matches!(program, "curl" | "openssl")
+                || self.arguments().iter().any(|f| {
+                    f.text == "-"
+                        || f.text.ends_with("@-")
+                        || f.text.ends_with("<-")
+                        || f.text == "."
+                });
             let listens = self.arguments().iter().any(|f| f.text.starts_with("-l"));
             if posts && !listens {
                 self.sends |= self.stdin;
             }
             // What `$(…)` put into an address or a body.
-            self.sends |= self.arguments().iter().fold(Taint::NONE, |taint, f| taint | f.taint);
+            self.sends |= self
+                .arguments()
+                .iter()
+                .fold(Taint::NONE, |taint, f| taint | f.taint);
         }
-        if matches!(program, "wget" | "dig" | "nslookup" | "host" | "ping" | "drill" | "http" | "xh") {
-            self.sends |= self.arguments().iter().fold(Taint::NONE, |taint, f| taint | f.taint);
+        if matches!(
+            program,
+            "wget" | "dig" | "nslookup" | "host" | "ping" | "drill" | "http" | "xh"
+        ) {
+            self.sends |= self
+                .arguments()
+                .iter()
+                .fold(Taint::NONE, |taint, f| taint | f.taint);
         }
         if !self.traits.has(Traits::SENDS_FILES) {
             return;
         }
-        let remote = matches!(program, "curl" | "wget" | "croc" | "wormhole" | "transfer" | "lftp" | "tftp" | "ftp")
-            || self.operands().any(|f| {
-                f.text.contains("://")
-                    || f.text
-                        .split_once(':')
-                        .is_some_and(|(host, path)| host.len() > 1 && !host.contains('/') && !path.starts_with('\\'))
-            });
+        let remote = matches!(
+            program,
+            "curl" | "wget" | "croc" | "wormhole" | "transfer" | "lftp" | "tftp" | "ftp"
+        ) || self.operands().any(|f| {
+            f.text.contains("://")
+                || f.text.split_once(':').is_some_and(|(host, path)| {
+                    host.len() > 1 && !host.contains('/') && !path.starts_with('\\')
+                })
+        });
         if remote {
-            let last = self.operands().last().map(|f| f.text.clone()).unwrap_or_default();
-            let fetches = matches!(program, "scp" | "rsync" | "sftp" | "rclone" | "aws" | "gsutil")
-                && !(last.contains("://") || last.contains(':'));
+            let last = self
+                .operands()
+                .last()
+                .map(|f| f.text.clone())
+                .unwrap_or_default();
+            let fetches = matches!(
+                program,
+                "scp" | "rsync" | "sftp" | "rclone" | "aws" | "gsutil"
+            ) && !(last.contains("://") || last.contains(':'));
             if !fetches {
                 let mut taint = Taint::NONE;
                 for seen in self.reads.iter().chain(&self.paths) {
                     let posted = !matches!(program, "curl" | "wget")
-                        || self.arguments().iter().any(|f| sends_file(&f.text)) && !self.writes.contains(seen);
+                        || self.arguments().iter().any(|f| sends_file(&f.text))
+                            && !self.writes.contains(seen);
                     if posted {
                         taint |= taint_of(seen);
                     }

@@ -15,34 +15,51 @@ const MAX_TEXT: usize = 256 * 1024;
 
 /// Programs whose output can be told.
 const MAKERS: [&str; 41] = [
-    "echo", "printf", "cat", "tee", "head", "tail", "sort", "uniq", "tac", "fold", "nl", "less", "more", "pv", "paste",
-    "unbuffer", "rev", "base64", "gbase64", "basenc", "base32", "openssl", "xxd", "tr", "cut", "sed", "true", "false", ":",
-    "test", "[", "sleep", "unset", "cd", "set", "export", "find", "dd", "pidof", "pgrep", "ls",
+    "echo", "printf", "cat", "tee", "head", "tail", "sort", "uniq", "tac", "fold", "nl", "less",
+    "more", "pv", "paste", "unbuffer", "rev", "base64", "gbase64", "basenc", "base32", "openssl",
+    "xxd", "tr", "cut", "sed", "true", "false", ":", "test", "[", "sleep", "unset", "cd", "set",
+    "export", "find", "dd", "pidof", "pgrep", "ls",
 ];
 
 /// The output of `program`, if it can be told.
-pub(super) fn output(program: &str, arguments: &[Field], input: &Value, file: impl Fn(&str) -> Option<Value>) -> Option<Value> {
+pub(super) fn output(
+    program: &str,
+    arguments: &[Field],
+    input: &Value,
+    file: impl Fn(&str) -> Option<Value>,
+) -> Option<Value> {
     if !MAKERS.contains(&program) {
         return printed::printed(program, arguments).map(Value::text);
     }
     let has = |flags: &[&str]| arguments.iter().any(|f| flags.contains(&f.text.as_str()));
-    let operands: Vec<&str> = arguments.iter().map(|f| f.text.as_str()).filter(|t| !t.starts_with('-') || *t == "-").collect();
+    let operands: Vec<&str> = arguments
+        .iter()
+        .map(|f| f.text.as_str())
+        .filter(|t| !t.starts_with('-') || *t == "-")
+        .collect();
     // What a filter works on: a file that an earlier command wrote, or its input.
     let fed = |operands: &[&str]| -> Option<String> {
         let value = match operands.iter().find(|o| **o != "-") {
             Some(name) => file(name)?,
             None => input.clone(),
         };
-        value.as_text().filter(|text| text.len() <= MAX_TEXT).map(str::to_owned)
+        value
+            .as_text()
+            .filter(|text| text.len() <= MAX_TEXT)
+            .map(str::to_owned)
     };
     let made = match program {
-        "true" | "false" | ":" | "test" | "[" | "sleep" | "unset" | "cd" | "set" | "export" => Some(String::new()),
+        "true" | "false" | ":" | "test" | "[" | "sleep" | "unset" | "cd" | "set" | "export" => {
+            Some(String::new())
+        }
         "echo" => Some(echo(arguments)),
         "printf" => printf(arguments),
-        "cat" | "tee" | "head" | "tail" | "sort" | "uniq" | "tac" | "fold" | "nl" | "less" | "more" | "pv" | "paste"
-        | "unbuffer" => {
+        "cat" | "tee" | "head" | "tail" | "sort" | "uniq" | "tac" | "fold" | "nl" | "less"
+        | "more" | "pv" | "paste" | "unbuffer" => {
             if matches!(program, "head" | "tail")
-                && arguments.iter().any(|f| f.text.starts_with("-c") || f.text.starts_with("-n+"))
+                && arguments
+                    .iter()
+                    .any(|f| f.text.starts_with("-c") || f.text.starts_with("-n+"))
             {
                 return None;
             }
@@ -50,24 +67,47 @@ pub(super) fn output(program: &str, arguments: &[Field], input: &Value, file: im
                 fed(&[])
             } else if matches!(program, "cat" | "tac") && operands.len() > 1 {
                 // The known contents of several files are used even if one of them is unknown.
-                let parts: Vec<String> = operands.iter().take(64).filter_map(|name| fed(&[*name])).collect();
+                let parts: Vec<String> = operands
+                    .iter()
+                    .take(64)
+                    .filter_map(|name| fed(&[*name]))
+                    .collect();
                 (!parts.is_empty()).then(|| parts.concat())
             } else {
                 fed(&operands)
             };
-            from.map(|text| if program == "tac" { text.lines().rev().collect::<Vec<_>>().join("\n") } else { text })
+            from.map(|text| {
+                if program == "tac" {
+                    text.lines().rev().collect::<Vec<_>>().join("\n")
+                } else {
+                    text
+                }
+            })
         }
         "find" => found::listed(arguments),
         "ls" => found::listed_by_ls(arguments),
         // Who is found stands for its number: `kill` says by it who is meant.
         "pidof" | "pgrep" => Some(operands.join(" ")).filter(|names| !names.is_empty()),
-        "dd" if arguments.iter().all(|f| ["if=", "bs=", "status=", "ibs=", "obs="].iter().any(|own| f.text.starts_with(own))) => {
+        "dd" if arguments.iter().all(|f| {
+            ["if=", "bs=", "status=", "ibs=", "obs="]
+                .iter()
+                .any(|own| f.text.starts_with(own))
+        }) =>
+        {
             let from = arguments.iter().find_map(|f| f.text.strip_prefix("if="));
-            fed(from.filter(|from| !matches!(*from, "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")).as_slice())
+            fed(from
+                .filter(|from| !matches!(*from, "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"))
+                .as_slice())
         }
-        "rev" => fed(&operands)
-            .map(|text| text.lines().map(|line| line.chars().rev().collect::<String>()).collect::<Vec<_>>().join("\n")),
-        "base64" | "gbase64" if has(&["-d", "-D", "--decode", "-di", "-id"]) => base64_text(&fed(&operands)?),
+        "rev" => fed(&operands).map(|text| {
+            text.lines()
+                .map(|line| line.chars().rev().collect::<String>())
+                .collect::<Vec<_>>()
+                .join("\n")
+        }),
+        "base64" | "gbase64" if has(&["-d", "-D", "--decode", "-di", "-id"]) => {
+            base64_text(&fed(&operands)?)
+        }
         "basenc" if has(&["-d", "--decode"]) => {
             let text = fed(&operands)?;
             if has(&["--base16"]) {
@@ -79,8 +119,16 @@ pub(super) fn output(program: &str, arguments: &[Field], input: &Value, file: im
             }
         }
         "base32" if has(&["-d", "-D", "--decode"]) => base32_text(&fed(&operands)?),
-        "openssl" if has(&["base64", "-base64", "-a"]) && has(&["-d"]) && !has(&["-k", "-K", "-pass"]) => base64_text(&fed(&[])?),
-        "xxd" if arguments.iter().any(|f| f.text.starts_with("-r")) || has(&["-revert"]) => hex_text(&fed(&[])?),
+        "openssl"
+            if has(&["base64", "-base64", "-a"])
+                && has(&["-d"])
+                && !has(&["-k", "-K", "-pass"]) =>
+        {
+            base64_text(&fed(&[])?)
+        }
+        "xxd" if arguments.iter().any(|f| f.text.starts_with("-r")) || has(&["-revert"]) => {
+            hex_text(&fed(&[])?)
+        }
         "tr" => tr(&fed(&[])?, arguments),
         "cut" => cut(&fed(&[])?, arguments),
         "sed" => {
@@ -100,7 +148,10 @@ fn echo(arguments: &[Field]) -> String {
     let mut at = 0;
     while let Some(field) = arguments.get(at)
         && field.text.len() > 1
-        && field.text.strip_prefix('-').is_some_and(|flags| flags.bytes().all(|b| matches!(b, b'n' | b'e' | b'E')))
+        && field
+            .text
+            .strip_prefix('-')
+            .is_some_and(|flags| flags.bytes().all(|b| matches!(b, b'n' | b'e' | b'E')))
     {
         escapes |= field.text.contains('e');
         ends &= !field.text.contains('n');
@@ -109,13 +160,21 @@ fn echo(arguments: &[Field]) -> String {
     let words: Vec<&str> = arguments.iter().skip(at).map(|f| f.text.as_str()).collect();
     let text = words.join(" ") + if ends { "\n" } else { "" };
     // A shell's own echo may read escapes without being told; what is meant for another shell has few.
-    if escapes || text.contains("\\x") || text.contains("\\0") { quote::escapes(&text) } else { text }
+    if escapes || text.contains("\\x") || text.contains("\\0") {
+        quote::escapes(&text)
+    } else {
+        text
+    }
 }
 
 fn printf(arguments: &[Field]) -> Option<String> {
     let skip = usize::from(arguments.first()?.text == "--");
     let format = quote::escapes(&arguments.get(skip)?.text);
-    let mut values = arguments.iter().skip(skip + 1).map(|f| f.text.as_str()).peekable();
+    let mut values = arguments
+        .iter()
+        .skip(skip + 1)
+        .map(|f| f.text.as_str())
+        .peekable();
     let mut out = String::new();
     loop {
         let before = values.len();
@@ -128,9 +187,17 @@ fn printf(arguments: &[Field]) -> Option<String> {
             match chars.find(|c| !matches!(c, '0'..='9' | '.' | '-' | '+' | '#')) {
                 Some('%') => out.push('%'),
                 Some('b') => out.push_str(&quote::escapes(values.next().unwrap_or(""))),
-                Some('s' | 'd' | 'i' | 'u' | 'q' | 'c') => out.push_str(values.next().unwrap_or("")),
-                Some('x') => out.push_str(&format!("{:x}", values.next().and_then(|v| v.parse::<u64>().ok())?)),
-                Some('o') => out.push_str(&format!("{:o}", values.next().and_then(|v| v.parse::<u64>().ok())?)),
+                Some('s' | 'd' | 'i' | 'u' | 'q' | 'c') => {
+                    out.push_str(values.next().unwrap_or(""))
+                }
+                Some('x') => out.push_str(&format!(
+                    "{:x}",
+                    values.next().and_then(|v| v.parse::<u64>().ok())?
+                )),
+                Some('o') => out.push_str(&format!(
+                    "{:o}",
+                    values.next().and_then(|v| v.parse::<u64>().ok())?
+                )),
                 _ => return None,
             }
         }
@@ -143,11 +210,17 @@ fn printf(arguments: &[Field]) -> Option<String> {
 /// What base64 in either alphabet, padded or not, says, if it says text.
 pub(super) fn base64_bytes(text: &str) -> Option<Vec<u8>> {
     let clean: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let alphabet = if clean.contains(['-', '_']) { URL_SAFE } else { STANDARD };
+    let alphabet = if clean.contains(['-', '_']) {
+        URL_SAFE
+    } else {
+        STANDARD
+    };
     let lenient = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
-    GeneralPurpose::new(&alphabet, lenient).decode(clean.trim_end_matches('=')).ok()
+    GeneralPurpose::new(&alphabet, lenient)
+        .decode(clean.trim_end_matches('='))
+        .ok()
 }
 
 pub(super) fn base64_text(text: &str) -> Option<String> {
@@ -175,27 +248,55 @@ fn base32_text(text: &str) -> Option<String> {
 }
 
 pub(super) fn hex_text(text: &str) -> Option<String> {
-    let digits: Vec<u32> = text.replace("\\x", "").chars().filter(|c| !c.is_whitespace()).map_while(|c| c.to_digit(16)).collect();
-    let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair.iter().fold(0u32, |n, d| n * 16 + d) as u8).collect();
+    let digits: Vec<u32> = text
+        .replace("\\x", "")
+        .chars()
+        .filter(|c| !c.is_whitespace())
+        .map_while(|c| c.to_digit(16))
+        .collect();
+    let bytes: Vec<u8> = digits
+        .chunks_exact(2)
+        .map(|pair| pair.iter().fold(0u32, |n, d| n * 16 + d) as u8)
+        .collect();
     (!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn tr(text: &str, arguments: &[Field]) -> Option<String> {
-    let operands: Vec<Vec<char>> =
-        arguments.iter().filter(|f| !f.text.starts_with('-') || f.text == "-").map(|f| tr_set(&f.text)).collect();
-    let flags: String =
-        arguments.iter().filter(|f| f.text.starts_with('-') && f.text.len() > 1).map(|f| f.text.as_str()).collect();
+    let operands: Vec<Vec<char>> = arguments
+        .iter()
+        .filter(|f| !f.text.starts_with('-') || f.text == "-")
+        .map(|f| tr_set(&f.text))
+        .collect();
+    let flags: String = arguments
+        .iter()
+        .filter(|f| f.text.starts_with('-') && f.text.len() > 1)
+        .map(|f| f.text.as_str())
+        .collect();
     let from = operands.first()?;
     let inverted = flags.contains(['c', 'C']);
     if flags.contains('d') {
-        return Some(text.chars().filter(|c| from.contains(c) == inverted).collect());
+        return Some(
+            text.chars()
+                .filter(|c| from.contains(c) == inverted)
+                .collect(),
+        );
     }
-    let Some(to) = operands.get(1) else { return Some(text.to_owned()) };
+    let Some(to) = operands.get(1) else {
+        return Some(text.to_owned());
+    };
     if inverted {
         return None;
     }
     let last = to.last().copied()?;
-    Some(text.chars().map(|c| from.iter().position(|f| *f == c).map_or(c, |at| to.get(at).copied().unwrap_or(last))).collect())
+    Some(
+        text.chars()
+            .map(|c| {
+                from.iter()
+                    .position(|f| *f == c)
+                    .map_or(c, |at| to.get(at).copied().unwrap_or(last))
+            })
+            .collect(),
+    )
 }
 
 fn tr_set(text: &str) -> Vec<char> {
@@ -233,30 +334,50 @@ fn cut(text: &str, arguments: &[Field]) -> Option<String> {
     let value = |flag: &str| -> Option<String> {
         let at = arguments.iter().position(|f| f.text.starts_with(flag))?;
         let joined = arguments.get(at)?.text.get(flag.len()..)?;
-        if joined.is_empty() { arguments.get(at + 1).map(|f| f.text.clone()) } else { Some(joined.to_owned()) }
+        if joined.is_empty() {
+            arguments.get(at + 1).map(|f| f.text.clone())
+        } else {
+            Some(joined.to_owned())
+        }
     };
     let ranges = |list: &str| -> Vec<(usize, usize)> {
         list.split(',')
             .filter_map(|part| match part.split_once('-') {
-                Some((from, to)) => Some((from.parse().unwrap_or(1), to.parse().unwrap_or(usize::MAX))),
+                Some((from, to)) => {
+                    Some((from.parse().unwrap_or(1), to.parse().unwrap_or(usize::MAX)))
+                }
                 None => part.parse().ok().map(|n| (n, n)),
             })
             .take(64)
             .collect()
     };
-    let pick = |ranges: &[(usize, usize)], n: usize| ranges.iter().any(|(from, to)| (*from..=*to).contains(&n));
+    let pick = |ranges: &[(usize, usize)], n: usize| {
+        ranges.iter().any(|(from, to)| (*from..=*to).contains(&n))
+    };
     let lines: Vec<String> = if let Some(list) = value("-c").or_else(|| value("-b")) {
         let ranges = ranges(&list);
         text.lines()
-            .map(|line| line.chars().enumerate().filter(|(n, _)| pick(&ranges, n + 1)).map(|(_, c)| c).collect())
+            .map(|line| {
+                line.chars()
+                    .enumerate()
+                    .filter(|(n, _)| pick(&ranges, n + 1))
+                    .map(|(_, c)| c)
+                    .collect()
+            })
             .collect()
     } else {
         let ranges = ranges(&value("-f")?);
         let by = value("-d").and_then(|d| d.chars().next()).unwrap_or('\t');
         let fields = |line: &str| {
-            line.split(by).enumerate().filter(|(n, _)| pick(&ranges, n + 1)).map(|(_, f)| f.to_owned()).collect::<Vec<_>>()
+            line.split(by)
+                .enumerate()
+                .filter(|(n, _)| pick(&ranges, n + 1))
+                .map(|(_, f)| f.to_owned())
+                .collect::<Vec<_>>()
         };
-        text.lines().map(|line| fields(line).join(&by.to_string())).collect()
+        text.lines()
+            .map(|line| fields(line).join(&by.to_string()))
+            .collect()
     };
     Some(lines.join("\n"))
 }

@@ -9,7 +9,10 @@ use super::wrappers::value_of;
 
 /// Programs, and the options whose value is a file that holds what they run; none where operands are such files.
 const PROGRAM_FILES: [(&[&str], &[&str]); 7] = [
-    (&["awk", "gawk", "mawk", "nawk", "sed", "gsed"], &["-f", "--file"]),
+    (
+        &["awk", "gawk", "mawk", "nawk", "sed", "gsed"],
+        &["-f", "--file"],
+    ),
     (&["psql", "sqlplus", "cqlsh"], &["-f", "--file"]),
     (&["gdb", "lldb"], &["-x", "--command", "-s"]),
     (&["vim", "vi", "nvim", "ex"], &["-s", "-S"]),
@@ -38,7 +41,9 @@ impl Reader<'_> {
         let text = match named.or(joined).as_deref() {
             Some(name) if is_input(name) => Some(input.clone()),
             Some(name) => self.file(name),
-            None => ["Makefile", "makefile", "GNUmakefile"].iter().find_map(|name| self.file(name)),
+            None => ["Makefile", "makefile", "GNUmakefile"]
+                .iter()
+                .find_map(|name| self.file(name)),
         };
         facts.executes |= text.as_ref().map_or(Taint::NONE, |text| text.taint);
         if let Some(text) = text.as_ref().and_then(Value::as_text) {
@@ -53,16 +58,35 @@ impl Reader<'_> {
 
     /// Notes where the text comes from that a program runs from a file: `awk -f x`, `psql -f x`, `ansible-playbook x`.
     pub(super) fn run_text_file(&mut self, facts: &mut Facts, arguments: &[Field], input: &Value) {
-        let Some((_, options)) = PROGRAM_FILES.iter().find(|(programs, _)| programs.contains(&facts.program.as_str())) else {
+        let Some((_, options)) = PROGRAM_FILES
+            .iter()
+            .find(|(programs, _)| programs.contains(&facts.program.as_str()))
+        else {
             return;
         };
-        let joined =
-            arguments.iter().find_map(|f| options.iter().find_map(|option| f.text.strip_prefix(option)?.strip_prefix('=')));
+        let joined = arguments.iter().find_map(|f| {
+            options
+                .iter()
+                .find_map(|option| f.text.strip_prefix(option)?.strip_prefix('='))
+        });
         let named = joined.or_else(|| value_of(arguments, options).map(|f| f.text.as_str()));
-        let operands = || arguments.iter().map(|f| f.text.as_str()).filter(|text| !text.starts_with('-'));
-        let files: Vec<&str> = if options.is_empty() { operands().take(8).collect() } else { named.into_iter().collect() };
+        let operands = || {
+            arguments
+                .iter()
+                .map(|f| f.text.as_str())
+                .filter(|text| !text.starts_with('-'))
+        };
+        let files: Vec<&str> = if options.is_empty() {
+            operands().take(8).collect()
+        } else {
+            named.into_iter().collect()
+        };
         for file in files {
-            let value = if is_input(file) { Some(input.clone()) } else { self.file_to_run(file) };
+            let value = if is_input(file) {
+                Some(input.clone())
+            } else {
+                self.file_to_run(file)
+            };
             facts.executes |= value.map_or(Taint::NONE, |value| value.taint);
         }
     }
@@ -70,21 +94,42 @@ impl Reader<'_> {
     /// Source code of a compiled language that is run at once: `go run x.go`, `cargo run`, `java X` after `javac X.java`.
     pub(super) fn run_source(&mut self, facts: &mut Facts, arguments: &[Field]) {
         const VERBS: [&str; 6] = ["run", "r", "script", "test", "-run", "-script"];
-        let by_verb = matches!(facts.program.as_str(), "go" | "zig" | "dotnet" | "nim" | "cargo" | "swift" | "crystal" | "tcc");
-        let verb = arguments.iter().take(2).any(|f| VERBS.contains(&f.text.as_str()));
+        let by_verb = matches!(
+            facts.program.as_str(),
+            "go" | "zig" | "dotnet" | "nim" | "cargo" | "swift" | "crystal" | "tcc"
+        );
+        let verb = arguments
+            .iter()
+            .take(2)
+            .any(|f| VERBS.contains(&f.text.as_str()));
         if by_verb && !verb {
             return;
         }
-        let operands = || arguments.iter().filter(|f| !f.text.starts_with('-') && !VERBS.contains(&f.text.as_str())).take(16);
+        let operands = || {
+            arguments
+                .iter()
+                .filter(|f| !f.text.starts_with('-') && !VERBS.contains(&f.text.as_str()))
+                .take(16)
+        };
         let mut sources: Vec<Value> = Vec::new();
         for operand in operands() {
             // A class or a program is named after its source.
-            let stem = operand.text.rsplit_once('.').map_or(operand.text.as_str(), |(stem, _)| stem);
-            let named = || [".java", ".cs", ".kt", ".scala"].iter().find_map(|end| self.file(&format!("{stem}{end}")));
+            let stem = operand
+                .text
+                .rsplit_once('.')
+                .map_or(operand.text.as_str(), |(stem, _)| stem);
+            let named = || {
+                [".java", ".cs", ".kt", ".scala"]
+                    .iter()
+                    .find_map(|end| self.file(&format!("{stem}{end}")))
+            };
             sources.extend(self.file(&operand.text).or_else(named));
         }
         // The whole project.
-        if by_verb && sources.is_empty() && operands().all(|f| matches!(f.text.as_str(), "." | "./..." | "./")) {
+        if by_verb
+            && sources.is_empty()
+            && operands().all(|f| matches!(f.text.as_str(), "." | "./..." | "./"))
+        {
             sources = self.source_files();
         }
         for source in sources {
@@ -92,23 +137,33 @@ impl Reader<'_> {
                 self.give_up();
             }
             facts.executes |= source.taint;
-            source.as_text().into_iter().for_each(|text| self.source_code(text));
+            source
+                .as_text()
+                .into_iter()
+                .for_each(|text| self.source_code(text));
         }
     }
 
     /// `cmake -P script`
     pub(super) fn cmake_script(&mut self, facts: &mut Facts, arguments: &[Field]) {
         let flag = if facts.program == "cmake" { "-P" } else { "-S" };
-        let Some(name) = value_of(arguments, &[flag]).map(|f| f.text.clone()) else { return };
+        let Some(name) = value_of(arguments, &[flag]).map(|f| f.text.clone()) else {
+            return;
+        };
         if let Some(value) = self.file_to_run(&name) {
             facts.executes |= value.taint;
-            value.as_text().into_iter().for_each(|text| self.cmake(text));
+            value
+                .as_text()
+                .into_iter()
+                .for_each(|text| self.cmake(text));
         }
     }
 
     /// `curl -K file`: the options that the file holds, as if they stood on the command line.
     pub(super) fn curl_config(&mut self, arguments: &[Field], around: &Around) {
-        let Some(curl) = self.programs().get("curl") else { return };
+        let Some(curl) = self.programs().get("curl") else {
+            return;
+        };
         let parsed = options::parse(curl, arguments);
         let configs = parsed.iter().filter_map(|argument| match argument {
             Argument::Option("K" | "config", Some(file)) => Some(*file),
@@ -116,18 +171,33 @@ impl Reader<'_> {
         });
         let mut fields = vec![Field::plain("curl")];
         for file in configs.take(8) {
-            let value = if file == "-" { Some(around.input.clone()) } else { self.file(file) };
+            let value = if file == "-" {
+                Some(around.input.clone())
+            } else {
+                self.file(file)
+            };
             let Some(value) = value else { continue };
             for line in value.as_text().unwrap_or_default().lines().take(256) {
                 let line = line.trim().trim_start_matches('-');
-                let end = line.find(|c: char| matches!(c, '=' | ':') || c.is_whitespace()).unwrap_or(line.len());
+                let end = line
+                    .find(|c: char| matches!(c, '=' | ':') || c.is_whitespace())
+                    .unwrap_or(line.len());
                 let (name, rest) = line.split_at_checked(end).unwrap_or((line, ""));
                 if name.is_empty() || name.starts_with('#') || matches!(name, "K" | "config") {
                     continue;
                 }
-                let given = rest.trim_start_matches(|c: char| matches!(c, '=' | ':') || c.is_whitespace()).trim_matches('"');
-                fields.push(Field::plain(if name.len() == 1 { format!("-{name}") } else { format!("--{name}") }));
-                fields.extend((!given.is_empty()).then(|| Field { taint: value.taint, ..Field::plain(given) }));
+                let given = rest
+                    .trim_start_matches(|c: char| matches!(c, '=' | ':') || c.is_whitespace())
+                    .trim_matches('"');
+                fields.push(Field::plain(if name.len() == 1 {
+                    format!("-{name}")
+                } else {
+                    format!("--{name}")
+                }));
+                fields.extend((!given.is_empty()).then(|| Field {
+                    taint: value.taint,
+                    ..Field::plain(given)
+                }));
             }
         }
         if fields.len() == 1 || !self.go_deeper() {

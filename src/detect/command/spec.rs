@@ -17,7 +17,9 @@ pub struct Spec {
 impl Spec {
     /// Whether it asks for nothing but what could not be read.
     pub fn is_unreadable(&self) -> bool {
-        self.clauses.iter().all(|clause| clause.does == Some(Behaviour::Unreadable))
+        self.clauses
+            .iter()
+            .all(|clause| clause.does == Some(Behaviour::Unreadable))
     }
 }
 
@@ -50,7 +52,11 @@ pub(super) struct Kinds(u8);
 
 impl Kinds {
     pub(super) fn new(kinds: [bool; 8]) -> Self {
-        Self(kinds.into_iter().fold(0, |bits, kind| bits << 1 | u8::from(kind)))
+        Self(
+            kinds
+                .into_iter()
+                .fold(0, |bits, kind| bits << 1 | u8::from(kind)),
+        )
     }
 
     /// Whether all of `other` are among these.
@@ -72,7 +78,9 @@ impl Places {
     }
 
     fn meet(&self, seen: &[Seen]) -> bool {
-        seen.iter().any(|s| s.classes.meets(self.classes) || self.globs.iter().any(|glob| glob.fits(&s.path)))
+        seen.iter().any(|s| {
+            s.classes.meets(self.classes) || self.globs.iter().any(|glob| glob.fits(&s.path))
+        })
     }
 }
 
@@ -93,7 +101,11 @@ impl Spec {
                 clause.finish();
             }
             if clauses.is_empty() {
-                table.fault_of("any", "`any` has no clause", Some("write `any = [{ program = [\"rm\"], … }]`"));
+                table.fault_of(
+                    "any",
+                    "`any` has no clause",
+                    Some("write `any = [{ program = [\"rm\"], … }]`"),
+                );
             }
         } else {
             clauses.push(Clause::read(table));
@@ -106,13 +118,25 @@ impl Spec {
 impl Clause {
     fn read(table: &Table<'_>) -> Self {
         let alternatives = |key: &str| -> Vec<Vec<String>> {
-            table.strings(key).into_iter().map(|text| text.value.split('|').map(String::from).collect()).collect()
+            table
+                .strings(key)
+                .into_iter()
+                .map(|text| text.value.split('|').map(String::from).collect())
+                .collect()
         };
         let clause = Self {
-            program: table.strings("program").into_iter().map(|name| name.value).collect(),
+            program: table
+                .strings("program")
+                .into_iter()
+                .map(|name| name.value)
+                .collect(),
             flags: alternatives("flags"),
             without: alternatives("without"),
-            verb: table.strings("verb").into_iter().map(|verb| verb.value.split(' ').map(String::from).collect()).collect(),
+            verb: table
+                .strings("verb")
+                .into_iter()
+                .map(|verb| verb.value.split(' ').map(String::from).collect())
+                .collect(),
             path: places(table, "path"),
             reads: places(table, "reads"),
             writes: places(table, "writes"),
@@ -120,7 +144,11 @@ impl Clause {
             line: regexes(table, "line"),
             unless: regexes(table, "unless"),
             content: regexes(table, "content"),
-            environment: table.strings("environment").into_iter().map(|name| name.value).collect(),
+            environment: table
+                .strings("environment")
+                .into_iter()
+                .map(|name| name.value)
+                .collect(),
             stdin: taints(table, "stdin"),
             executes: taints(table, "executes"),
             sends: taints(table, "sends"),
@@ -155,7 +183,16 @@ impl Clause {
 
     /// Compiles its regexes.
     fn compile(&self) -> Result<(), String> {
-        [&self.argument, &self.line, &self.unless, &self.content, &self.raw].into_iter().flatten().try_for_each(Regex::compile)
+        [
+            &self.argument,
+            &self.line,
+            &self.unless,
+            &self.content,
+            &self.raw,
+        ]
+        .into_iter()
+        .flatten()
+        .try_for_each(Regex::compile)
     }
 
     /// What a command must have for this clause to be worth a look, in the order of [`Facts::has`].
@@ -184,7 +221,12 @@ impl Clause {
 
     /// Whether the command that `facts` tell of answers this clause; `line` makes its normalised text, `spread` the same with
     /// each option in a word of its own, if that differs.
-    pub(super) fn matches<'l>(&self, facts: &Facts, line: impl Fn() -> &'l str, spread: impl Fn() -> Option<&'l str>) -> bool {
+    pub(super) fn matches<'l>(
+        &self,
+        facts: &Facts,
+        line: impl Fn() -> &'l str,
+        spread: impl Fn() -> Option<&'l str>,
+    ) -> bool {
         let places = |wanted: &Places, seen: &[Seen]| wanted.is_empty() || wanted.meet(seen);
         let taint = |wanted: Taint, has: Taint| wanted == Taint::NONE || has.meets(wanted);
         (self.program.is_empty() || self.program.iter().any(|name| same_program(name, facts)))
@@ -198,12 +240,25 @@ impl Clause {
             && self.flags.iter().all(|flag| has_flag(facts, flag))
             && !self.without.iter().any(|flag| has_flag(facts, flag))
             && (self.verb.is_empty() || self.verb.iter().any(|verb| has_verb(facts, verb)))
-            && (self.environment.is_empty() || facts.environment.iter().any(|(name, _)| self.environment.contains(name)))
-            && (self.argument.is_empty() || facts.arguments().iter().any(|f| self.argument.iter().any(|r| r.may_match(&f.text))))
+            && (self.environment.is_empty()
+                || facts
+                    .environment
+                    .iter()
+                    .any(|(name, _)| self.environment.contains(name)))
+            && (self.argument.is_empty()
+                || facts
+                    .arguments()
+                    .iter()
+                    .any(|f| self.argument.iter().any(|r| r.may_match(&f.text))))
             && (self.line.is_empty()
-                || self.line.iter().any(|regex| regex.may_match(line()) || spread().is_some_and(|line| regex.may_match(line))))
+                || self.line.iter().any(|regex| {
+                    regex.may_match(line()) || spread().is_some_and(|line| regex.may_match(line))
+                }))
             && (self.content.is_empty()
-                || facts.written.as_deref().is_some_and(|text| self.content.iter().any(|regex| regex.may_match(text))))
+                || facts
+                    .written
+                    .as_deref()
+                    .is_some_and(|text| self.content.iter().any(|regex| regex.may_match(text))))
             && !self.unless.iter().any(|regex| regex.is_match(line()))
     }
 }
@@ -213,7 +268,11 @@ fn same_program(name: &str, facts: &Facts) -> bool {
         return false;
     }
     let name = name.strip_prefix("windows:").unwrap_or(name);
-    if name.contains('*') { glob::matches(name, &facts.program) } else { name == facts.program }
+    if name.contains('*') {
+        glob::matches(name, &facts.program)
+    } else {
+        name == facts.program
+    }
 }
 
 /// Whether one of the alternatives is among the flags: alone, in a cluster (`-rf`), with a value
@@ -244,7 +303,9 @@ fn has_flag(facts: &Facts, alternatives: &[String]) -> bool {
                 text == flag
                     || (!text.starts_with("--")
                         && text.starts_with('-')
-                        && letters(text).is_some_and(|letters| flag.chars().last().is_some_and(|c| letters.contains(c))))
+                        && letters(text).is_some_and(|letters| {
+                            flag.chars().last().is_some_and(|c| letters.contains(c))
+                        }))
             } else {
                 text == flag
             };
@@ -260,17 +321,23 @@ fn has_flag(facts: &Facts, alternatives: &[String]) -> bool {
 fn letters(cluster: &str) -> Option<&str> {
     let end = cluster.find(['/', '~', '@']).unwrap_or(cluster.len());
     let letters = cluster.get(1..end)?;
-    letters.bytes().all(|b| b.is_ascii_alphanumeric()).then_some(letters)
+    letters
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric())
+        .then_some(letters)
 }
 
 /// Whether the words stand side by side among the operands, near the front.
 fn has_verb(facts: &Facts, verb: &[String]) -> bool {
     let operands: Vec<&str> = facts.operands().take(8).map(|f| f.text.as_str()).collect();
     operands.windows(verb.len()).any(|words| {
-        words
-            .iter()
-            .zip(verb)
-            .all(|(word, wanted)| if facts.windows { word.eq_ignore_ascii_case(wanted) } else { glob::matches(wanted, word) })
+        words.iter().zip(verb).all(|(word, wanted)| {
+            if facts.windows {
+                word.eq_ignore_ascii_case(wanted)
+            } else {
+                glob::matches(wanted, word)
+            }
+        })
     })
 }
 
@@ -283,8 +350,15 @@ fn places(table: &Table<'_>, key: &str) -> Places {
             places.classes = places.classes.join(class);
         } else {
             let known: Vec<&str> = Classes::names().collect();
-            let hint = format!("{}; a path or glob starts with `/`, `~` or `*`", suggest(&text.value, &known));
-            table.fault_at(&text.place, format!("`{}` is no class of paths", text.value), Some(&hint));
+            let hint = format!(
+                "{}; a path or glob starts with `/`, `~` or `*`",
+                suggest(&text.value, &known)
+            );
+            table.fault_at(
+                &text.place,
+                format!("`{}` is no class of paths", text.value),
+                Some(&hint),
+            );
         }
     }
     places
@@ -313,7 +387,11 @@ fn regexes(table: &Table<'_>, key: &str) -> Vec<Regex> {
     let read = |text: Located<String>| match Regex::exact(&text.value) {
         Ok(regex) => Some(regex),
         Err(error) => {
-            table.fault_at(&text.place, error, Some("look-around and back-references are not supported"));
+            table.fault_at(
+                &text.place,
+                error,
+                Some("look-around and back-references are not supported"),
+            );
             None
         }
     };

@@ -6,8 +6,8 @@ use super::value::Field;
 
 /// Words that statements begin with: from one of them on, words without quotes are taken together.
 const VERBS: [&str; 16] = [
-    "select", "insert", "update", "delete", "drop", "alter", "create", "truncate", "grant", "revoke", "copy", "load", "attach",
-    "call", "exec", "flush",
+    "select", "insert", "update", "delete", "drop", "alter", "create", "truncate", "grant",
+    "revoke", "copy", "load", "attach", "call", "exec", "flush",
 ];
 
 /// The texts of SQL that a command hands to a database.
@@ -17,14 +17,26 @@ pub(super) fn sql(facts: &Facts) -> Vec<String> {
     if facts.traits.has(Traits::RUNS_SQL) {
         for (at, field) in arguments.iter().enumerate() {
             let text = field.text.as_str();
-            let attached = text.split_once('=').filter(|(flag, _)| flag.starts_with('-')).map(|(_, value)| value);
-            let attached = attached
-                .or_else(|| text.get(2..).filter(|_| text.starts_with("-c") || text.starts_with("-e") || text.starts_with("-Q")));
+            let attached = text
+                .split_once('=')
+                .filter(|(flag, _)| flag.starts_with('-'))
+                .map(|(_, value)| value);
+            let attached = attached.or_else(|| {
+                text.get(2..).filter(|_| {
+                    text.starts_with("-c") || text.starts_with("-e") || text.starts_with("-Q")
+                })
+            });
             let text = attached.unwrap_or(text);
-            if text.contains(char::is_whitespace) || text.starts_with(['\\', '.']) && text.len() > 2 && !text.contains('/') {
+            if text.contains(char::is_whitespace)
+                || text.starts_with(['\\', '.']) && text.len() > 2 && !text.contains('/')
+            {
                 out.push(text.to_owned());
             } else if VERBS.iter().any(|verb| text.eq_ignore_ascii_case(verb)) {
-                let rest: Vec<&str> = arguments.iter().skip(at).map(|field| field.text.as_str()).collect();
+                let rest: Vec<&str> = arguments
+                    .iter()
+                    .skip(at)
+                    .map(|field| field.text.as_str())
+                    .collect();
                 out.push(rest.join(" "));
                 break;
             }
@@ -32,10 +44,18 @@ pub(super) fn sql(facts: &Facts) -> Vec<String> {
         out.extend(facts.input.clone());
     }
     for option in facts.known.iter().flat_map(|known| &known.sql) {
-        let is_option = |field: &Field| field.text.strip_prefix("--").is_some_and(|name| name.starts_with(option));
+        let is_option = |field: &Field| {
+            field
+                .text
+                .strip_prefix("--")
+                .is_some_and(|name| name.starts_with(option))
+        };
         let given = arguments.iter().position(is_option);
         if let Some(at) = given {
-            let value = arguments.get(at).and_then(|field| field.text.split_once('=')).map(|(_, value)| value.to_owned());
+            let value = arguments
+                .get(at)
+                .and_then(|field| field.text.split_once('='))
+                .map(|(_, value)| value.to_owned());
             out.extend(value.or_else(|| arguments.get(at + 1).map(|field| field.text.clone())));
         }
     }

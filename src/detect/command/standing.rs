@@ -22,21 +22,34 @@ impl Standing {
     pub(super) fn go(&mut self, target: &str, in_full: Option<&str>) {
         self.session = match in_full {
             Some(folder) => Some(Rc::from(folder)),
-            None => self.session.take().and_then(|from| paths::normal(target, Some(&from))).map(Rc::from),
+            None => self
+                .session
+                .take()
+                .and_then(|from| paths::normal(target, Some(&from)))
+                .map(Rc::from),
         };
         // Back to wherever it was before, nobody knows.
         if in_full.is_some() || target == "-" {
             self.below = None;
             return;
         }
-        self.below = paths::normal(target, self.below.as_deref()).filter(|below| !below.is_empty()).map(Rc::from);
+        self.below = paths::normal(target, self.below.as_deref())
+            .filter(|below| !below.is_empty())
+            .map(Rc::from);
     }
 }
 
 /// Whether an operand of `ssh` names this very machine.
 pub(super) fn is_this_machine(host: &str) -> bool {
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host).trim_start_matches("ssh://");
-    host.contains("localhost") || host.starts_with("127.") || host.contains("::1") || host.contains('$') || host == "0"
+    let host = host
+        .rsplit_once('@')
+        .map_or(host, |(_, host)| host)
+        .trim_start_matches("ssh://");
+    host.contains("localhost")
+        || host.starts_with("127.")
+        || host.contains("::1")
+        || host.contains('$')
+        || host == "0"
 }
 
 #[cfg(test)]
@@ -50,12 +63,22 @@ mod tests {
             standing.go(target, in_full);
             standing.below.as_deref().unwrap_or("").to_owned()
         };
-        let steps =
-            [("web", "web"), ("src/x", "web/src/x"), ("..", "web/src"), ("../..", ""), ("..", ".."), ("$d", "../$d"), ("-", "")];
+        let steps = [
+            ("web", "web"),
+            ("src/x", "web/src/x"),
+            ("..", "web/src"),
+            ("../..", ""),
+            ("..", ".."),
+            ("$d", "../$d"),
+            ("-", ""),
+        ];
         for (target, expected) in steps {
             assert_eq!(go(target, None), expected, "{target}");
         }
-        assert_eq!((go("a", None), go("/srv", Some("/srv"))), ("a".to_owned(), String::new()));
+        assert_eq!(
+            (go("a", None), go("/srv", Some("/srv"))),
+            ("a".to_owned(), String::new())
+        );
     }
 
     #[test]
@@ -75,7 +98,12 @@ mod tests {
 
     #[test]
     fn this_machine_has_names() {
-        for host in ["localhost", "me@127.0.0.1", "ssh://me@localhost:22", "$HOST"] {
+        for host in [
+            "localhost",
+            "me@127.0.0.1",
+            "ssh://me@localhost:22",
+            "$HOST",
+        ] {
             assert!(is_this_machine(host), "{host}");
         }
         assert!(!is_this_machine("me@web1.example.org"));

@@ -19,9 +19,22 @@ const ELEMENT_BYTES: usize = 64;
 /// Before the name of a procedure among the variables.
 const PROCEDURE: &str = "proc ";
 /// Commands whose words in braces are data.
-const DATA: [&str; 10] = ["puts", "lappend", "list", "string", "regexp", "regsub", "format", "return", "send_user", "array"];
+const DATA: [&str; 10] = [
+    "puts",
+    "lappend",
+    "list",
+    "string",
+    "regexp",
+    "regsub",
+    "format",
+    "return",
+    "send_user",
+    "array",
+];
 /// Commands that run their words as scripts, in quotation marks or braces.
-const BODIES: [&str; 8] = ["catch", "after", "if", "while", "for", "foreach", "time", "try"];
+const BODIES: [&str; 8] = [
+    "catch", "after", "if", "while", "for", "foreach", "time", "try",
+];
 
 /// A word of a command.
 #[derive(Default)]
@@ -57,7 +70,13 @@ impl Reader<'_> {
         }
         let (mut at, mut room) = (0, Some(EXPANDED_BYTES));
         for _ in 0..=MAX_COMMANDS {
-            let mut scan = Scan { text, at, variables: &mut *variables, inner: Vec::new(), room };
+            let mut scan = Scan {
+                text,
+                at,
+                variables: &mut *variables,
+                inner: Vec::new(),
+                room,
+            };
             let Some(words) = scan.command() else { return };
             let inner = std::mem::take(&mut scan.inner);
             (at, room) = (scan.at, scan.room);
@@ -73,7 +92,9 @@ impl Reader<'_> {
     }
 
     fn tcl_command(&mut self, words: &[Word], variables: &mut Variables, nested: usize) {
-        let Some((name, given)) = words.split_first() else { return };
+        let Some((name, given)) = words.split_first() else {
+            return;
+        };
         let name = name.text.trim_start_matches("::");
         let texts = || given.iter().map(|word| word.text.as_str());
         match name {
@@ -81,13 +102,23 @@ impl Reader<'_> {
                 let program = given.iter().skip_while(|word| word.text.starts_with('-'));
                 let words: Vec<String> = program.flat_map(Word::shell_words).collect();
                 // `system` gives its words to a shell, which reads them again.
-                let line = if name == "system" { texts().collect::<Vec<_>>().join(" ") } else { words.join(" ") };
+                let line = if name == "system" {
+                    texts().collect::<Vec<_>>().join(" ")
+                } else {
+                    words.join(" ")
+                };
                 self.tcl_shell(&line);
             }
-            "open" => texts().filter_map(|text| text.strip_prefix('|')).for_each(|line| self.tcl_shell(line)),
-            "send" | "exp_send" => texts().filter(|text| !text.starts_with('-')).for_each(|line| self.tcl_shell(line)),
+            "open" => texts()
+                .filter_map(|text| text.strip_prefix('|'))
+                .for_each(|line| self.tcl_shell(line)),
+            "send" | "exp_send" => texts()
+                .filter(|text| !text.starts_with('-'))
+                .for_each(|line| self.tcl_shell(line)),
             "eval" | "uplevel" | "subst" => {
-                let is_level = |text: &&str| name == "uplevel" && text.starts_with(|c: char| c == '#' || c.is_ascii_digit());
+                let is_level = |text: &&str| {
+                    name == "uplevel" && text.starts_with(|c: char| c == '#' || c.is_ascii_digit())
+                };
                 let script = texts().skip_while(is_level).collect::<Vec<_>>().join(" ");
                 self.tcl_script(&script, variables, nested);
             }
@@ -105,14 +136,20 @@ impl Reader<'_> {
             }
             "proc" => {
                 if let [name, names, body] = given {
-                    variables.insert(format!("{PROCEDURE}{}", name.text), format!("{}\0{}", names.text, body.text));
+                    variables.insert(
+                        format!("{PROCEDURE}{}", name.text),
+                        format!("{}\0{}", names.text, body.text),
+                    );
                     self.tcl_script(&body.text, variables, nested);
                 }
             }
             name if DATA.contains(&name) => {}
             name if variables.contains_key(&format!("{PROCEDURE}{name}")) => {
                 // It is not known while it runs: none calls itself.
-                let Some((key, procedure)) = variables.remove_entry(&format!("{PROCEDURE}{name}")) else { return };
+                let Some((key, procedure)) = variables.remove_entry(&format!("{PROCEDURE}{name}"))
+                else {
+                    return;
+                };
                 let (names, body) = procedure.split_once('\0').unwrap_or_default();
                 for (name, value) in names.split_whitespace().zip(texts()) {
                     variables.insert(name.trim_matches(['{', '}']).to_owned(), value.to_owned());
@@ -121,7 +158,10 @@ impl Reader<'_> {
                 variables.insert(key, procedure);
             }
             _ => {
-                let is_script = |word: &&Word| (word.braced || BODIES.contains(&name)) && word.text.contains(char::is_whitespace);
+                let is_script = |word: &&Word| {
+                    (word.braced || BODIES.contains(&name))
+                        && word.text.contains(char::is_whitespace)
+                };
                 for body in words.iter().filter(is_script) {
                     self.tcl_script(&body.text, variables, nested);
                 }
@@ -131,7 +171,9 @@ impl Reader<'_> {
 
     /// `file delete -force /x`, `file rename a b`, `file copy a b`
     fn tcl_file(&mut self, given: &[Word]) {
-        let Some((verb, given)) = given.split_first() else { return };
+        let Some((verb, given)) = given.split_first() else {
+            return;
+        };
         let force = given.iter().any(|word| word.text == "-force");
         let words: &[&str] = match verb.text.as_str() {
             "delete" if force => &["rm", "-r", "-f"],
@@ -140,7 +182,10 @@ impl Reader<'_> {
             "copy" => &["cp", "-r"],
             _ => return,
         };
-        let paths = given.iter().filter(|word| !word.text.starts_with('-')).map(|word| Term::text(word.text.clone()));
+        let paths = given
+            .iter()
+            .filter(|word| !word.text.starts_with('-'))
+            .map(|word| Term::text(word.text.clone()));
         let paths: Vec<Term> = paths.collect();
         self.told(words, &paths.iter().collect::<Vec<_>>());
     }
@@ -157,9 +202,24 @@ impl Reader<'_> {
 impl Word {
     /// The word, quoted for a shell. Redirections and pipes are not quoted.
     fn shell_words(&self) -> Vec<String> {
-        let sign = |text: &str| matches!(text, "|" | "|&" | "&" | "<" | ">" | ">>" | "2>" | ">&" | "<<");
-        let quoted = |text: &str| if sign(text) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) };
-        if self.expands { self.text.split_whitespace().map(quoted).collect() } else { vec![quoted(&self.text)] }
+        let sign = |text: &str| {
+            matches!(
+                text,
+                "|" | "|&" | "&" | "<" | ">" | ">>" | "2>" | ">&" | "<<"
+            )
+        };
+        let quoted = |text: &str| {
+            if sign(text) {
+                text.to_owned()
+            } else {
+                format!("'{}'", text.replace('\'', "'\\''"))
+            }
+        };
+        if self.expands {
+            self.text.split_whitespace().map(quoted).collect()
+        } else {
+            vec![quoted(&self.text)]
+        }
     }
 }
 
@@ -193,7 +253,9 @@ impl<'t> Scan<'t, '_> {
         loop {
             match self.peek() {
                 None | Some(b'\n' | b';') => return Some(words),
-                Some(b'\\') if self.text.as_bytes().get(self.at + 1) == Some(&b'\n') => self.at += 2,
+                Some(b'\\') if self.text.as_bytes().get(self.at + 1) == Some(&b'\n') => {
+                    self.at += 2
+                }
                 Some(b) if b.is_ascii_whitespace() => self.at += 1,
                 Some(_) => words.push(self.word()),
             }
@@ -201,13 +263,20 @@ impl<'t> Scan<'t, '_> {
     }
 
     fn word(&mut self) -> Word {
-        let expands = self.text.get(self.at..).is_some_and(|rest| rest.starts_with("{*}"));
+        let expands = self
+            .text
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with("{*}"));
         if expands {
             self.at += 3;
         }
         if self.peek() == Some(b'{') {
             let text = self.balanced(b'{', b'}');
-            return Word { text: text.to_owned(), braced: true, expands };
+            return Word {
+                text: text.to_owned(),
+                braced: true,
+                expands,
+            };
         }
         let quoted = self.peek() == Some(b'"');
         self.at += usize::from(quoted);
@@ -222,19 +291,26 @@ impl<'t> Scan<'t, '_> {
                 b'\\' if !quoted && self.text.as_bytes().get(self.at + 1) == Some(&b'\n') => break,
                 b'\\' => self.escape(&mut text),
                 b'[' => match self.balanced(b'[', b']') {
-                    list if list.starts_with("list ") => self.add(list.trim_start_matches("list "), &mut text),
+                    list if list.starts_with("list ") => {
+                        self.add(list.trim_start_matches("list "), &mut text)
+                    }
                     script => self.inner.push(script),
                 },
                 b'$' => self.variable(&mut text),
                 _ => {
-                    let end =
-                        (self.at + 1..self.text.len()).find(|at| self.text.is_char_boundary(*at)).unwrap_or(self.text.len());
+                    let end = (self.at + 1..self.text.len())
+                        .find(|at| self.text.is_char_boundary(*at))
+                        .unwrap_or(self.text.len());
                     text.push_str(self.text.get(self.at..end).unwrap_or_default());
                     self.at = end;
                 }
             }
         }
-        Word { text, braced: false, expands }
+        Word {
+            text,
+            braced: false,
+            expands,
+        }
     }
 
     /// Adds what a word refers to.
@@ -266,15 +342,30 @@ impl<'t> Scan<'t, '_> {
     fn variable(&mut self, text: &mut String) {
         let rest = self.text.get(self.at + 1..).unwrap_or_default();
         let (name, length) = match rest.strip_prefix('{') {
-            Some(inner) => inner.split_once('}').map_or((inner, inner.len() + 1), |(name, _)| (name, name.len() + 2)),
+            Some(inner) => inner
+                .split_once('}')
+                .map_or((inner, inner.len() + 1), |(name, _)| (name, name.len() + 2)),
             None => {
-                let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':'))).unwrap_or(rest.len());
-                let element = rest.get(end..).filter(|rest| rest.starts_with('(')).and_then(|rest| rest.find(')'));
-                let end = end + element.filter(|length| *length < ELEMENT_BYTES).map_or(0, |length| length + 1);
+                let end = rest
+                    .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':')))
+                    .unwrap_or(rest.len());
+                let element = rest
+                    .get(end..)
+                    .filter(|rest| rest.starts_with('('))
+                    .and_then(|rest| rest.find(')'));
+                let end = end
+                    + element
+                        .filter(|length| *length < ELEMENT_BYTES)
+                        .map_or(0, |length| length + 1);
                 (rest.get(..end).unwrap_or_default(), end)
             }
         };
-        match self.variables.get(name).filter(|_| self.room.is_some()).cloned() {
+        match self
+            .variables
+            .get(name)
+            .filter(|_| self.room.is_some())
+            .cloned()
+        {
             Some(value) => self.add(&value, text),
             // `$env(HOME)` is a variable of the shell's, too.
             None if name == "env(HOME)" => text.push('~'),
@@ -306,7 +397,9 @@ impl<'t> Scan<'t, '_> {
 
     fn find(&self, from: usize, byte: u8) -> usize {
         let rest = self.text.as_bytes().get(from..).unwrap_or_default();
-        rest.iter().position(|b| *b == byte).map_or(self.text.len(), |at| from + at)
+        rest.iter()
+            .position(|b| *b == byte)
+            .map_or(self.text.len(), |at| from + at)
     }
 }
 
@@ -317,8 +410,14 @@ fn code(rest: &str) -> Option<(char, usize)> {
         b'u' => (rest.get(1..)?, 16, 4),
         _ => (rest, 8, 3),
     };
-    let length = digits.bytes().take(most).take_while(|byte| char::from(*byte).is_digit(radix)).count();
-    let letter = u32::from_str_radix(digits.get(..length)?, radix).ok().and_then(char::from_u32)?;
+    let length = digits
+        .bytes()
+        .take(most)
+        .take_while(|byte| char::from(*byte).is_digit(radix))
+        .count();
+    let letter = u32::from_str_radix(digits.get(..length)?, radix)
+        .ok()
+        .and_then(char::from_u32)?;
     Some((letter, length + usize::from(radix == 16)))
 }
 
@@ -328,20 +427,37 @@ mod tests {
 
     fn words(script: &str) -> Vec<Vec<String>> {
         let mut variables = Variables::from([("d".to_owned(), "/srv".to_owned())]);
-        let mut scan = Scan { text: script, at: 0, variables: &mut variables, inner: Vec::new(), room: Some(64) };
-        std::iter::from_fn(|| scan.command()).map(|words| words.into_iter().map(|word| word.text).collect()).collect()
+        let mut scan = Scan {
+            text: script,
+            at: 0,
+            variables: &mut variables,
+            inner: Vec::new(),
+            room: Some(64),
+        };
+        std::iter::from_fn(|| scan.command())
+            .map(|words| words.into_iter().map(|word| word.text).collect())
+            .collect()
     }
 
     #[test]
     fn braces_and_quotes_keep_words_together() {
         for (script, wanted) in [
-            ("exec sh -c {a; b {c d}}", vec![vec!["exec", "sh", "-c", "a; b {c d}"]]),
-            ("a \"b $d c\"; e\\ f ${d}x", vec![vec!["a", "b /srv c"], vec!["e f", "/srvx"]]),
+            (
+                "exec sh -c {a; b {c d}}",
+                vec![vec!["exec", "sh", "-c", "a; b {c d}"]],
+            ),
+            (
+                "a \"b $d c\"; e\\ f ${d}x",
+                vec![vec!["a", "b /srv c"], vec!["e f", "/srvx"]],
+            ),
             ("# a; b\nc \\\n d", vec![vec!["c", "d"]]),
             ("{*}{a b} $none", vec![vec!["a b", ""]]),
             ("a {b", vec![vec!["a", "b"]]),
             ("é {ü \\} ö}", vec![vec!["é", "ü \\} ö"]]),
-            ("a\\\n b \\x72m \\162m \\u0072m", vec![vec!["a", "b", "rm", "rm", "rm"]]),
+            (
+                "a\\\n b \\x72m \\162m \\u0072m",
+                vec![vec!["a", "b", "rm", "rm", "rm"]],
+            ),
             ("$a(x) ${d", vec![vec!["", "/srv"]]),
         ] {
             assert_eq!(words(script), wanted, "{script}");
@@ -351,9 +467,16 @@ mod tests {
 
     #[test]
     fn a_word_is_quoted_for_the_shell() {
-        let word = |text: &str, expands| Word { text: text.to_owned(), braced: true, expands };
+        let word = |text: &str, expands| Word {
+            text: text.to_owned(),
+            braced: true,
+            expands,
+        };
         assert_eq!(word("it's; x", false).shell_words(), ["'it'\\''s; x'"]);
-        assert_eq!(word("rm -rf x", true).shell_words(), ["'rm'", "'-rf'", "'x'"]);
+        assert_eq!(
+            word("rm -rf x", true).shell_words(),
+            ["'rm'", "'-rf'", "'x'"]
+        );
         assert_eq!(word("|", false).shell_words(), ["|"]);
     }
 }

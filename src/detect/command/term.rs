@@ -22,19 +22,32 @@ pub(super) struct Term {
 
 impl Term {
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self { items: vec![text.into()], ..Self::default() }
+        Self {
+            items: vec![text.into()],
+            ..Self::default()
+        }
     }
 
     pub(super) fn list(items: Vec<String>) -> Self {
-        Self { items, list: true, ..Self::default() }
+        Self {
+            items,
+            list: true,
+            ..Self::default()
+        }
     }
 
     pub(super) fn named(name: impl Into<String>) -> Self {
-        Self { name: name.into(), ..Self::default() }
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
     }
 
     pub(super) fn unknown(taint: Taint) -> Self {
-        Self { taint, ..Self::default() }
+        Self {
+            taint,
+            ..Self::default()
+        }
     }
 
     pub(super) fn with(mut self, taint: Taint) -> Self {
@@ -69,14 +82,22 @@ impl Term {
             return self;
         }
         match (self.number(), more.number()) {
-            (Some(a), Some(b)) if a.abs() < 1 << 40 && b.abs() < 1 << 40 => self.items = vec![(a + b).to_string()],
+            (Some(a), Some(b)) if a.abs() < 1 << 40 && b.abs() < 1 << 40 => {
+                self.items = vec![(a + b).to_string()]
+            }
             _ => {
-                let added = if more.list { more.items.join(" ") } else { more.first().to_owned() };
+                let added = if more.list {
+                    more.items.join(" ")
+                } else {
+                    more.first().to_owned()
+                };
                 match self.items.first_mut() {
                     Some(text) if text.len() + added.len() <= MAX_TEXT => text.push_str(&added),
                     Some(_) => {}
                     // Of an unknown text only the end is known.
-                    None => self.items.extend(Some(added).filter(|added| !added.is_empty())),
+                    None => self
+                        .items
+                        .extend(Some(added).filter(|added| !added.is_empty())),
                 }
             }
         }
@@ -104,16 +125,27 @@ impl Term {
 
     /// `self[index]`: one item or letter, a range, or (`::-1`) the other way round.
     pub(super) fn at(self, index: &[String]) -> Self {
-        let chars: Vec<String> = if self.list { self.items } else { self.items.concat().chars().map(String::from).collect() };
+        let chars: Vec<String> = if self.list {
+            self.items
+        } else {
+            self.items.concat().chars().map(String::from).collect()
+        };
         let length = chars.len() as i64;
         let mut picked = Vec::new();
         for one in index.iter().take(MAX_ITEMS) {
-            let Some(n) = number(one) else { return Self::unknown(self.taint) };
+            let Some(n) = number(one) else {
+                return Self::unknown(self.taint);
+            };
             let n = if n < 0 { length + n } else { n };
             picked.extend(usize::try_from(n).ok().and_then(|n| chars.get(n)).cloned());
         }
         let list = picked.len() > 1;
-        Self { items: picked, list, name: String::new(), taint: self.taint }
+        Self {
+            items: picked,
+            list,
+            name: String::new(),
+            taint: self.taint,
+        }
     }
 
     pub(super) fn reversed(mut self) -> Self {
@@ -128,7 +160,9 @@ impl Term {
     /// Numbers as the letters they stand for.
     pub(super) fn into_letters(mut self) -> Self {
         for item in &mut self.items {
-            if let Some(letter) = number(item).and_then(|n| u32::try_from(n).ok()).and_then(char::from_u32)
+            if let Some(letter) = number(item)
+                .and_then(|n| u32::try_from(n).ok())
+                .and_then(char::from_u32)
                 && item.len() > 1
             {
                 *item = letter.into();
@@ -143,8 +177,17 @@ impl Term {
         if text.len() > MAX_TEXT {
             text.clear();
         }
-        let items = if self.items.is_empty() { Vec::new() } else { vec![text] };
-        Self { items, list: false, name: String::new(), taint: self.taint }
+        let items = if self.items.is_empty() {
+            Vec::new()
+        } else {
+            vec![text]
+        };
+        Self {
+            items,
+            list: false,
+            name: String::new(),
+            taint: self.taint,
+        }
     }
 
     pub(super) fn replaced(mut self, wanted: &str, by: &str) -> Self {
@@ -200,7 +243,11 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
     let of = on.filter(|on| on.is_known() || on.taint != Taint::NONE);
     // A method's object, or a function's first argument.
     let subject = || of.or(arguments.first()).cloned().unwrap_or_default();
-    let rest = if of.is_some() { arguments } else { arguments.get(1..).unwrap_or_default() };
+    let rest = if of.is_some() {
+        arguments
+    } else {
+        arguments.get(1..).unwrap_or_default()
+    };
     let arg = |n: usize| rest.get(n).unwrap_or(&nothing);
     let made = match method {
         "join" | "implode" => match (of, arguments) {
@@ -209,42 +256,65 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
             (Some(by), [items]) if items.list => items.clone().joined(by.first()),
             (_, [by, items]) if items.list => items.clone().joined(by.first()),
             (_, [items, by]) if items.list => items.clone().joined(by.first()),
-            (_, [by, items @ ..]) => Term::list(items.iter().flat_map(|t| t.items.clone()).collect())
-                .with(items.iter().fold(by.taint, |taint, t| taint | t.taint))
-                .joined(by.first()),
+            (_, [by, items @ ..]) => {
+                Term::list(items.iter().flat_map(|t| t.items.clone()).collect())
+                    .with(items.iter().fold(by.taint, |taint, t| taint | t.taint))
+                    .joined(by.first())
+            }
             _ => return None,
         },
         "concat" => rest.iter().cloned().fold(subject(), Term::plus),
         "split" | "explode" | "tochararray" | "chars" => {
             let (text, by) = match (of, arguments) {
-                (None, [by, text, ..]) if method == "explode" => (text.clone(), by.first().to_owned()),
+                (None, [by, text, ..]) if method == "explode" => {
+                    (text.clone(), by.first().to_owned())
+                }
                 _ => (subject(), arg(0).first().to_owned()),
             };
             let whole = text.items.concat();
             let items: Vec<String> = match by.as_str() {
-                "" if method == "split" && arguments.is_empty() => whole.split_whitespace().map(String::from).collect(),
+                "" if method == "split" && arguments.is_empty() => {
+                    whole.split_whitespace().map(String::from).collect()
+                }
                 "" => whole.chars().map(String::from).collect(),
                 by => whole.split(by).map(String::from).collect(),
             };
             Term::list(items.into_iter().take(MAX_ITEMS).collect()).with(text.taint)
         }
         "reverse" | "reversed" | "strrev" => subject().reversed(),
-        "replace" | "replaceall" | "gsub" | "sub" | "str_replace" | "translate" => match (of, arguments) {
-            (None, [wanted, by, text, ..]) => text.clone().replaced(wanted.first(), by.first()),
-            (Some(on), [wanted, by, ..]) => on.clone().replaced(wanted.first(), by.first()),
-            (Some(on), [wanted]) => on.clone().replaced(wanted.first(), ""),
-            _ => return None,
-        },
-        "lower" | "tolower" | "tolowercase" | "downcase" | "strtolower" | "lc" | "casefold" | "tolowerinvariant" => {
-            subject().each(|item| item.to_lowercase())
+        "replace" | "replaceall" | "gsub" | "sub" | "str_replace" | "translate" => {
+            match (of, arguments) {
+                (None, [wanted, by, text, ..]) => text.clone().replaced(wanted.first(), by.first()),
+                (Some(on), [wanted, by, ..]) => on.clone().replaced(wanted.first(), by.first()),
+                (Some(on), [wanted]) => on.clone().replaced(wanted.first(), ""),
+                _ => return None,
+            }
         }
-        "upper" | "toupper" | "touppercase" | "upcase" | "strtoupper" | "uc" => subject().each(|item| item.to_uppercase()),
+        "lower" | "tolower" | "tolowercase" | "downcase" | "strtolower" | "lc" | "casefold"
+        | "tolowerinvariant" => subject().each(|item| item.to_lowercase()),
+        "upper" | "toupper" | "touppercase" | "upcase" | "strtoupper" | "uc" => {
+            subject().each(|item| item.to_uppercase())
+        }
         "swapcase" => subject().each(|item| {
-            item.chars().map(|c| if c.is_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() }).collect()
+            item.chars()
+                .map(|c| {
+                    if c.is_lowercase() {
+                        c.to_ascii_uppercase()
+                    } else {
+                        c.to_ascii_lowercase()
+                    }
+                })
+                .collect()
         }),
         "trim" | "strip" | "trimstart" | "trimend" | "lstrip" | "rstrip" | "chomp" => {
             let marks: Vec<char> = arg(0).items.concat().chars().collect();
-            let cut = |c: char| if marks.is_empty() { c.is_whitespace() } else { marks.contains(&c) };
+            let cut = |c: char| {
+                if marks.is_empty() {
+                    c.is_whitespace()
+                } else {
+                    marks.contains(&c)
+                }
+            };
             subject().each(|item| item.trim_matches(cut).to_owned())
         }
         "substring" | "substr" | "slice" | "remove" if of.is_some() || method != "remove" => {
@@ -253,15 +323,25 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
             let count = arg(1).number().and_then(|n| usize::try_from(n).ok());
             let kept: String = if method == "remove" {
                 let end = count.map_or(text.len(), |n| start.saturating_add(n));
-                text.iter().enumerate().filter(|(at, _)| *at < start || *at >= end).map(|(_, c)| c).collect()
+                text.iter()
+                    .enumerate()
+                    .filter(|(at, _)| *at < start || *at >= end)
+                    .map(|(_, c)| c)
+                    .collect()
             } else {
-                text.iter().skip(start).take(count.unwrap_or(usize::MAX)).collect()
+                text.iter()
+                    .skip(start)
+                    .take(count.unwrap_or(usize::MAX))
+                    .collect()
             };
             Term::text(kept).with(subject().taint)
         }
         "insert" if of.is_some() => {
             let text = subject().items.concat();
-            let at = usize::try_from(arg(0).number()?).ok().and_then(|n| text.char_indices().nth(n)).map_or(text.len(), |c| c.0);
+            let at = usize::try_from(arg(0).number()?)
+                .ok()
+                .and_then(|n| text.char_indices().nth(n))
+                .map_or(text.len(), |c| c.0);
             let (before, after) = text.split_at_checked(at)?;
             Term::text(format!("{before}{}{after}", arg(1).first())).with(subject().taint)
         }
@@ -270,20 +350,36 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
             let taint = rest.iter().fold(Taint::NONE, |taint, t| taint | t.taint);
             subject().filled(&values).with(taint)
         }
-        "chr" | "unichr" | "char" | "fromcharcode" | "fromcodepoint" => {
-            Term::list(arguments.iter().flat_map(|t| t.clone().into_letters().items).collect()).joined("")
-        }
+        "chr" | "unichr" | "char" | "fromcharcode" | "fromcodepoint" => Term::list(
+            arguments
+                .iter()
+                .flat_map(|t| t.clone().into_letters().items)
+                .collect(),
+        )
+        .joined(""),
         "bytes" | "bytearray" => {
             let subject = subject();
-            if subject.list { subject.into_letters().joined("") } else { subject }
+            if subject.list {
+                subject.into_letters().joined("")
+            } else {
+                subject
+            }
         }
-        "fromhex" | "unhexlify" | "hex2bin" | "fromhexstring" => decoded(subject(), simulate::hex_text),
+        "fromhex" | "unhexlify" | "hex2bin" | "fromhexstring" => {
+            decoded(subject(), simulate::hex_text)
+        }
         "pack" => decoded(arguments.get(1)?.clone(), simulate::hex_text),
-        "b64decode" | "atob" | "base64_decode" | "decode_base64" | "decode64" | "strict_decode64" | "urlsafe_decode64"
-        | "urlsafe_b64decode" | "decodebytes" | "a2b_base64" | "decodestring" | "frombase64string" | "standard_b64decode"
+        "b64decode" | "atob" | "base64_decode" | "decode_base64" | "decode64"
+        | "strict_decode64" | "urlsafe_decode64" | "urlsafe_b64decode" | "decodebytes"
+        | "a2b_base64" | "decodestring" | "frombase64string" | "standard_b64decode"
         | "b64_decode" => decoded(subject(), simulate::base64_text),
         "decode" | "from" | "encode" => {
-            let how = arguments.iter().rev().map(Term::first).find(|how| !how.is_empty()).unwrap_or_default();
+            let how = arguments
+                .iter()
+                .rev()
+                .map(Term::first)
+                .find(|how| !how.is_empty())
+                .unwrap_or_default();
             match how.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
                 "rot13" => decoded(subject(), |text| Some(rot13(text))),
                 "hex" | "hexcodec" => decoded(subject(), simulate::hex_text),
@@ -292,11 +388,15 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
             }
         }
         "str_rot13" | "rot13" => decoded(subject(), |text| Some(rot13(text))),
-        "decompress" | "gzinflate" | "gzuncompress" | "inflate" | "gunzipsync" => Term::unknown(subject().taint | Taint::DECODED),
-        "tostring" | "str" | "string" | "text" | "expanduser" | "expandvars" | "realpath" | "abspath" | "resolve" | "list"
-        | "tuple" | "iter" | "getstring" | "getbytes" | "expand_path" | "normpath" | "fspath" | "flat" | "rawurldecode"
-        | "unescape" | "unquote" | "urldecode" | "decodeuricomponent" | "path" | "purepath" | "posixpath" | "scalar" | "to_s"
-        | "valueof" | "freeze" | "dup" | "quote" | "as_posix" | "absolute" | "utf8" | "readtoend" | "sorted" => subject(),
+        "decompress" | "gzinflate" | "gzuncompress" | "inflate" | "gunzipsync" => {
+            Term::unknown(subject().taint | Taint::DECODED)
+        }
+        "tostring" | "str" | "string" | "text" | "expanduser" | "expandvars" | "realpath"
+        | "abspath" | "resolve" | "list" | "tuple" | "iter" | "getstring" | "getbytes"
+        | "expand_path" | "normpath" | "fspath" | "flat" | "rawurldecode" | "unescape"
+        | "unquote" | "urldecode" | "decodeuricomponent" | "path" | "purepath" | "posixpath"
+        | "scalar" | "to_s" | "valueof" | "freeze" | "dup" | "quote" | "as_posix" | "absolute"
+        | "utf8" | "readtoend" | "sorted" => subject(),
         "home" | "homedir" | "gethome" => Term::text("~"),
         _ => return None,
     };
@@ -313,8 +413,16 @@ impl Term {
 }
 
 fn decoded(term: Term, decode: impl Fn(&str) -> Option<String>) -> Term {
-    let items: Vec<String> = decode(&term.items.concat()).filter(|text| !text.is_empty()).into_iter().collect();
-    Term { items, list: false, name: String::new(), taint: term.taint | Taint::DECODED }
+    let items: Vec<String> = decode(&term.items.concat())
+        .filter(|text| !text.is_empty())
+        .into_iter()
+        .collect();
+    Term {
+        items,
+        list: false,
+        name: String::new(),
+        taint: term.taint | Taint::DECODED,
+    }
 }
 
 fn rot13(text: &str) -> String {
@@ -330,8 +438,14 @@ fn rot13(text: &str) -> String {
 
 /// A number, decimal, hexadecimal (`0x72`) or octal (`0o162`).
 pub(super) fn number(text: &str) -> Option<i64> {
-    let (sign, digits) = text.trim().strip_prefix('-').map_or((1, text.trim()), |rest| (-1, rest));
-    let value = if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+    let (sign, digits) = text
+        .trim()
+        .strip_prefix('-')
+        .map_or((1, text.trim()), |rest| (-1, rest));
+    let value = if let Some(hex) = digits
+        .strip_prefix("0x")
+        .or_else(|| digits.strip_prefix("0X"))
+    {
         i64::from_str_radix(hex, 16).ok()?
     } else if let Some(octal) = digits.strip_prefix("0o") {
         i64::from_str_radix(octal, 8).ok()?

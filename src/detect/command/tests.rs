@@ -13,7 +13,10 @@ fn lines(text: &str) -> Vec<String> {
 
 fn comes_down_to(text: &str, line: &str) {
     let lines = lines(text);
-    assert!(lines.iter().any(|found| found == line), "{text:?} came down to {lines:?}, not to {line:?}");
+    assert!(
+        lines.iter().any(|found| found == line),
+        "{text:?} came down to {lines:?}, not to {line:?}"
+    );
 }
 
 #[test]
@@ -56,10 +59,17 @@ fn disguises_come_down_to_the_plain_command() {
 
 #[test]
 fn what_is_only_said_is_not_run() {
-    for text in
-        ["echo 'rm -rf /'", "grep -rn 'rm -rf /' docs/", "git commit -m 'rm -rf /'", "# rm -rf /", "printf '%s' \"rm -rf /\""]
-    {
-        assert!(!lines(text).iter().any(|line| line.starts_with("rm")), "{text}");
+    for text in [
+        "echo 'rm -rf /'",
+        "grep -rn 'rm -rf /' docs/",
+        "git commit -m 'rm -rf /'",
+        "# rm -rf /",
+        "printf '%s' \"rm -rf /\"",
+    ] {
+        assert!(
+            !lines(text).iter().any(|line| line.starts_with("rm")),
+            "{text}"
+        );
     }
 }
 
@@ -95,11 +105,19 @@ fn what_programs_hand_to_a_shell_is_read() {
 
 #[test]
 fn other_languages_made_to_exhaust_end_in_time() {
-    let doubling: String = (0..59).map(|n| format!("$a{} = $a{n} + $a{n}; ", n + 1)).collect();
-    let puts: String = (0..59).map(|n| format!("set a{}=%a{n}%%a{n}%& ", n + 1)).collect();
-    let sums: String = (0..59).map(|n| format!("a{} = a{n} + a{n}\n", n + 1)).collect();
+    let doubling: String = (0..59)
+        .map(|n| format!("$a{} = $a{n} + $a{n}; ", n + 1))
+        .collect();
+    let puts: String = (0..59)
+        .map(|n| format!("set a{}=%a{n}%%a{n}%& ", n + 1))
+        .collect();
+    let sums: String = (0..59)
+        .map(|n| format!("a{} = a{n} + a{n}\n", n + 1))
+        .collect();
     let powershell = |reader: &mut Reader<'_>, text: &str| reader.windows(text);
-    let python = |reader: &mut Reader<'_>, text: &str| reader.code("python3", text, super::value::Taint::NONE);
+    let python = |reader: &mut Reader<'_>, text: &str| {
+        reader.code("python3", text, super::value::Taint::NONE)
+    };
     type Read = fn(&mut Reader<'_>, &str);
     let cases: [(Read, String); 16] = [
         (powershell, "$(".repeat(5_000)),
@@ -124,7 +142,11 @@ fn other_languages_made_to_exhaust_end_in_time() {
         let mut reader = Reader::default();
         read(&mut reader, &text);
         let what: String = text.chars().take(24).collect();
-        assert!(start.elapsed() < Duration::from_secs(3), "{what} took {:?}", start.elapsed());
+        assert!(
+            start.elapsed() < Duration::from_secs(3),
+            "{what} took {:?}",
+            start.elapsed()
+        );
         assert!(reader.facts.len() < 20_000, "{what}");
     }
 }

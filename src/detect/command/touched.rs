@@ -49,22 +49,35 @@ pub struct Touched<'s> {
 pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = Touched<'_>> {
     let program = facts.program.as_str();
     let filters = facts.traits.has(Traits::FILTERS) && !facts.windows;
-    let works =
-        if facts.windows { WINDOWS_WORKERS.contains(program) } else { filters || facts.traits.has(Traits::WORKS_ON_FILES) };
+    let works = if facts.windows {
+        WINDOWS_WORKERS.contains(program)
+    } else {
+        filters || facts.traits.has(Traits::WORKS_ON_FILES)
+    };
     // What a filter is told to look for often looks like a path, and so do escapes and options.
     let first = facts.operands().next().filter(|_| filters);
-    let others = facts.arguments().iter().filter(move |field| is_no_path(field, facts));
-    let mut no_paths: Vec<String> =
-        first.into_iter().chain(others).filter_map(|field| paths::normal(&field.text, None)).collect();
+    let others = facts
+        .arguments()
+        .iter()
+        .filter(move |field| is_no_path(field, facts));
+    let mut no_paths: Vec<String> = first
+        .into_iter()
+        .chain(others)
+        .filter_map(|field| paths::normal(&field.text, None))
+        .collect();
     // `/` is mostly what parts fields, unless files are what the program is about.
-    if !(works && !filters && facts.operands().any(|field| field.text.bytes().all(|b| matches!(b, b'/' | b'.' | b'*')))) {
+    if !(works
+        && !filters
+        && facts
+            .operands()
+            .any(|field| field.text.bytes().all(|b| matches!(b, b'/' | b'.' | b'*'))))
+    {
         no_paths.push("/".to_owned());
     }
     let is_drive = |seen: &Seen| facts.windows && seen.path.get(1..2) == Some(":");
-    let named = facts
-        .paths
-        .iter()
-        .filter(move |seen| (works || is_drive(seen)) && !facts.reads.contains(seen) && !facts.writes.contains(seen));
+    let named = facts.paths.iter().filter(move |seen| {
+        (works || is_drive(seen)) && !facts.reads.contains(seen) && !facts.writes.contains(seen)
+    });
     let in_place = matches!(program, "sed" | "gsed" | "perl" | "ruby");
     let told = named
         .chain(&facts.mounts)
@@ -73,7 +86,8 @@ pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = Touched<'_>> {
         .chain(facts.writes.iter().map(|seen| (seen, How::Write)))
         .chain(facts.runs.iter().map(|seen| (seen, How::Run)));
     told.filter(move |(seen, how)| {
-        !facts.standing.elsewhere && (*how == How::Write && !in_place || no_paths.iter().all(|other| *other != seen.path))
+        !facts.standing.elsewhere
+            && (*how == How::Write && !in_place || no_paths.iter().all(|other| *other != seen.path))
     })
     .map(|(seen, how)| Touched {
         path: &seen.path,
@@ -87,7 +101,9 @@ pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = Touched<'_>> {
 fn is_no_path(field: &Field, facts: &Facts) -> bool {
     let text = field.text.as_str();
     // `~3` is a number to most, and a regex to a filter.
-    let digits = text.strip_prefix('~').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let digits = text
+        .strip_prefix('~')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let regex = facts.traits.has(Traits::FILTERS)
         && text.starts_with('/')
         && text.contains(['^', '$', '[', '(', '{', '|', '\\', '+', ' ']);
@@ -97,16 +113,28 @@ fn is_no_path(field: &Field, facts: &Facts) -> bool {
     if let Some(rest) = text.strip_prefix('\\') {
         return !is_share(rest) && (!facts.windows || rest.starts_with('\\'));
     }
-    let Some(option) = text.strip_prefix('/').filter(|_| facts.windows || facts.program == "dir") else { return false };
+    let Some(option) = text
+        .strip_prefix('/')
+        .filter(|_| facts.windows || facts.program == "dir")
+    else {
+        return false;
+    };
     let name = option.split(':').next().unwrap_or(option);
-    name.len() <= if facts.windows { 12 } else { 1 } && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'?')
+    name.len() <= if facts.windows { 12 } else { 1 }
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'?')
 }
 
 /// Whether `\` before it makes it `\\host\share`.
 fn is_share(rest: &str) -> bool {
-    rest.strip_prefix('\\').and_then(|rest| rest.split_once('\\')).is_some_and(|(host, share)| {
-        let named =
-            host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'$' | b'?' | b'@' | b':'));
-        named && !host.is_empty() && share.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '$')
-    })
+    rest.strip_prefix('\\')
+        .and_then(|rest| rest.split_once('\\'))
+        .is_some_and(|(host, share)| {
+            let named = host.bytes().all(|b| {
+                b.is_ascii_alphanumeric()
+                    || matches!(b, b'.' | b'-' | b'_' | b'$' | b'?' | b'@' | b':')
+            });
+            named
+                && !host.is_empty()
+                && share.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '$')
+        })
 }

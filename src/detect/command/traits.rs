@@ -65,7 +65,11 @@ impl Traits {
                 Some((_, one)) => read = read.map(|traits| traits.and(*one)),
                 None => {
                     let hint = suggest(&word.value, &Self::WORDS.map(|(known, _)| known));
-                    table.fault_at(&word.place, format!("`{}` is not a trait", word.value), Some(&hint));
+                    table.fault_at(
+                        &word.place,
+                        format!("`{}` is not a trait", word.value),
+                        Some(&hint),
+                    );
                     read = None;
                 }
             }

@@ -24,8 +24,9 @@ const MAX_LAYERS: usize = 24;
 
 /// Programs that a glob is first taken to spell (`/b?n/c?t`).
 const SPELT: [&str; 26] = [
-    "cat", "rm", "sh", "bash", "dash", "nc", "ncat", "curl", "wget", "base64", "python3", "python", "perl", "chmod", "chown",
-    "dd", "mkfs", "shred", "tac", "head", "tail", "less", "more", "nl", "reboot", "shutdown",
+    "cat", "rm", "sh", "bash", "dash", "nc", "ncat", "curl", "wget", "base64", "python3", "python",
+    "perl", "chmod", "chown", "dd", "mkfs", "shred", "tac", "head", "tail", "less", "more", "nl",
+    "reboot", "shutdown",
 ];
 
 impl Reader<'_> {
@@ -47,8 +48,12 @@ impl Reader<'_> {
             if !self.spend_command() {
                 return Value::unknown(Taint::NONE);
             }
-            let Some(first) = fields.get(from) else { return around.input };
-            self.spend_steps((fields.len() - from) / 4 + if first.glob { PATTERN_STEPS } else { 0 });
+            let Some(first) = fields.get(from) else {
+                return around.input;
+            };
+            self.spend_steps(
+                (fields.len() - from) / 4 + if first.glob { PATTERN_STEPS } else { 0 },
+            );
             if from > 0 && first.text.contains(' ') && !first.text.starts_with('/') {
                 // What `sudo -s`, `flock` and their kin give to a shell as one text.
                 let words: Vec<&str> = fields.iter().skip(from).map(|f| f.text.as_str()).collect();
@@ -61,24 +66,40 @@ impl Reader<'_> {
                 && let Some(text) = self.alias_of(&program)
                 && !text.starts_with(&program)
             {
-                let rest: Vec<Cow<'_, str>> = fields.iter().skip(1).map(|f| quote::as_word(&f.text)).collect();
+                let rest: Vec<Cow<'_, str>> = fields
+                    .iter()
+                    .skip(1)
+                    .map(|f| quote::as_word(&f.text))
+                    .collect();
                 return self.script(&format!("{text} {}", rest.join(" ")), &around.input);
             }
             let arguments = fields.get(from + 1..).unwrap_or_default();
             if let Some(out) = self.call(&program, arguments, &around) {
-                let mut facts = Facts::command(named, &fields, from, self.folder.as_deref(), around.input.taint);
+                let mut facts = Facts::command(
+                    named,
+                    &fields,
+                    from,
+                    self.folder.as_deref(),
+                    around.input.taint,
+                );
                 self.finish(&mut facts, around, &out);
                 self.facts.push(facts);
                 return out;
             }
-            let wraps = known.and_then(|known| known.inner(arguments)).or_else(|| wrappers::inner_of_loader(&program, arguments));
+            let wraps = known
+                .and_then(|known| known.inner(arguments))
+                .or_else(|| wrappers::inner_of_loader(&program, arguments));
             let folder = self.folder.as_deref();
             let mut facts = match wraps {
                 Some(own) => Facts::wrapper(named, &fields, from, own, folder),
                 None => Facts::command(named, &fields, from, folder, around.input.taint),
             };
             facts.standing = self.standing.clone();
-            let session = self.standing.session.as_deref().filter(|_| self.standing.below.is_none());
+            let session = self
+                .standing
+                .session
+                .as_deref()
+                .filter(|_| self.standing.below.is_none());
             if !self.standing.elsewhere {
                 facts.note_here(folder, session);
             }
@@ -100,7 +121,9 @@ impl Reader<'_> {
                     self.inner_script(text, &around.input);
                 }
                 if !file.known {
-                    file.items.iter().for_each(|source| self.source_code(source));
+                    file.items
+                        .iter()
+                        .for_each(|source| self.source_code(source));
                 }
             }
             if program == "env"
@@ -112,9 +135,18 @@ impl Reader<'_> {
             if let Some(skip) = wraps {
                 let own = arguments.get(..skip).unwrap_or_default();
                 let from_file = feed::file(own).filter(|_| program == "xargs");
-                let stdin = from_file
-                    .map_or_else(|| around.input.clone(), |name| self.file(&name).unwrap_or_else(|| Value::unknown(Taint::NONE)));
-                let mut fed = if program == "xargs" { fed(&fields, from + 1 + skip, arguments, &stdin) } else { Vec::new() };
+                let stdin = from_file.map_or_else(
+                    || around.input.clone(),
+                    |name| {
+                        self.file(&name)
+                            .unwrap_or_else(|| Value::unknown(Taint::NONE))
+                    },
+                );
+                let mut fed = if program == "xargs" {
+                    fed(&fields, from + 1 + skip, arguments, &stdin)
+                } else {
+                    Vec::new()
+                };
                 facts.environment = around.environment.clone();
                 let given: Vec<(String, String)> = arguments
                     .iter()
@@ -133,8 +165,20 @@ impl Reader<'_> {
                 {
                     // What it puts in cannot be told, but where it is from can.
                     let put = fields.iter().skip(from + 1 + skip).cloned();
-                    let taint = |f: &Field| if f.text.contains(&mark) { stdin.taint } else { Taint::NONE };
-                    fed.push(put.map(|f| Field { taint: f.taint | taint(&f), ..f }).collect());
+                    let taint = |f: &Field| {
+                        if f.text.contains(&mark) {
+                            stdin.taint
+                        } else {
+                            Taint::NONE
+                        }
+                    };
+                    fed.push(
+                        put.map(|f| Field {
+                            taint: f.taint | taint(&f),
+                            ..f
+                        })
+                        .collect(),
+                    );
                 }
                 let Some(last) = fed.pop() else {
                     from += 1 + skip;
@@ -176,26 +220,42 @@ impl Reader<'_> {
             self.given(&facts, arguments, &around);
         }
         self.run_text_file(&mut facts, arguments, &around.input);
-        let connects = program == "openssl" && arguments.first().is_some_and(|f| f.text == "s_client");
+        let connects =
+            program == "openssl" && arguments.first().is_some_and(|f| f.text == "s_client");
         if facts.traits.has(Traits::FETCHES) || connects {
             own |= Taint::DOWNLOAD;
         }
         if facts.traits.has(Traits::PASSES_ON) {
-            own |=
-                arguments.iter().filter_map(|field| self.file(&field.text)).fold(Taint::NONE, |taint, file| taint | file.taint);
+            own |= arguments
+                .iter()
+                .filter_map(|field| self.file(&field.text))
+                .fold(Taint::NONE, |taint, file| taint | file.taint);
         }
         if !facts.traits.has(Traits::NAMES_FILES) {
-            own |= facts.reads.iter().fold(Taint::NONE, |taint, seen| taint | facts::taint_of(seen));
+            own |= facts
+                .reads
+                .iter()
+                .fold(Taint::NONE, |taint, seen| taint | facts::taint_of(seen));
         }
-        let whole = |program: &str| matches!(program, "env" | "printenv") || program == "set" && arguments.is_empty();
-        if program == "printenv" && arguments.iter().any(|field| env_secrets::is_secret(&field.text)) {
+        let whole = |program: &str| {
+            matches!(program, "env" | "printenv") || program == "set" && arguments.is_empty()
+        };
+        if program == "printenv"
+            && arguments
+                .iter()
+                .any(|field| env_secrets::is_secret(&field.text))
+        {
             own |= Taint::SECRET_VARIABLE;
         } else if whole(&program) {
             own |= Taint::ENVIRONMENT;
         }
         let known = facts.known.clone();
         let docker_helper = program.starts_with("docker-credential-");
-        if docker_helper || known.as_ref().is_some_and(|known| known.prints_secret(arguments)) {
+        if docker_helper
+            || known
+                .as_ref()
+                .is_some_and(|known| known.prints_secret(arguments))
+        {
             own |= Taint::SECRET_VARIABLE;
         }
         if matches!(program.as_str(), "history" | "fc") {
@@ -206,16 +266,29 @@ impl Reader<'_> {
             own |= Taint::DECODED;
         }
         if matches!(program.as_str(), "echo" | "printf" | "print") {
-            own |= arguments.iter().fold(Taint::NONE, |taint, field| taint | field.taint);
+            own |= arguments
+                .iter()
+                .fold(Taint::NONE, |taint, field| taint | field.taint);
         }
         let out = match out.take() {
-            Some(value) => value.with(own | arguments.iter().fold(Taint::NONE, |taint, a| taint | a.taint)),
-            None if program == "pwd" => self.folder.clone().map_or_else(|| Value::unknown(own), Value::text),
-            None if program == "sed" && !self.spend_edit() => Value::unknown(own | around.input.taint),
-            None => match simulate::output(&program, arguments, &around.input, |name| self.file(name)) {
-                Some(value) => value.with(own | around.input.taint),
-                None => Value::unknown(own | around.input.taint),
-            },
+            Some(value) => value.with(
+                own | arguments
+                    .iter()
+                    .fold(Taint::NONE, |taint, a| taint | a.taint),
+            ),
+            None if program == "pwd" => self
+                .folder
+                .clone()
+                .map_or_else(|| Value::unknown(own), Value::text),
+            None if program == "sed" && !self.spend_edit() => {
+                Value::unknown(own | around.input.taint)
+            }
+            None => {
+                match simulate::output(&program, arguments, &around.input, |name| self.file(name)) {
+                    Some(value) => value.with(own | around.input.taint),
+                    None => Value::unknown(own | around.input.taint),
+                }
+            }
         };
         self.spend_bytes(out.items.iter().map(String::len).sum());
         if decodes && let Some(text) = out.as_text() {
@@ -234,13 +307,19 @@ impl Reader<'_> {
             "cd" | "pushd" | "chdir" => {
                 let target = operands().next().map_or("~", |f| f.text.as_str());
                 let back = arguments.first().is_some_and(|f| f.text == "-");
-                let before = self.variables.get("OLDPWD").and_then(Value::as_text).map(str::to_owned).filter(|_| back);
+                let before = self
+                    .variables
+                    .get("OLDPWD")
+                    .and_then(Value::as_text)
+                    .map(str::to_owned)
+                    .filter(|_| back);
                 let target = before.as_deref().unwrap_or(if back { "-" } else { target });
                 match &self.folder {
                     Some(folder) => self.assign("OLDPWD", Value::text(folder.clone())),
                     None => _ = self.variables.remove("OLDPWD"),
                 }
-                let named = paths::normal(target, self.folder.as_deref()).filter(|path| path.starts_with(['/', '~']));
+                let named = paths::normal(target, self.folder.as_deref())
+                    .filter(|path| path.starts_with(['/', '~']));
                 self.standing.go(target, named.as_deref());
                 let home = paths::home_of(target, self.folder.as_deref());
                 self.folder = match (named, home) {
@@ -281,7 +360,8 @@ impl Reader<'_> {
             "read" | "mapfile" | "readarray" => self.read_input(program, arguments, around),
             "printf" if arguments.first().is_some_and(|f| f.text == "-v") => {
                 let name = arguments.get(1)?.text.clone();
-                let made = simulate::output("printf", arguments.get(2..)?, &Value::nothing(), |_| None)?;
+                let made =
+                    simulate::output("printf", arguments.get(2..)?, &Value::nothing(), |_| None)?;
                 self.assign(&name, made);
             }
             "eval" => {
@@ -290,9 +370,9 @@ impl Reader<'_> {
             }
             // The subscript of a name is evaluated as arithmetic by all of these.
             "let" | "test" | "[" | "[[" | "unset" => {
-                for field in
-                    arguments.iter().filter(|field| program == "let" || field.text.contains("[$(") || field.text.contains("[`"))
-                {
+                for field in arguments.iter().filter(|field| {
+                    program == "let" || field.text.contains("[$(") || field.text.contains("[`")
+                }) {
                     self.subscripts(&field.text);
                 }
             }
@@ -308,11 +388,19 @@ impl Reader<'_> {
 /// `env -S 'command and arguments'`, as one script.
 fn split_string(arguments: &[Field]) -> Option<String> {
     let (at, joined) = arguments.iter().enumerate().find_map(|(at, f)| {
-        let rest = ["--split-string=", "--split-string", "-S", "-vS", "-iS"].iter().find_map(|flag| f.text.strip_prefix(flag))?;
+        let rest = ["--split-string=", "--split-string", "-S", "-vS", "-iS"]
+            .iter()
+            .find_map(|flag| f.text.strip_prefix(flag))?;
         Some((at, rest))
     })?;
     let rest = arguments.iter().skip(at + 1).map(|f| f.text.as_str());
-    Some(std::iter::once(joined).chain(rest).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "))
+    Some(
+        std::iter::once(joined)
+            .chain(rest)
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" "),
+    )
 }
 
 /// The name that rules know a program by: base name, no `.exe`, a glob spelt out.
@@ -321,8 +409,15 @@ pub(super) fn program_name(field: &Field, programs: &Programs) -> String {
         return UNKNOWN_PROGRAM.to_owned();
     }
     let text = field.text.trim();
-    let base = text.rsplit('/').next().filter(|base| !base.is_empty()).unwrap_or(text);
-    let base = base.strip_suffix(".exe").or_else(|| base.strip_suffix(".EXE")).unwrap_or(base);
+    let base = text
+        .rsplit('/')
+        .next()
+        .filter(|base| !base.is_empty())
+        .unwrap_or(text);
+    let base = base
+        .strip_suffix(".exe")
+        .or_else(|| base.strip_suffix(".EXE"))
+        .unwrap_or(base);
     if field.glob && is_pattern(base) {
         let fits = |name: &&str| super::glob::matches(base, name);
         let literal = base.bytes().filter(u8::is_ascii_alphanumeric).count();
@@ -336,5 +431,6 @@ pub(super) fn program_name(field: &Field, programs: &Programs) -> String {
 
 /// Whether a program's name is a pattern that the file system resolves. `[` is a program.
 pub(super) fn is_pattern(name: &str) -> bool {
-    name.contains(['?', '*']) && !name.starts_with("*.") || name.contains('[') && name.contains(']') && name.len() > 3
+    name.contains(['?', '*']) && !name.starts_with("*.")
+        || name.contains('[') && name.contains(']') && name.len() > 3
 }

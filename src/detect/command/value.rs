@@ -74,15 +74,27 @@ pub(super) struct Value {
 
 impl Value {
     pub(super) fn nothing() -> Self {
-        Self { items: Vec::new(), known: true, taint: Taint::NONE }
+        Self {
+            items: Vec::new(),
+            known: true,
+            taint: Taint::NONE,
+        }
     }
 
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self { items: vec![text.into()], known: true, taint: Taint::NONE }
+        Self {
+            items: vec![text.into()],
+            known: true,
+            taint: Taint::NONE,
+        }
     }
 
     pub(super) fn unknown(taint: Taint) -> Self {
-        Self { items: Vec::new(), known: false, taint }
+        Self {
+            items: Vec::new(),
+            known: false,
+            taint,
+        }
     }
 
     pub(super) fn with(mut self, taint: Taint) -> Self {
@@ -130,7 +142,10 @@ pub(super) struct Field {
 impl Field {
     /// Whether it is no more than a variable of unknown value.
     pub(super) fn is_variable(&self) -> bool {
-        self.text.len() > 1 && self.text.starts_with('$') && self.text != "$0" && !self.text.contains(['/', '('])
+        self.text.len() > 1
+            && self.text.starts_with('$')
+            && self.text != "$0"
+            && !self.text.contains(['/', '('])
     }
 
     /// Whether nothing of it is known: a variable, or what a command would write.
@@ -139,6 +154,9 @@ impl Field {
     }
 
     pub(super) fn plain(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
     }
 }

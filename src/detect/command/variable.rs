@@ -20,7 +20,10 @@ const USUAL: [(&str, &str); 12] = [
     ("TMPDIR", "/tmp"),
     ("HISTFILE", "~/.bash_history"),
     ("XDG_CONFIG_HOME", "~/.config"),
-    ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+    (
+        "PATH",
+        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    ),
     ("IFS", " \t\n"),
 ];
 
@@ -30,7 +33,10 @@ impl Reader<'_> {
         if let Some(name) = inside.strip_prefix('!')
             && !name.is_empty()
         {
-            let length = name.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+            let length = name
+                .bytes()
+                .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
+                .count();
             let (name, rest) = name.split_at_checked(length.max(1)).unwrap_or((name, ""));
             let target = self.variable(name);
             return match target.as_text() {
@@ -56,9 +62,10 @@ impl Reader<'_> {
             self.subscripts(inside);
         }
         let length = match inside.chars().next() {
-            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
-                inside.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count()
-            }
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => inside
+                .bytes()
+                .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
+                .count(),
             Some(c) if c.is_ascii_digit() => inside.bytes().take_while(u8::is_ascii_digit).count(),
             Some(c) => c.len_utf8(),
             None => 0,
@@ -78,7 +85,11 @@ impl Reader<'_> {
                 value = element.clone();
             }
         }
-        if rest.is_empty() { value } else { self.operate(name, value, rest) }
+        if rest.is_empty() {
+            value
+        } else {
+            self.operate(name, value, rest)
+        }
     }
 
     fn look_up(&self, name: &str) -> Value {
@@ -95,7 +106,10 @@ impl Reader<'_> {
     fn operate(&mut self, name: &str, mut value: Value, rest: &str) -> Value {
         for colon in [":", ""] {
             let Some((operator, word)) = rest.strip_prefix(colon).and_then(|rest| {
-                let operator = rest.chars().next().filter(|c| matches!(c, '-' | '=' | '+' | '?'))?;
+                let operator = rest
+                    .chars()
+                    .next()
+                    .filter(|c| matches!(c, '-' | '=' | '+' | '?'))?;
                 Some((operator, rest.get(1..)?))
             }) else {
                 continue;
@@ -116,7 +130,9 @@ impl Reader<'_> {
         }
         if !value.known {
             // All of a value is replaced, whatever it is.
-            let replaced = rest.strip_prefix("//*/").or_else(|| rest.strip_prefix("/*/"));
+            let replaced = rest
+                .strip_prefix("//*/")
+                .or_else(|| rest.strip_prefix("/*/"));
             return replaced.map_or(value, |by| self.inner_text(by));
         }
         // Letters are cut out of full paths (`${HOME:0:1}` is `/`).
@@ -128,8 +144,19 @@ impl Reader<'_> {
             }
         }
         let taint = value.taint;
-        let items = value.items.iter().map(|item| self.change(item, rest)).collect::<Option<Vec<_>>>();
-        items.map_or_else(|| Value::unknown(taint), |items| Value { items, known: true, taint })
+        let items = value
+            .items
+            .iter()
+            .map(|item| self.change(item, rest))
+            .collect::<Option<Vec<_>>>();
+        items.map_or_else(
+            || Value::unknown(taint),
+            |items| Value {
+                items,
+                known: true,
+                taint,
+            },
+        )
     }
 
     fn change(&mut self, text: &str, rest: &str) -> Option<String> {
@@ -138,18 +165,32 @@ impl Reader<'_> {
         }
         // A pattern is tried at up to 256 places of the text, and one that is replaced with several ends at each.
         let places = text.len().min(256);
-        self.spend_steps(1 + if rest.starts_with('/') && rest.contains(['*', '?', '[']) { places * 2 } else { places / 4 });
+        self.spend_steps(
+            1 + if rest.starts_with('/') && rest.contains(['*', '?', '[']) {
+                places * 2
+            } else {
+                places / 4
+            },
+        );
         let first = rest.chars().next()?;
         let tail = rest.get(first.len_utf8()..)?;
         let doubled = tail.strip_prefix(first);
         match first {
             ':' => {
-                let (offset, length) = tail.split_once(':').map_or((tail, None), |(o, l)| (o, Some(l)));
+                let (offset, length) = tail
+                    .split_once(':')
+                    .map_or((tail, None), |(o, l)| (o, Some(l)));
                 let count = text.chars().count() as i64;
                 // An offset that is left out is none (`${V::1}`); others are sums.
-                let number = |text: &str| expand::arithmetic(text.trim().trim_matches(['(', ')'])).parse::<i64>();
+                let number = |text: &str| {
+                    expand::arithmetic(text.trim().trim_matches(['(', ')'])).parse::<i64>()
+                };
                 let offset = number(offset).ok()?;
-                let from = if offset < 0 { (count + offset).max(0) } else { offset.min(count) };
+                let from = if offset < 0 {
+                    (count + offset).max(0)
+                } else {
+                    offset.min(count)
+                };
                 let to = match length.map(number) {
                     None => count,
                     Some(Ok(l)) if l < 0 => count + l,
@@ -157,18 +198,35 @@ impl Reader<'_> {
                     Some(Err(_)) => return None,
                 };
                 let taken = usize::try_from(to - from).unwrap_or(0);
-                Some(text.chars().skip(usize::try_from(from).ok()?).take(taken).collect())
+                Some(
+                    text.chars()
+                        .skip(usize::try_from(from).ok()?)
+                        .take(taken)
+                        .collect(),
+                )
             }
             '^' if doubled.is_some() => Some(text.to_uppercase()),
             ',' if doubled.is_some() => Some(text.to_lowercase()),
             '^' | ',' => {
                 let mut chars = text.chars();
                 let head = chars.next()?;
-                let head = if first == '^' { head.to_uppercase().to_string() } else { head.to_lowercase().to_string() };
+                let head = if first == '^' {
+                    head.to_uppercase().to_string()
+                } else {
+                    head.to_lowercase().to_string()
+                };
                 Some(head + chars.as_str())
             }
             '~' => Some(
-                text.chars().map(|c| if c.is_uppercase() { c.to_ascii_lowercase() } else { c.to_ascii_uppercase() }).collect(),
+                text.chars()
+                    .map(|c| {
+                        if c.is_uppercase() {
+                            c.to_ascii_lowercase()
+                        } else {
+                            c.to_ascii_uppercase()
+                        }
+                    })
+                    .collect(),
             ),
             '@' => match tail {
                 "U" => Some(text.to_uppercase()),
@@ -178,10 +236,27 @@ impl Reader<'_> {
                 "E" => Some(quote::escapes(text)),
                 _ => Some(text.to_owned()),
             },
-            '#' => Some(glob::trim_start(text, &self.pattern(doubled.unwrap_or(tail)), doubled.is_some()).to_owned()),
-            '%' => Some(glob::trim_end(text, &self.pattern(doubled.unwrap_or(tail)), doubled.is_some()).to_owned()),
+            '#' => Some(
+                glob::trim_start(
+                    text,
+                    &self.pattern(doubled.unwrap_or(tail)),
+                    doubled.is_some(),
+                )
+                .to_owned(),
+            ),
+            '%' => Some(
+                glob::trim_end(
+                    text,
+                    &self.pattern(doubled.unwrap_or(tail)),
+                    doubled.is_some(),
+                )
+                .to_owned(),
+            ),
             '/' => {
-                let (wanted, by) = doubled.unwrap_or(tail).split_once('/').unwrap_or((doubled.unwrap_or(tail), ""));
+                let (wanted, by) = doubled
+                    .unwrap_or(tail)
+                    .split_once('/')
+                    .unwrap_or((doubled.unwrap_or(tail), ""));
                 let (wanted, by) = (self.pattern(wanted), self.pattern(by));
                 if wanted.is_empty() {
                     return Some(text.to_owned());
@@ -193,7 +268,10 @@ impl Reader<'_> {
     }
 
     fn pattern(&mut self, word: &str) -> String {
-        self.inner_text(word).items.join(" ").replace(['\'', '"', '\\'], "")
+        self.inner_text(word)
+            .items
+            .join(" ")
+            .replace(['\'', '"', '\\'], "")
     }
 
     /// The text of a word within `${…}`.
@@ -204,8 +282,14 @@ impl Reader<'_> {
         if !self.go_deeper() {
             return Value::unknown(Default::default());
         }
-        let bare = word.strip_prefix('"').and_then(|w| w.strip_suffix('"')).unwrap_or(word);
-        let bare = bare.strip_prefix('\'').and_then(|w| w.strip_suffix('\'')).unwrap_or(bare);
+        let bare = word
+            .strip_prefix('"')
+            .and_then(|w| w.strip_suffix('"'))
+            .unwrap_or(word);
+        let bare = bare
+            .strip_prefix('\'')
+            .and_then(|w| w.strip_suffix('\''))
+            .unwrap_or(bare);
         let field = self.single(&lex::lex_body(bare));
         self.come_up();
         Value::text(field.text).with(field.taint)

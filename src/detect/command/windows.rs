@@ -18,15 +18,29 @@ use crate::detect::Language;
 /// A word of a line of cmd.exe.
 fn in_quotes(word: &Field) -> Cow<'_, str> {
     let quote = word.quoted && word.text.contains(' ') && !word.text.contains('"');
-    if quote { Cow::Owned(format!("\"{}\"", word.text)) } else { Cow::Borrowed(&word.text) }
+    if quote {
+        Cow::Owned(format!("\"{}\"", word.text))
+    } else {
+        Cow::Borrowed(&word.text)
+    }
 }
 
 /// A program's name without its folder and ending, in lower case.
 pub(super) fn base_name(name: &str) -> String {
-    let lower = name.trim().trim_matches(['"', '\'']).trim_start_matches('@').to_ascii_lowercase();
+    let lower = name
+        .trim()
+        .trim_matches(['"', '\''])
+        .trim_start_matches('@')
+        .to_ascii_lowercase();
     let base = lower.rsplit(['\\', '/']).next().unwrap_or(&lower);
-    let base = if base.is_empty() { lower.as_str() } else { base };
-    let cut = [".exe", ".com", ".cmd"].into_iter().find_map(|end| base.strip_suffix(end));
+    let base = if base.is_empty() {
+        lower.as_str()
+    } else {
+        base
+    };
+    let cut = [".exe", ".com", ".cmd"]
+        .into_iter()
+        .find_map(|end| base.strip_suffix(end));
     cut.unwrap_or(base).to_owned()
 }
 
@@ -37,7 +51,8 @@ fn file_key(name: &str) -> String {
 
 /// Whether a word is a flag of cmd.exe's programs (`/s`, `/q:1`) and no path.
 fn is_slash_flag(text: &str) -> bool {
-    text.strip_prefix('/').is_some_and(|rest| (1..=20).contains(&rest.len()) && !rest.contains(['/', '\\', '.']))
+    text.strip_prefix('/')
+        .is_some_and(|rest| (1..=20).contains(&rest.len()) && !rest.contains(['/', '\\', '.']))
 }
 
 impl<'w> Reader<'w> {
@@ -103,33 +118,67 @@ impl<'w> Reader<'w> {
     fn run_windows_file(&mut self, name: &str, facts: &mut Facts) {
         if let Some(value) = self.file_to_run(&file_key(name)) {
             facts.executes |= value.taint;
-            value.as_text().into_iter().for_each(|text| self.windows(text));
+            value
+                .as_text()
+                .into_iter()
+                .for_each(|text| self.windows(text));
         }
     }
 
     /// One program with its words, as its facts; gives the taint of what it writes.
-    pub(super) fn windows_program(&mut self, name: &str, given: Vec<Field>, targets: &[Field], input: Taint, fed: &str) -> Taint {
+    pub(super) fn windows_program(
+        &mut self,
+        name: &str,
+        given: Vec<Field>,
+        targets: &[Field],
+        input: Taint,
+        fed: &str,
+    ) -> Taint {
         if name.is_empty() || !self.spend_command() {
             return Taint::NONE;
         }
         let mut fields = Vec::with_capacity(given.len() + 1);
         fields.push(Field::plain(name));
         // `\\?\C:\` is `C:\`.
-        fields.extend(given.into_iter().map(|field| match field.text.strip_prefix(r"\\?\") {
-            Some(rest) if rest.get(1..2) == Some(":") => Field { text: rest.to_owned(), ..field },
-            _ => field,
-        }));
+        fields.extend(
+            given
+                .into_iter()
+                .map(|field| match field.text.strip_prefix(r"\\?\") {
+                    Some(rest) if rest.get(1..2) == Some(":") => Field {
+                        text: rest.to_owned(),
+                        ..field
+                    },
+                    _ => field,
+                }),
+        );
         let fields: Rc<[Field]> = fields.into();
         let folder = self.folder.clone();
-        let mut facts = Facts::command((name, self.programs().get(name)), &fields, 0, folder.as_deref(), input);
+        let mut facts = Facts::command(
+            (name, self.programs().get(name)),
+            &fields,
+            0,
+            folder.as_deref(),
+            input,
+        );
         facts.windows = true;
         let arguments: Vec<Field> = facts.arguments().to_vec();
-        let lower: Vec<String> = arguments.iter().map(|a| a.text.to_ascii_lowercase()).collect();
-        if matches!(name, "cd" | "set-location" | "chdir" | "pushd" | "push-location")
-            && let Some(target) = arguments.iter().find(|a| !is_slash_flag(&a.text) && !a.text.starts_with('-'))
+        let lower: Vec<String> = arguments
+            .iter()
+            .map(|a| a.text.to_ascii_lowercase())
+            .collect();
+        if matches!(
+            name,
+            "cd" | "set-location" | "chdir" | "pushd" | "push-location"
+        ) && let Some(target) = arguments
+            .iter()
+            .find(|a| !is_slash_flag(&a.text) && !a.text.starts_with('-'))
         {
             // `cd \` is the root of the drive.
-            let target = if matches!(target.text.as_str(), "\\" | "/") { "C:\\" } else { target.text.as_str() };
+            let target = if matches!(target.text.as_str(), "\\" | "/") {
+                "C:\\"
+            } else {
+                target.text.as_str()
+            };
             self.folder = super::paths::normal(target, folder.as_deref());
         }
         // What only names files reads none of them.
@@ -152,20 +201,32 @@ impl<'w> Reader<'w> {
         if NAMERS.contains(&name) {
             facts.reads.clear();
         }
-        let mut own = facts.reads.iter().fold(Taint::NONE, |taint, seen| taint | super::facts::taint_of(seen));
+        let mut own = facts.reads.iter().fold(Taint::NONE, |taint, seen| {
+            taint | super::facts::taint_of(seen)
+        });
         for target in targets {
             facts.redirect_write(&target.text, folder.as_deref());
         }
         for target in written(name, &arguments, &lower) {
             facts.redirect_write(&target.text, folder.as_deref());
         }
-        let sent = arguments.iter().fold(own | input, |taint, field| taint | field.taint).without(Taint::SECRET_VARIABLE);
-        let has = |name: &str| lower.iter().any(|word| word.len() >= 4 && name.starts_with(word.as_str()));
+        let sent = arguments
+            .iter()
+            .fold(own | input, |taint, field| taint | field.taint)
+            .without(Taint::SECRET_VARIABLE);
+        let has = |name: &str| {
+            lower
+                .iter()
+                .any(|word| word.len() >= 4 && name.starts_with(word.as_str()))
+        };
         match name {
             "invoke-webrequest" | "invoke-restmethod" | "curl" | "wget" => {
                 if has("-body")
                     || has("-infile")
-                    || has("-method") && lower.iter().any(|word| matches!(word.as_str(), "post" | "put"))
+                    || has("-method")
+                        && lower
+                            .iter()
+                            .any(|word| matches!(word.as_str(), "post" | "put"))
                 {
                     facts.sends |= sent.without(Taint::DOWNLOAD | Taint::DECODED);
                 }
@@ -185,29 +246,48 @@ impl<'w> Reader<'w> {
             | "httpclient.postasync" => {
                 facts.sends |= sent.without(Taint::DOWNLOAD | Taint::DECODED);
             }
-            "get-childitem" if lower.iter().any(|word| word.starts_with("env:")) => own |= Taint::ENVIRONMENT,
+            "get-childitem" if lower.iter().any(|word| word.starts_with("env:")) => {
+                own |= Taint::ENVIRONMENT
+            }
             "get-clipboard" => own |= Taint::PERSONAL,
             "copy" | "copy-item" | "xcopy" | "robocopy" | "move" | "move-item"
-                if lower.last().is_some_and(|last| last.starts_with("\\\\") && !last.starts_with("\\\\?\\")) =>
+                if lower.last().is_some_and(|last| {
+                    last.starts_with("\\\\") && !last.starts_with("\\\\?\\")
+                }) =>
             {
                 facts.sends |= own;
             }
             _ => {}
         }
         // What was fetched before, and is now run.
-        let run = std::iter::once(name).chain(arguments.iter().map(|a| a.text.as_str()).filter(|_| starts_files(name)));
+        let run = std::iter::once(name).chain(
+            arguments
+                .iter()
+                .map(|a| a.text.as_str())
+                .filter(|_| starts_files(name)),
+        );
         for file in run.take(16).collect::<Vec<_>>() {
             self.run_windows_file(file, &mut facts);
         }
         if matches!(name, "add-type" | "import-module") {
-            facts.executes |= arguments.iter().fold(Taint::NONE, |taint, field| taint | field.taint);
+            facts.executes |= arguments
+                .iter()
+                .fold(Taint::NONE, |taint, field| taint | field.taint);
         }
         self.windows_inline(name, &arguments, &mut facts);
-        if !fed.is_empty() && matches!(name, "powershell" | "pwsh" | "cmd") && !arguments.iter().any(|a| a.text.contains(' ')) {
+        if !fed.is_empty()
+            && matches!(name, "powershell" | "pwsh" | "cmd")
+            && !arguments.iter().any(|a| a.text.contains(' '))
+        {
             self.windows(fed);
         }
         // What `… | diskpart` and its kin are told.
-        if !fed.is_empty() && matches!(name, "diskpart" | "ftp" | "ntdsutil" | "diskshadow" | "del" | "format") {
+        if !fed.is_empty()
+            && matches!(
+                name,
+                "diskpart" | "ftp" | "ntdsutil" | "diskshadow" | "del" | "format"
+            )
+        {
             let mut with: Vec<Field> = facts.fields.to_vec();
             with.push(Field::plain(fed.trim()));
             facts.fields = with.into();
@@ -218,11 +298,18 @@ impl<'w> Reader<'w> {
 
     fn keep_fetched(&mut self, arguments: &[Field], lower: &[String]) {
         let named = lower.iter().position(|word| {
-            word.len() >= 2 && (["-outfile", "-destination"].iter().any(|name| name.starts_with(word.as_str())))
+            word.len() >= 2
+                && (["-outfile", "-destination"]
+                    .iter()
+                    .any(|name| name.starts_with(word.as_str())))
         });
         let target = match named {
             Some(at) => arguments.get(at + 1),
-            None => arguments.iter().skip(1).rev().find(|a| a.text.contains(['.', '\\']) && !a.text.contains("://")),
+            None => arguments
+                .iter()
+                .skip(1)
+                .rev()
+                .find(|a| a.text.contains(['.', '\\']) && !a.text.contains("://")),
         };
         if let Some(target) = target {
             self.keep_windows_file(&target.text.clone(), Value::unknown(Taint::DOWNLOAD));
@@ -231,12 +318,26 @@ impl<'w> Reader<'w> {
 
     /// What `powershell -c`, `cmd /c` and others are given to run.
     pub(super) fn windows_inline(&mut self, program: &str, arguments: &[Field], facts: &mut Facts) {
-        let lower: Vec<String> = arguments.iter().map(|a| a.text.to_ascii_lowercase()).collect();
-        let rest = |at: usize| arguments.iter().skip(at).map(|a| a.text.as_str()).collect::<Vec<_>>().join(" ");
+        let lower: Vec<String> = arguments
+            .iter()
+            .map(|a| a.text.to_ascii_lowercase())
+            .collect();
+        let rest = |at: usize| {
+            arguments
+                .iter()
+                .skip(at)
+                .map(|a| a.text.as_str())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         match program {
-            "powershell" | "pwsh" | "powershell_ise" => self.inline_powershell(arguments, &lower, facts),
+            "powershell" | "pwsh" | "powershell_ise" => {
+                self.inline_powershell(arguments, &lower, facts)
+            }
             "cmd" => {
-                let at = lower.iter().position(|a| ["/c", "/k", "/r"].iter().any(|flag| a.starts_with(flag)));
+                let at = lower
+                    .iter()
+                    .position(|a| ["/c", "/k", "/r"].iter().any(|flag| a.starts_with(flag)));
                 if let Some((at, word)) = at.and_then(|at| Some((at, arguments.get(at)?))) {
                     let joined = word.text.get(2..).unwrap_or_default();
                     let given = arguments.get(at + 1..).unwrap_or_default();
@@ -248,36 +349,65 @@ impl<'w> Reader<'w> {
                     self.prompt(&format!("{joined} {line}"));
                 }
             }
-            "start-process" | "invoke-item" | "conhost" | "pcalua" | "runas" | "psexec" | "psexec64" | "paexec" | "winrs"
-            | "gsudo" | "sudo" | "nircmd" | "scriptrunner" | "explorer" => {
-                let words: Vec<Field> = arguments.iter().filter(|a| !a.text.starts_with('-') || a.quoted).cloned().collect();
-                let known = words.iter().position(|word| matches!(base_name(&word.text).as_str(), "cmd" | "powershell" | "pwsh"));
+            "start-process" | "invoke-item" | "conhost" | "pcalua" | "runas" | "psexec"
+            | "psexec64" | "paexec" | "winrs" | "gsudo" | "sudo" | "nircmd" | "scriptrunner"
+            | "explorer" => {
+                let words: Vec<Field> = arguments
+                    .iter()
+                    .filter(|a| !a.text.starts_with('-') || a.quoted)
+                    .cloned()
+                    .collect();
+                let known = words.iter().position(|word| {
+                    matches!(
+                        base_name(&word.text).as_str(),
+                        "cmd" | "powershell" | "pwsh"
+                    )
+                });
                 match (known, words.split_first()) {
                     (Some(at), _) => {
-                        let rest: Vec<&str> = words.iter().skip(at).map(|word| word.text.as_str()).collect();
+                        let rest: Vec<&str> = words
+                            .iter()
+                            .skip(at)
+                            .map(|word| word.text.as_str())
+                            .collect();
                         self.windows(&rest.join(" "));
                     }
                     (None, Some((first, given))) if program != "explorer" => {
-                        let line: Vec<String> = given.iter().map(|word| word.text.clone()).collect();
+                        let line: Vec<String> =
+                            given.iter().map(|word| word.text.clone()).collect();
                         self.windows(&format!("{} {}", first.text, line.join(" ")));
                     }
                     _ => {}
                 }
             }
-            "forfiles" | "schtasks" | "wmic" | "invoke-wmimethod" | "invoke-cimmethod" | "wmiclass.create" | ".create"
-            | "wsh.run" | "wscript.shell.run" | ".run" | ".exec" | ".shellexecute" | "process.start" | "interaction.shell"
-            | "sqlcmd" => {
-                for argument in arguments.iter().filter(|a| a.text.contains(' ') || program == "process.start") {
+            "forfiles" | "schtasks" | "wmic" | "invoke-wmimethod" | "invoke-cimmethod"
+            | "wmiclass.create" | ".create" | "wsh.run" | "wscript.shell.run" | ".run"
+            | ".exec" | ".shellexecute" | "process.start" | "interaction.shell" | "sqlcmd" => {
+                for argument in arguments
+                    .iter()
+                    .filter(|a| a.text.contains(' ') || program == "process.start")
+                {
                     // `forfiles` puts each file's name in.
-                    let folder = lower.iter().position(|a| a == "/p").and_then(|at| arguments.get(at + 1));
-                    let below = folder.map_or("*".to_owned(), |f| format!("{}\\*", f.text.trim_end_matches('\\')));
-                    let text = argument.text.replace("@path", &below).replace("@file", &below);
+                    let folder = lower
+                        .iter()
+                        .position(|a| a == "/p")
+                        .and_then(|at| arguments.get(at + 1));
+                    let below = folder.map_or("*".to_owned(), |f| {
+                        format!("{}\\*", f.text.trim_end_matches('\\'))
+                    });
+                    let text = argument
+                        .text
+                        .replace("@path", &below)
+                        .replace("@file", &below);
                     self.windows(text.trim_start_matches("call create ").trim_matches('"'));
                 }
             }
             "wsl" | "bash" | "sh" | "ubuntu" => {
-                let script = value_of(arguments, &["-c", "-e", "--", "--exec"]).map_or_else(|| rest(0), |f| f.text.clone());
-                let at = lower.iter().position(|a| matches!(a.as_str(), "-e" | "--exec" | "--"));
+                let script = value_of(arguments, &["-c", "-e", "--", "--exec"])
+                    .map_or_else(|| rest(0), |f| f.text.clone());
+                let at = lower
+                    .iter()
+                    .position(|a| matches!(a.as_str(), "-e" | "--exec" | "--"));
                 let script = match at {
                     Some(at) if !lower.iter().any(|a| a == "-c") => rest(at + 1),
                     _ => script,
@@ -294,7 +424,14 @@ impl<'w> Reader<'w> {
     }
 
     fn inline_powershell(&mut self, arguments: &[Field], lower: &[String], facts: &mut Facts) {
-        let rest = |at: usize| arguments.iter().skip(at).map(|a| a.text.as_str()).collect::<Vec<_>>().join(" ");
+        let rest = |at: usize| {
+            arguments
+                .iter()
+                .skip(at)
+                .map(|a| a.text.as_str())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         // Any beginning of the flag's name will do: `-e`, `-enc`, `-EncodedCommand`; so will other dashes.
         let flag = |name: &str, least: usize| {
             lower.iter().position(|a| {
@@ -302,8 +439,14 @@ impl<'w> Reader<'w> {
                 a.len() >= least && name.starts_with(a)
             })
         };
-        let dashed = |at: usize| lower.get(at).is_some_and(|a| a.starts_with(['-', '/', '\u{2013}', '\u{2014}', '\u{2015}']));
-        let encoded = flag("encodedcommand", 1).filter(|at| dashed(*at)).or_else(|| lower.iter().position(|a| a == "-ec"));
+        let dashed = |at: usize| {
+            lower
+                .get(at)
+                .is_some_and(|a| a.starts_with(['-', '/', '\u{2013}', '\u{2014}', '\u{2015}']))
+        };
+        let encoded = flag("encodedcommand", 1)
+            .filter(|at| dashed(*at))
+            .or_else(|| lower.iter().position(|a| a == "-ec"));
         if let Some(at) = encoded
             && let Some(payload) = arguments.get(at + 1)
             && let Some(text) = utf16(&payload.text)
@@ -319,12 +462,21 @@ impl<'w> Reader<'w> {
                 self.run_windows_file(&file.text, facts);
             }
         } else {
-            const VALUED: [&str; 6] =
-                ["executionpolicy", "windowstyle", "version", "outputformat", "inputformat", "configurationname"];
+            const VALUED: [&str; 6] = [
+                "executionpolicy",
+                "windowstyle",
+                "version",
+                "outputformat",
+                "inputformat",
+                "configurationname",
+            ];
             let mut at = 0;
             while let Some(word) = lower.get(at).filter(|word| word.starts_with(['-', '/'])) {
                 let name = word.trim_start_matches(['-', '/']);
-                at += 1 + usize::from(VALUED.iter().any(|valued| valued.starts_with(name)) || matches!(name, "ep" | "exec"));
+                at += 1 + usize::from(
+                    VALUED.iter().any(|valued| valued.starts_with(name))
+                        || matches!(name, "ep" | "exec"),
+                );
             }
             if at < arguments.len() {
                 self.powershell(&rest(at), Taint::NONE);
@@ -336,17 +488,27 @@ impl<'w> Reader<'w> {
 /// The words of a program that name what it writes.
 fn written<'f>(name: &str, arguments: &'f [Field], lower: &[String]) -> Vec<&'f Field> {
     let valued = |names: &[&str]| -> Option<&'f Field> {
-        let at = lower.iter().position(|word| word.len() >= 3 && names.iter().any(|name| name.starts_with(word.as_str())))?;
+        let at = lower.iter().position(|word| {
+            word.len() >= 3 && names.iter().any(|name| name.starts_with(word.as_str()))
+        })?;
         arguments.get(at + 1)
     };
-    let mut plain = arguments.iter().filter(|a| (!a.text.starts_with('-') || a.quoted) && !is_slash_flag(&a.text));
+    let mut plain = arguments
+        .iter()
+        .filter(|a| (!a.text.starts_with('-') || a.quoted) && !is_slash_flag(&a.text));
     match name {
-        "set-content" | "add-content" | "out-file" | "tee-object" | "clear-content" | "export-csv" | "export-clixml"
-        | "new-item" | "set-item" => {
-            valued(&["-path", "-filepath", "-literalpath", "-name"]).or_else(|| plain.next()).into_iter().collect()
+        "set-content" | "add-content" | "out-file" | "tee-object" | "clear-content"
+        | "export-csv" | "export-clixml" | "new-item" | "set-item" => {
+            valued(&["-path", "-filepath", "-literalpath", "-name"])
+                .or_else(|| plain.next())
+                .into_iter()
+                .collect()
         }
-        "copy-item" | "move-item" | "copy" | "xcopy" | "move" | "robocopy" | "expand" | "extrac32" | "replace" | "makecab"
-        | "esentutl" => valued(&["-destination", "/d"]).or_else(|| plain.next_back()).into_iter().collect(),
+        "copy-item" | "move-item" | "copy" | "xcopy" | "move" | "robocopy" | "expand"
+        | "extrac32" | "replace" | "makecab" | "esentutl" => valued(&["-destination", "/d"])
+            .or_else(|| plain.next_back())
+            .into_iter()
+            .collect(),
         "invoke-webrequest" | "invoke-restmethod" | "start-bitstransfer" => {
             valued(&["-outfile", "-destination"]).into_iter().collect()
         }
@@ -382,6 +544,9 @@ fn starts_files(name: &str) -> bool {
 /// Base64 of UTF-16, as `-EncodedCommand` takes it.
 fn utf16(text: &str) -> Option<String> {
     let bytes = simulate::base64_bytes(text)?;
-    let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| pair.iter().rev().fold(0u16, |n, b| n << 8 | u16::from(*b))).collect();
+    let units: Vec<u16> = bytes
+        .chunks_exact(2)
+        .map(|pair| pair.iter().rev().fold(0u16, |n, b| n << 8 | u16::from(*b)))
+        .collect();
     Some(String::from_utf16_lossy(&units))
 }

@@ -108,12 +108,18 @@ const LONG_NAMES: &str = "remove-item invoke-expression invoke-webrequest invoke
 
 /// The cmdlet that an alias stands for.
 pub(super) fn cmdlet_of(alias: &str) -> Option<&'static str> {
-    ALIASES.binary_search_by(|(known, _)| (*known).cmp(alias)).ok().and_then(|at| ALIASES.get(at)).map(|(_, name)| *name)
+    ALIASES
+        .binary_search_by(|(known, _)| (*known).cmp(alias))
+        .ok()
+        .and_then(|at| ALIASES.get(at))
+        .map(|(_, name)| *name)
 }
 
 /// Every cmdlet's name that is known.
 pub(super) fn cmdlets() -> impl Iterator<Item = &'static str> {
-    LONG_NAMES.split_ascii_whitespace().chain(ALIASES.iter().map(|(_, name)| *name))
+    LONG_NAMES
+        .split_ascii_whitespace()
+        .chain(ALIASES.iter().map(|(_, name)| *name))
 }
 
 /// Every alias.
@@ -146,8 +152,17 @@ pub(super) fn variable(name: &str) -> Option<&'static str> {
 }
 
 /// Marks that a POSIX command line hardly holds, in any case.
-const SIGN_WORDS: [&str; 9] =
-    ["$env:", "%userprofile%", "%systemroot%", "%windir%", "%temp%", "%appdata%", "%comspec%", "]::", "[char]"];
+const SIGN_WORDS: [&str; 9] = [
+    "$env:",
+    "%userprofile%",
+    "%systemroot%",
+    "%windir%",
+    "%temp%",
+    "%appdata%",
+    "%comspec%",
+    "]::",
+    "[char]",
+];
 /// Marks that are rarer in POSIX command lines than in PowerShell and cmd.exe.
 const WEAK_SIGN_WORDS: [&str; 23] = [
     ".exe",
@@ -179,7 +194,11 @@ static WEAK_SIGNS: LazyLock<AhoCorasick> = LazyLock::new(|| search(&WEAK_SIGN_WO
 
 fn search(words: &[&str]) -> AhoCorasick {
     #[allow(clippy::expect_used, reason = "the words are those above")]
-    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words).expect("few short words")
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(words)
+        .expect("few short words")
 }
 
 /// Whether a text holds a mark of PowerShell or cmd.exe that POSIX command lines have no use for.
@@ -187,7 +206,10 @@ pub(super) fn has_sign(text: &str) -> bool {
     SIGNS.is_match(text)
         || windows(text, |[before, drive, colon, sign]| {
             // `C:\\`, and a backtick within a word.
-            !before.is_ascii_alphanumeric() && drive.is_ascii_alphabetic() && colon == b':' && sign == b'\\'
+            !before.is_ascii_alphanumeric()
+                && drive.is_ascii_alphabetic()
+                && colon == b':'
+                && sign == b'\\'
                 || drive.is_ascii_alphabetic() && colon == b'`' && sign.is_ascii_alphabetic()
         })
 }
@@ -200,8 +222,13 @@ pub(super) fn has_weak_sign(text: &str) -> bool {
 /// Whether four neighbouring bytes of a text, or of what begins it, are what `is` says.
 fn windows(text: &str, is: impl Fn([u8; 4]) -> bool) -> bool {
     let bytes = text.as_bytes();
-    let first = bytes.get(..3).is_some_and(|start| matches!(start, [a, b, c] if is([b' ', *a, *b, *c])));
-    first || bytes.windows(4).any(|four| matches!(four, [a, b, c, d] if is([*a, *b, *c, *d])))
+    let first = bytes
+        .get(..3)
+        .is_some_and(|start| matches!(start, [a, b, c] if is([b' ', *a, *b, *c])));
+    first
+        || bytes
+            .windows(4)
+            .any(|four| matches!(four, [a, b, c, d] if is([*a, *b, *c, *d])))
 }
 
 /// Names that POSIX systems know as well: alone they say nothing.
@@ -265,13 +292,19 @@ pub(super) fn known(word: &str) -> Known {
         return Known::Other(String::new());
     }
     let escaped = word.trim_matches('^').contains('^');
-    let lower: String = word.trim_start_matches('@').chars().filter(|c| *c != '^').collect::<String>().to_ascii_lowercase();
+    let lower: String = word
+        .trim_start_matches('@')
+        .chars()
+        .filter(|c| *c != '^')
+        .collect::<String>()
+        .to_ascii_lowercase();
     let base = lower.rsplit(['/', '\\']).next().unwrap_or(&lower);
     const ENDINGS: [&str; 6] = [".exe", ".bat", ".cmd", ".ps1", ".vbs", ".hta"];
     let ending = ENDINGS.iter().find_map(|ending| base.strip_suffix(ending));
     let typed = lower.starts_with('[') && lower.len() > 2 && lower.contains(']');
     // `%`, `%x%`, `!x!`
-    let expands = lower.starts_with('%') || lower.len() > 2 && lower.starts_with('!') && lower.ends_with('!');
+    let expands =
+        lower.starts_with('%') || lower.len() > 2 && lower.starts_with('!') && lower.ends_with('!');
     if ending.is_some() || typed || expands || is_verb(base) {
         return Known::Windows;
     }
@@ -307,7 +340,9 @@ pub(super) fn is_net_word(word: &str) -> bool {
 static WORDS: LazyLock<QuickMap<&'static str, u8>> = LazyLock::new(|| {
     let mut words = QuickMap::default();
     let all = OWN.iter().map(|word| (*word, OWN_WORD));
-    let all = all.chain(SHARED.iter().map(|word| (*word, SHARED_WORD))).chain(aliases().map(|word| (word, ALIAS)));
+    let all = all
+        .chain(SHARED.iter().map(|word| (*word, SHARED_WORD)))
+        .chain(aliases().map(|word| (word, ALIAS)));
     all.for_each(|(word, kind)| *words.entry(word).or_default() |= kind);
     words
 });
@@ -383,9 +418,19 @@ fn is_verb(name: &str) -> bool {
         "suspend",
         "uninstall",
     ];
-    name.split_once('-')
-        .is_some_and(|(verb, noun)| noun.len() >= 4 && noun.bytes().all(|b| b.is_ascii_alphanumeric()) && VERBS.contains(&verb))
+    name.split_once('-').is_some_and(|(verb, noun)| {
+        noun.len() >= 4 && noun.bytes().all(|b| b.is_ascii_alphanumeric()) && VERBS.contains(&verb)
+    })
 }
 
 /// What `net` of Windows is told.
-const NET: [&str; 8] = ["accounts", "group", "localgroup", "share", "start", "stop", "use", "user"];
+const NET: [&str; 8] = [
+    "accounts",
+    "group",
+    "localgroup",
+    "share",
+    "start",
+    "stop",
+    "use",
+    "user",
+];

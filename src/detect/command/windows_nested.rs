@@ -3,8 +3,16 @@
 use super::windows::base_name;
 
 /// Parameters of PowerShell that take a value.
-const VALUED: [&str; 8] =
-    ["-executionpolicy", "-ep", "-exec", "-windowstyle", "-version", "-outputformat", "-inputformat", "-configurationname"];
+const VALUED: [&str; 8] = [
+    "-executionpolicy",
+    "-ep",
+    "-exec",
+    "-windowstyle",
+    "-version",
+    "-outputformat",
+    "-inputformat",
+    "-configurationname",
+];
 
 /// The text that a line gives to cmd.exe or PowerShell, if that is what it starts with.
 pub(super) fn inner(text: &str) -> Option<&str> {
@@ -13,7 +21,10 @@ pub(super) fn inner(text: &str) -> Option<&str> {
     let body = match base_name(first).as_str() {
         "cmd" => loop {
             let (flag, after) = next(rest)?;
-            if ["/c", "/k", "/r"].iter().any(|run| flag.eq_ignore_ascii_case(run)) {
+            if ["/c", "/k", "/r"]
+                .iter()
+                .any(|run| flag.eq_ignore_ascii_case(run))
+            {
                 break after;
             }
             rest = after;
@@ -22,21 +33,32 @@ pub(super) fn inner(text: &str) -> Option<&str> {
             }
         },
         "powershell" | "pwsh" => loop {
-            let Some((flag, after)) = next(rest).filter(|(flag, _)| flag.starts_with(['-', '/'])) else { break rest };
+            let Some((flag, after)) = next(rest).filter(|(flag, _)| flag.starts_with(['-', '/']))
+            else {
+                break rest;
+            };
             let lower = flag.to_ascii_lowercase();
             if lower.len() > 1 && "-command".starts_with(&lower) {
                 break after;
             }
-            if lower.starts_with("-e") && !lower.starts_with("-ex") && lower != "-ep" || lower.starts_with("-f") {
+            if lower.starts_with("-e") && !lower.starts_with("-ex") && lower != "-ep"
+                || lower.starts_with("-f")
+            {
                 return None;
             }
-            let valued = lower.len() > 1 && VALUED.iter().any(|name| name.starts_with(&lower) && !lower.starts_with("-no"));
+            let valued = lower.len() > 1
+                && VALUED
+                    .iter()
+                    .any(|name| name.starts_with(&lower) && !lower.starts_with("-no"));
             rest = if valued { next(after)?.1 } else { after };
         },
         _ => return None,
     };
     let body = body.trim();
-    let bare = body.strip_prefix('"').and_then(|body| body.strip_suffix('"')).unwrap_or(body);
+    let bare = body
+        .strip_prefix('"')
+        .and_then(|body| body.strip_suffix('"'))
+        .unwrap_or(body);
     (!bare.is_empty()).then_some(bare)
 }
 
@@ -54,10 +76,19 @@ mod tests {
     #[test]
     fn what_a_shell_is_given_is_one_text() {
         for (text, given) in [
-            ("cmd /c \"powershell -c \"irm x | iex\"\"", Some("powershell -c \"irm x | iex\"")),
-            ("powershell -w hidden -c \"irm x | iex\"", Some("irm x | iex")),
+            (
+                "cmd /c \"powershell -c \"irm x | iex\"\"",
+                Some("powershell -c \"irm x | iex\""),
+            ),
+            (
+                "powershell -w hidden -c \"irm x | iex\"",
+                Some("irm x | iex"),
+            ),
             ("powershell iex (irm x)", Some("iex (irm x)")),
-            ("powershell.exe -NoProfile -ep bypass -Command rd x", Some("rd x")),
+            (
+                "powershell.exe -NoProfile -ep bypass -Command rd x",
+                Some("rd x"),
+            ),
             ("powershell -enc AAAA", None),
             ("powershell -File x.ps1", None),
             ("cmd", None),

@@ -5,7 +5,12 @@ use super::lex::{Piece, Word};
 /// The text of a word that is plain text, unquoted.
 pub(super) fn plain(word: &Word) -> Option<&str> {
     match word.as_slice() {
-        [Piece::Text { text, quoted: false }] => Some(text),
+        [
+            Piece::Text {
+                text,
+                quoted: false,
+            },
+        ] => Some(text),
         _ => None,
     }
 }
@@ -39,10 +44,18 @@ pub(super) fn keyword(word: &Word) -> Option<&str> {
 
 /// The name that a word assigns to, and whether it appends.
 pub(super) fn assignment(word: &Word) -> Option<(String, bool)> {
-    let Some(Piece::Text { text, quoted: false }) = word.first() else { return None };
+    let Some(Piece::Text {
+        text,
+        quoted: false,
+    }) = word.first()
+    else {
+        return None;
+    };
     let (name, _) = text.split_once('=')?;
     let name = name.split('[').next().unwrap_or(name);
-    let (name, appends) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
+    let (name, appends) = name
+        .strip_suffix('+')
+        .map_or((name, false), |name| (name, true));
     let valid = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     valid.then(|| (name.to_owned(), appends))

@@ -23,13 +23,26 @@ pub(super) struct Runner {
 impl Runner {
     /// Reads `runs` of a `[[program]]` table. Notes faults.
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
-        ["operands", "short", "long"].into_iter().for_each(|key| table.know(key));
-        let after = table.strings("after").into_iter().map(|words| words.value.split(' ').map(str::to_owned).collect());
-        let operands = if table.has("operands") { table.integer("operands", 0..=OPERANDS) } else { Some(0) };
+        ["operands", "short", "long"]
+            .into_iter()
+            .for_each(|key| table.know(key));
+        let after = table
+            .strings("after")
+            .into_iter()
+            .map(|words| words.value.split(' ').map(str::to_owned).collect());
+        let operands = if table.has("operands") {
+            table.integer("operands", 0..=OPERANDS)
+        } else {
+            Some(0)
+        };
         let options = (table.has("short") || table.has("long")).then(|| Options::among(table));
         table.finish();
         let operands = usize::try_from(operands?).unwrap_or(usize::MAX);
-        Some(Self { after: after.collect(), options, operands })
+        Some(Self {
+            after: after.collect(),
+            options,
+            operands,
+        })
     }
 
     /// Whether the command comes without a word before it.
@@ -45,8 +58,14 @@ impl Runner {
     /// How many arguments there are up to the words after which the command comes, these included.
     fn end_of_words(&self, arguments: &[Field]) -> Option<usize> {
         self.after.iter().find_map(|words| {
-            let start = arguments.iter().take(WORDS_BEFORE).position(|f| words.first() == Some(&f.text))?;
-            let whole = words.iter().enumerate().all(|(n, word)| arguments.get(start + n).is_some_and(|f| f.text == *word));
+            let start = arguments
+                .iter()
+                .take(WORDS_BEFORE)
+                .position(|f| words.first() == Some(&f.text))?;
+            let whole = words
+                .iter()
+                .enumerate()
+                .all(|(n, word)| arguments.get(start + n).is_some_and(|f| f.text == *word));
             whole.then_some(start + words.len())
         })
     }
@@ -54,21 +73,38 @@ impl Runner {
     /// How many of `arguments` come before the command; `None` if there is none.
     pub(super) fn inner(&self, options: Option<&Options>, arguments: &[Field]) -> Option<usize> {
         if self.is_plain() {
-            return skip(arguments, 0, self.options.as_ref().or(options), self.operands);
+            return skip(
+                arguments,
+                0,
+                self.options.as_ref().or(options),
+                self.operands,
+            );
         }
-        skip(arguments, self.end_of_words(arguments)?, self.options.as_ref(), self.operands)
+        skip(
+            arguments,
+            self.end_of_words(arguments)?,
+            self.options.as_ref(),
+            self.operands,
+        )
     }
 }
 
 /// How many of `arguments` come before the command that the loader of programs runs:
 /// `/lib64/ld-linux-x86-64.so.2 --library-path x /bin/rm`.
 pub(super) fn inner_of_loader(program: &str, arguments: &[Field]) -> Option<usize> {
-    let loads = program == "ld.so" || program.starts_with("ld") && program.contains(".so") || program.starts_with("ld-musl-");
+    let loads = program == "ld.so"
+        || program.starts_with("ld") && program.contains(".so")
+        || program.starts_with("ld-musl-");
     loads.then(|| skip(arguments, 0, Some(&Options::of_loader()), 0))?
 }
 
 /// The index behind options, assignments and `operands` operands, if anything stands there.
-fn skip(arguments: &[Field], from: usize, options: Option<&Options>, mut operands: usize) -> Option<usize> {
+fn skip(
+    arguments: &[Field],
+    from: usize,
+    options: Option<&Options>,
+    mut operands: usize,
+) -> Option<usize> {
     let mut at = from;
     while let Some(field) = arguments.get(at) {
         let text = field.text.as_str();
@@ -99,7 +135,9 @@ fn skip(arguments: &[Field], from: usize, options: Option<&Options>, mut operand
 }
 
 fn is_assignment(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+    text.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    })
 }
 
 /// The value behind the first of `flags`, as a word of its own or joined on.
@@ -109,12 +147,13 @@ pub(super) fn value_of<'f>(arguments: &'f [Field], flags: &[&str]) -> Option<&'f
             return arguments.get(at + 1);
         }
         // Clusters that end in the flag: `-lc`, `-xec`.
-        let cluster = field
-            .text
-            .strip_prefix('-')
-            .filter(|c| c.len() <= 6 && !c.starts_with('-') && c.bytes().all(|b| b.is_ascii_alphabetic()));
+        let cluster = field.text.strip_prefix('-').filter(|c| {
+            c.len() <= 6 && !c.starts_with('-') && c.bytes().all(|b| b.is_ascii_alphabetic())
+        });
         if let Some(cluster) = cluster
-            && flags.iter().any(|flag| flag.len() == 2 && cluster.ends_with(flag.trim_start_matches('-')))
+            && flags
+                .iter()
+                .any(|flag| flag.len() == 2 && cluster.ends_with(flag.trim_start_matches('-')))
         {
             return arguments.get(at + 1);
         }

@@ -43,7 +43,11 @@ pub(super) struct FileState {
 
 impl FileState {
     pub(super) fn into_written(self, path: String) -> WrittenFile {
-        WrittenFile { path, content: Content::of_value(&self.value), adds: self.adds }
+        WrittenFile {
+            path,
+            content: Content::of_value(&self.value),
+            adds: self.adds,
+        }
     }
 }
 
@@ -58,14 +62,23 @@ impl Content {
     /// A text that somebody writes.
     pub fn of(text: &str) -> Self {
         if text.len() > CONTENT_BYTES {
-            return Self { text: None, taint: Taint::UNREAD };
+            return Self {
+                text: None,
+                taint: Taint::UNREAD,
+            };
         }
-        Self { text: Some(Zeroizing::new(text.to_owned())), taint: Taint::NONE }
+        Self {
+            text: Some(Zeroizing::new(text.to_owned())),
+            taint: Taint::NONE,
+        }
     }
 
     /// Fetched from another host; what it is cannot be told.
     pub fn downloaded() -> Self {
-        Self { text: None, taint: Taint::DOWNLOAD }
+        Self {
+            text: None,
+            taint: Taint::DOWNLOAD,
+        }
     }
 
     /// The same with more behind it.
@@ -75,9 +88,15 @@ impl Content {
         match (&self.text, &more.text) {
             (Some(text), Some(more)) => {
                 let both = Self::of(&Zeroizing::new([text.as_str(), more.as_str()].join("\n")));
-                Self { taint: both.taint | taint, ..both }
+                Self {
+                    taint: both.taint | taint,
+                    ..both
+                }
             }
-            (Some(text), None) | (None, Some(text)) => Self { text: Some(text.clone()), taint },
+            (Some(text), None) | (None, Some(text)) => Self {
+                text: Some(text.clone()),
+                taint,
+            },
             (None, None) => Self { text: None, taint },
         }
     }
@@ -94,11 +113,19 @@ impl Content {
 
     pub(super) fn of_value(value: &Value) -> Self {
         let text = value.as_text().map(Self::of).unwrap_or_default();
-        Self { taint: text.taint | value.taint, ..text }
+        Self {
+            taint: text.taint | value.taint,
+            ..text
+        }
     }
 
     pub(super) fn value(&self) -> Value {
-        self.text.as_ref().map_or(Value::unknown(Taint::NONE), |text| Value::text(text.as_str())).with(self.taint)
+        self.text
+            .as_ref()
+            .map_or(Value::unknown(Taint::NONE), |text| {
+                Value::text(text.as_str())
+            })
+            .with(self.taint)
     }
 }
 
@@ -125,10 +152,20 @@ impl Reader<'_> {
         let Some(before) = self.file(name) else {
             return self.insert(name, FileState { value, adds: true });
         };
-        let adds = self.files.get(&self.file_key(name)).is_some_and(|file| file.adds);
+        let adds = self
+            .files
+            .get(&self.file_key(name))
+            .is_some_and(|file| file.adds);
         let taint = before.taint | value.taint;
-        let parts: Vec<&str> = [&before, &value].into_iter().filter_map(Value::as_text).collect();
-        let whole = if parts.is_empty() { Value::unknown(taint) } else { Value::text(parts.concat()).with(taint) };
+        let parts: Vec<&str> = [&before, &value]
+            .into_iter()
+            .filter_map(Value::as_text)
+            .collect();
+        let whole = if parts.is_empty() {
+            Value::unknown(taint)
+        } else {
+            Value::text(parts.concat()).with(taint)
+        };
         self.spend_bytes(whole.as_text().map_or(0, str::len));
         self.insert(name, FileState { value: whole, adds });
     }
@@ -142,8 +179,13 @@ impl Reader<'_> {
     /// One name for a file from whichever folder the script names it.
     pub(super) fn file_key(&self, name: &str) -> String {
         let folder = self.folder.as_deref().or(self.standing.below.as_deref());
-        let key = if name.starts_with("/dev/") { None } else { paths::normal(name, folder) };
-        key.filter(|key| !key.is_empty()).unwrap_or_else(|| name.trim_start_matches("./").to_owned())
+        let key = if name.starts_with("/dev/") {
+            None
+        } else {
+            paths::normal(name, folder)
+        };
+        key.filter(|key| !key.is_empty())
+            .unwrap_or_else(|| name.trim_start_matches("./").to_owned())
     }
 
     /// What a file holds, if an earlier command or call wrote it.
@@ -155,22 +197,35 @@ impl Reader<'_> {
         let kept = self.files.get(&key).map(|file| file.value.clone());
         kept.or_else(|| {
             let written = self.given.written?;
-            Some(written.content(&key).or_else(|| written.content(name))?.value())
+            Some(
+                written
+                    .content(&key)
+                    .or_else(|| written.content(name))?
+                    .value(),
+            )
         })
     }
 
     /// Notes the text that a command writes to a file of the system or among a user's settings.
     pub(super) fn note_written(&mut self, facts: &mut Facts) {
         const PLACES: [&str; 5] = ["/etc/", "/usr/", "/lib/", "/var/", "~/."];
-        let written = facts.writes.iter().filter(|seen| PLACES.iter().any(|place| seen.path.starts_with(place)));
-        let text = written.take(4).find_map(|seen| self.file(&seen.path)?.as_text().map(str::to_owned));
+        let written = facts
+            .writes
+            .iter()
+            .filter(|seen| PLACES.iter().any(|place| seen.path.starts_with(place)));
+        let text = written
+            .take(4)
+            .find_map(|seen| self.file(&seen.path)?.as_text().map(str::to_owned));
         self.spend_bytes(text.as_ref().map_or(0, String::len));
         facts.written = text;
     }
 
     /// Notes what code writes to a file, as a command that writes it.
     pub(super) fn note_written_by_code(&mut self, path: &str) {
-        let mut facts = Facts { program: "tee".to_owned(), ..Facts::default() };
+        let mut facts = Facts {
+            program: "tee".to_owned(),
+            ..Facts::default()
+        };
         facts.redirect_write(path, self.folder.as_deref());
         self.note_written(&mut facts);
         if facts.written.is_some() {
@@ -180,15 +235,26 @@ impl Reader<'_> {
 
     /// The sources of compiled languages that this script wrote.
     pub(super) fn source_files(&self) -> Vec<Value> {
-        let mut sources: Vec<_> = self.files.iter().filter(|(name, _)| SOURCES.iter().any(|end| name.ends_with(end))).collect();
+        let mut sources: Vec<_> = self
+            .files
+            .iter()
+            .filter(|(name, _)| SOURCES.iter().any(|end| name.ends_with(end)))
+            .collect();
         sources.sort_by_key(|(name, _)| name.as_str());
-        sources.into_iter().take(16).map(|(_, file)| file.value.clone()).collect()
+        sources
+            .into_iter()
+            .take(16)
+            .map(|(_, file)| file.value.clone())
+            .collect()
     }
 
     /// The same for a file that is run: one that is too long to be read may hold anything.
     pub(super) fn file_to_run(&mut self, name: &str) -> Option<Value> {
         let value = self.file(name);
-        if value.as_ref().is_some_and(|value| value.taint.meets(Taint::UNREAD)) {
+        if value
+            .as_ref()
+            .is_some_and(|value| value.taint.meets(Taint::UNREAD))
+        {
             self.give_up();
         }
         value

@@ -29,7 +29,9 @@ impl Flows {
         let (mut carries, mut completes) = (Vec::new(), Vec::new());
         for (rule, spec) in rules {
             match spec {
-                Spec::Carries { from, to, pieces } => carries.push((*rule, *from, *to, pieces.clone())),
+                Spec::Carries { from, to, pieces } => {
+                    carries.push((*rule, *from, *to, pieces.clone()))
+                }
                 Spec::Completes { guessed } => completes.push((*rule, *guessed)),
             }
         }
@@ -39,7 +41,9 @@ impl Flows {
 
 impl Detector for Flows {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
-        let Some(here) = place.flow.filter(|_| concerns(place)) else { return };
+        let Some(here) = place.flow.filter(|_| concerns(place)) else {
+            return;
+        };
         let plain = text.plain();
         let lower = folded(plain);
         let empty = here.session.traces.look(Kept::is_empty);
@@ -48,7 +52,14 @@ impl Detector for Flows {
             return;
         }
         let before = found.len();
-        let mut search = Search { flows: self, here, found, before, schema: None, asks: SCHEMA_ASKS };
+        let mut search = Search {
+            flows: self,
+            here,
+            found,
+            before,
+            schema: None,
+            asks: SCHEMA_ASKS,
+        };
         let same = lower.len() == plain.len();
         here.session.traces.look(|kept| {
             let look = match (empty, plain.len() <= PHRASED_BYTES) {
@@ -61,7 +72,9 @@ impl Detector for Flows {
                     here.session.note_said(piece.hash);
                 }
                 if !empty {
-                    let span = Some(piece.span.clone()).filter(|_| same).map(|span| text.locate(span));
+                    let span = Some(piece.span.clone())
+                        .filter(|_| same)
+                        .map(|span| text.locate(span));
                     search.weigh(kept, &piece, "plain", span);
                 }
             });
@@ -75,7 +88,12 @@ impl Detector for Flows {
                 search.through(kept, &opened, "unescaped", None);
             }
             for reading in text.readings() {
-                search.through(kept, &reading.text, reading.path, Some(reading.span.clone()));
+                search.through(
+                    kept,
+                    &reading.text,
+                    reading.path,
+                    Some(reading.span.clone()),
+                );
             }
             for opened in place.script.into_iter().flat_map(|script| script.texts()) {
                 search.through(kept, opened, "script", None);
@@ -87,12 +105,18 @@ impl Detector for Flows {
     }
 
     fn scan_call(&self, place: &Place<'_>, found: &mut Vec<Match>) {
-        let Some(here) = place.flow.filter(|_| !self.completes.is_empty()) else { return };
+        let Some(here) = place.flow.filter(|_| !self.completes.is_empty()) else {
+            return;
+        };
         let (told, guessed, servers, since) = here.completes();
         for (rule, by_guess) in &self.completes {
             if if *by_guess { guessed } else { told } {
                 here.session.came_from(*rule, servers.clone(), since);
-                found.push(Match { rule: *rule, span: None, reading: "session" });
+                found.push(Match {
+                    rule: *rule,
+                    span: None,
+                    reading: "session",
+                });
             }
         }
     }
@@ -101,7 +125,12 @@ impl Detector for Flows {
 /// Whether a string is one that a server acts on.
 fn concerns(place: &Place<'_>) -> bool {
     let asks = || {
-        let methods = ["resources/read", "resources/subscribe", "prompts/get", "completion/complete"];
+        let methods = [
+            "resources/read",
+            "resources/subscribe",
+            "prompts/get",
+            "completion/complete",
+        ];
         place.method.is_some_and(|method| methods.contains(&method))
     };
     place.direction == Direction::Outbound
@@ -126,21 +155,43 @@ struct Search<'s, 'h> {
 
 impl Search<'_, '_> {
     /// Compares another reading of the string, or of the part of it at `span`.
-    fn through(&mut self, kept: &Kept, text: &str, reading: &'static str, span: Option<std::ops::Range<usize>>) {
-        pieces(&folded(text), Look::Compare, &mut |piece| self.weigh(kept, &piece, reading, span.clone()));
+    fn through(
+        &mut self,
+        kept: &Kept,
+        text: &str,
+        reading: &'static str,
+        span: Option<std::ops::Range<usize>>,
+    ) {
+        pieces(&folded(text), Look::Compare, &mut |piece| {
+            self.weigh(kept, &piece, reading, span.clone())
+        });
     }
 
     /// Looks for quarantined pieces that stand within words, are cut by blanks, or encoded.
     fn squeezed(&mut self, kept: &Kept, plain: &str, text: &Text<'_>) {
         for squeezed in Squeezed::both(plain) {
             kept.prints().find(squeezed.text.as_bytes(), |span, owner| {
-                let Some(((hash, piece), encoded)) = kept.owner(owner) else { return };
-                let Some(place) = squeezed.locate(&span) else { return };
+                let Some(((hash, piece), encoded)) = kept.owner(owner) else {
+                    return;
+                };
+                let Some(place) = squeezed.locate(&span) else {
+                    return;
+                };
                 if !encoded && !stands_alone(plain, &place) {
                     return;
                 }
-                let written = squeezed.text.get(span.clone()).filter(|_| !encoded).unwrap_or_default().to_lowercase();
-                let piece = Found { piece, hash, text: &written, span };
+                let written = squeezed
+                    .text
+                    .get(span.clone())
+                    .filter(|_| !encoded)
+                    .unwrap_or_default()
+                    .to_lowercase();
+                let piece = Found {
+                    piece,
+                    hash,
+                    text: &written,
+                    span,
+                };
                 let reading = if encoded { "encoded" } else { "squeezed" };
                 self.weigh(kept, &piece, reading, Some(text.locate(place)));
             });
@@ -149,15 +200,29 @@ impl Search<'_, '_> {
 
     /// Whether the tool's own schema holds a piece.
     fn is_of_schema(&mut self, piece: &str) -> bool {
-        let Some(schema) = self.here.schema.filter(|_| !piece.is_empty() && self.asks > 0) else { return false };
+        let Some(schema) = self
+            .here
+            .schema
+            .filter(|_| !piece.is_empty() && self.asks > 0)
+        else {
+            return false;
+        };
         self.asks -= 1;
         let lower = self.schema.get_or_insert_with(|| schema.to_lowercase());
         memchr::memmem::find(lower.as_bytes(), piece.as_bytes()).is_some()
     }
 
     /// Tells the rules that a piece matches.
-    fn weigh(&mut self, kept: &Kept, piece: &Found<'_>, reading: &'static str, span: Option<std::ops::Range<usize>>) {
-        let Some(mark) = kept.of(piece.hash) else { return };
+    fn weigh(
+        &mut self,
+        kept: &Kept,
+        piece: &Found<'_>,
+        reading: &'static str,
+        span: Option<std::ops::Range<usize>>,
+    ) {
+        let Some(mark) = kept.of(piece.hash) else {
+            return;
+        };
         let server = self.here.session.server;
         let outward = self.here.declared.outward;
         for (rule, from, to, wanted) in &self.flows.carries {
@@ -182,8 +247,14 @@ impl Search<'_, '_> {
                 && !self.here.declared.untrusted
                 && kept.is_clean(piece.hash, server);
             if !opened && !self.is_of_schema(piece.text) {
-                self.here.session.came_from(*rule, servers.numbers(), mark.since());
-                self.found.push(Match { rule: *rule, span: span.clone(), reading });
+                self.here
+                    .session
+                    .came_from(*rule, servers.numbers(), mark.since());
+                self.found.push(Match {
+                    rule: *rule,
+                    span: span.clone(),
+                    reading,
+                });
             }
         }
     }
@@ -191,7 +262,9 @@ impl Search<'_, '_> {
 
 /// Whether what stands at `span` is no part of a longer word.
 fn stands_alone(text: &str, span: &std::ops::Range<usize>) -> bool {
-    let before = text.get(..span.start).and_then(|before| before.chars().next_back());
+    let before = text
+        .get(..span.start)
+        .and_then(|before| before.chars().next_back());
     let after = text.get(span.end..).and_then(|after| after.chars().next());
     !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
 }

@@ -43,8 +43,12 @@ pub(super) fn hash(kind: u8, bytes: &[u8]) -> u64 {
     let [first, second, third] = key();
     let (whole, rest) = bytes.as_chunks::<8>();
     let start = first ^ u64::from(kind);
-    let sum = whole.iter().fold(start, |sum, eight| fold(sum ^ u64::from_le_bytes(*eight), *second));
-    let last = rest.iter().fold(0, |last, byte| last << 8 | u64::from(*byte));
+    let sum = whole.iter().fold(start, |sum, eight| {
+        fold(sum ^ u64::from_le_bytes(*eight), *second)
+    });
+    let last = rest
+        .iter()
+        .fold(0, |last, byte| last << 8 | u64::from(*byte));
     fold(fold(sum ^ last, *second) ^ bytes.len() as u64, *third)
 }
 

@@ -18,15 +18,18 @@ const PATH_BYTES: usize = 4;
 /// What stands in so many texts that it tells nothing: hosts, and paths.
 static COMMON: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     let lines = include_str!("common.txt").lines().map(str::trim);
-    lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect()
 });
 
 /// Last labels of names that are hosts where no scheme and no `@` says so. Those that files end with as well are left out.
 const LAST: [&str; 60] = [
-    "com", "net", "org", "edu", "gov", "mil", "int", "info", "biz", "io", "co", "ai", "dev", "app", "xyz", "top", "site",
-    "online", "club", "shop", "store", "tech", "cloud", "link", "click", "live", "page", "space", "website", "example", "test",
-    "invalid", "onion", "internal", "de", "uk", "fr", "nl", "ch", "at", "it", "es", "eu", "ru", "cn", "jp", "kr", "br", "au",
-    "ca", "us", "se", "no", "fi", "dk", "cz", "tk", "me", "cc", "to",
+    "com", "net", "org", "edu", "gov", "mil", "int", "info", "biz", "io", "co", "ai", "dev", "app",
+    "xyz", "top", "site", "online", "club", "shop", "store", "tech", "cloud", "link", "click",
+    "live", "page", "space", "website", "example", "test", "invalid", "onion", "internal", "de",
+    "uk", "fr", "nl", "ch", "at", "it", "es", "eu", "ru", "cn", "jp", "kr", "br", "au", "ca", "us",
+    "se", "no", "fi", "dk", "cz", "tk", "me", "cc", "to",
 ];
 
 /// Whether a host or a path is everybody's.
@@ -57,15 +60,23 @@ fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     let end = text.find(['/', '?', '#', '\\']).unwrap_or(text.len());
     let authority = text.get(..end).unwrap_or_default();
     let from = authority.rfind('@').map_or(0, |at| at + 1);
-    let Some(written) = authority.get(from..) else { return };
-    let name = written.split(':').next().unwrap_or(written).trim_end_matches('.');
+    let Some(written) = authority.get(from..) else {
+        return;
+    };
+    let name = written
+        .split(':')
+        .next()
+        .unwrap_or(written)
+        .trim_end_matches('.');
     if !is_host(name) {
         return;
     }
     host(name, at + from, look, take);
     let short = name.strip_prefix("www.").unwrap_or(name);
-    let behind =
-        text.get(end..).unwrap_or_default().trim_end_matches(['.', ',', '!', '*', '_', '/', ':', '&', '\\', '?', '=', '#']);
+    let behind = text
+        .get(end..)
+        .unwrap_or_default()
+        .trim_end_matches(['.', ',', '!', '*', '_', '/', ':', '&', '\\', '?', '=', '#']);
     let span = at..at + end + behind.len();
     if behind.len() < if is_common(short) { PATH_BYTES } else { 2 } {
         return;
@@ -73,7 +84,10 @@ fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     let whole = format!("{short}{behind}");
     if look == Look::Compare {
         // A URL that came in may go out with more behind it.
-        let cuts = whole.match_indices(['/', '?', '&', '=', '#']).map(|(cut, _)| cut).filter(|cut| *cut > short.len());
+        let cuts = whole
+            .match_indices(['/', '?', '&', '=', '#'])
+            .map(|(cut, _)| cut)
+            .filter(|cut| *cut > short.len());
         for cut in cuts.take(CUTS) {
             let part = whole.get(..cut).unwrap_or_default();
             tell(Piece::Url, part, span.clone(), take);
@@ -91,28 +105,56 @@ fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
 pub(super) fn addresses(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     let bytes = run.as_bytes();
     for sign in memchr::memchr_iter(b'@', bytes) {
-        let local = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'+' | b'-' | b'~');
+        let local = |byte: &&u8| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'+' | b'-' | b'~')
+        };
         let domain = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
-        let before = bytes.get(..sign).unwrap_or_default().iter().rev().take_while(local).count();
-        let after = bytes.get(sign + 1..).unwrap_or_default().iter().take_while(domain).count();
+        let before = bytes
+            .get(..sign)
+            .unwrap_or_default()
+            .iter()
+            .rev()
+            .take_while(local)
+            .count();
+        let after = bytes
+            .get(sign + 1..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(domain)
+            .count();
         let (from, to) = (sign - before, sign + 1 + after);
-        let Some(written) = run.get(from..to) else { continue };
+        let Some(written) = run.get(from..to) else {
+            continue;
+        };
         let address = written.trim_matches(['.', '-', '+', '_', '~']);
-        let Some((local, name)) = address.split_once('@') else { continue };
+        let Some((local, name)) = address.split_once('@') else {
+            continue;
+        };
         if local.is_empty() || !is_host(name) || local == "git" && is_common(name) {
             continue;
         }
         let from = from + written.find(address).unwrap_or(0);
-        tell(Piece::Address, address, start + from..start + from + address.len(), take);
+        tell(
+            Piece::Address,
+            address,
+            start + from..start + from + address.len(),
+            take,
+        );
         host(name, start + from + local.len() + 1, look, take);
     }
 }
 
 /// Hosts without a scheme, with what of a path follows.
 pub(super) fn hosts(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
-    for part in run.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '/' | '_'))) {
+    for part in
+        run.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '/' | '_')))
+    {
         let at = start + offset(run, part);
-        let name = part.split('/').next().unwrap_or(part).trim_matches(['.', '-']);
+        let name = part
+            .split('/')
+            .next()
+            .unwrap_or(part)
+            .trim_matches(['.', '-']);
         let last = name.rsplit('.').next().unwrap_or_default();
         let numbers = last.bytes().all(|byte| byte.is_ascii_digit());
         if part.starts_with('/') || !is_host(name) || !numbers && !LAST.contains(&last) {
@@ -125,17 +167,27 @@ pub(super) fn hosts(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Fo
 /// A text in which addresses are spelt for people, `drop (at) host [dot] com`, with their signs; `None` where none is.
 /// The text is in lower case.
 pub(super) fn with_signs(text: &str) -> Option<String> {
-    let worth = ["at)", "at]", "at}", "dot)", "dot]", "dot}", " dot ", "at )", "at ]"];
-    if !worth.iter().any(|sign| memchr::memmem::find(text.as_bytes(), sign.as_bytes()).is_some()) {
+    let worth = [
+        "at)", "at]", "at}", "dot)", "dot]", "dot}", " dot ", "at )", "at ]",
+    ];
+    if !worth
+        .iter()
+        .any(|sign| memchr::memmem::find(text.as_bytes(), sign.as_bytes()).is_some())
+    {
         return None;
     }
     let bare = memchr::memmem::find(text.as_bytes(), b" dot ").is_some();
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(c) = rest.chars().next() {
-        let inner = rest.get(1..).filter(|_| matches!(c, '(' | '[' | '{')).map(str::trim_start);
+        let inner = rest
+            .get(1..)
+            .filter(|_| matches!(c, '(' | '[' | '{'))
+            .map(str::trim_start);
         let word = inner.and_then(|inner| {
-            let (sign, behind) =
-                inner.strip_prefix("at").map(|behind| ('@', behind)).or(inner.strip_prefix("dot").map(|behind| ('.', behind)))?;
+            let (sign, behind) = inner
+                .strip_prefix("at")
+                .map(|behind| ('@', behind))
+                .or(inner.strip_prefix("dot").map(|behind| ('.', behind)))?;
             Some((sign, behind.trim_start().strip_prefix([')', ']', '}'])?))
         });
         let spelt = || {
@@ -164,7 +216,10 @@ pub(super) fn with_signs(text: &str) -> Option<String> {
 fn host(name: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     let name = name.strip_prefix("www.").unwrap_or(name);
     let span = at..at + name.len();
-    let ends = name.match_indices('.').map(|(dot, _)| dot + 1).take(if look == Look::Compare { CUTS } else { 0 });
+    let ends = name
+        .match_indices('.')
+        .map(|(dot, _)| dot + 1)
+        .take(if look == Look::Compare { CUTS } else { 0 });
     for from in std::iter::once(0).chain(ends) {
         let end = name.get(from..).unwrap_or_default();
         if end.contains('.') && !is_common(end) {
@@ -178,14 +233,20 @@ fn is_host(name: &str) -> bool {
     let label = |label: &str| {
         !label.is_empty()
             && label.len() <= 63
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
     };
     let last = name.rsplit('.').next().unwrap_or_default();
     if name.len() > HOST_BYTES || !name.contains('.') {
         return false;
     }
     if last.bytes().all(|byte| byte.is_ascii_digit()) {
-        return name.parse::<Ipv4Addr>().is_ok_and(|address| !address.is_loopback() && !address.is_unspecified());
+        return name
+            .parse::<Ipv4Addr>()
+            .is_ok_and(|address| !address.is_loopback() && !address.is_unspecified());
     }
-    last.len() >= 2 && !last.as_bytes().first().is_some_and(u8::is_ascii_digit) && name.split('.').all(label)
+    last.len() >= 2
+        && !last.as_bytes().first().is_some_and(u8::is_ascii_digit)
+        && name.split('.').all(label)
 }

@@ -18,7 +18,10 @@ pub(super) fn numbers(text: &str, take: &mut dyn FnMut(Found<'_>)) {
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
     let before = |at: usize| at.checked_sub(1).map_or(b' ', byte);
     let mut at = 0;
-    while let Some(found) = bytes.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_digit)) {
+    while let Some(found) = bytes
+        .get(at..)
+        .and_then(|rest| rest.iter().position(u8::is_ascii_digit))
+    {
         at += found;
         let end = run_end(bytes, at);
         let joined = before(at).is_ascii_alphanumeric() || matches!(before(at), b'_' | 0x80..);
@@ -62,7 +65,10 @@ fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) -
     if matches!(&*groups, [whole, part] if text.get(whole.end..part.start) == Some(".")) {
         return last;
     }
-    let dotted = groups.len() == 4 && groups.iter().all(|group| group.len() <= 3 && bytes.get(group.end) != Some(&b' '));
+    let dotted = groups.len() == 4
+        && groups
+            .iter()
+            .all(|group| group.len() <= 3 && bytes.get(group.end) != Some(&b' '));
     let dated = dates(&groups, text);
     for group in groups.iter().filter(|group| group.len() >= DIGITS) {
         let digits = text.get(group.clone()).unwrap_or_default();
@@ -72,9 +78,18 @@ fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) -
     }
     let large = groups.iter().filter(|group| group.len() > GROUP).count();
     let rest = groups.get(dated..).unwrap_or_default();
-    if let (Some(first), Some(last), true) = (rest.first(), rest.last(), rest.len() > 1 && large <= 1 && !dotted) {
+    if let (Some(first), Some(last), true) = (
+        rest.first(),
+        rest.last(),
+        rest.len() > 1 && large <= 1 && !dotted,
+    ) {
         let span = first.start..last.end;
-        let digits: String = text.get(span.clone()).unwrap_or_default().chars().filter(char::is_ascii_digit).collect();
+        let digits: String = text
+            .get(span.clone())
+            .unwrap_or_default()
+            .chars()
+            .filter(char::is_ascii_digit)
+            .collect();
         if (GROUPED..=MOST).contains(&digits.len()) && !is_plain(&digits) {
             tell(Piece::Number, &digits, span, take);
         }
@@ -84,9 +99,14 @@ fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) -
 
 /// How many groups at the beginning are a date, `2026-11-22` or `22.11.2026`, and a time behind it.
 fn dates(groups: &[std::ops::Range<usize>], text: &str) -> usize {
-    let [a, b, c, rest @ ..] = groups else { return 0 };
+    let [a, b, c, rest @ ..] = groups else {
+        return 0;
+    };
     let year = |group: &std::ops::Range<usize>| {
-        group.len() == 4 && text.get(group.start..group.start + 2).is_some_and(|century| matches!(century, "19" | "20"))
+        group.len() == 4
+            && text
+                .get(group.start..group.start + 2)
+                .is_some_and(|century| matches!(century, "19" | "20"))
     };
     let short = |group: &std::ops::Range<usize>| group.len() <= 2;
     if year(a) && short(b) && short(c) || short(a) && short(b) && year(c) {
@@ -111,16 +131,33 @@ fn is_plain(digits: &str) -> bool {
 /// An IBAN in groups of four (ISO 13616), of which two letters and the digits at `at` are the beginning.
 fn iban(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) {
     let bytes = text.as_bytes();
-    let Some(start) = at.checked_sub(2).filter(|_| end == at + 2) else { return };
-    let letters = bytes.get(start..at).is_some_and(|two| two.iter().all(u8::is_ascii_lowercase));
-    let alone = start.checked_sub(1).and_then(|before| bytes.get(before)).is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    let Some(start) = at.checked_sub(2).filter(|_| end == at + 2) else {
+        return;
+    };
+    let letters = bytes
+        .get(start..at)
+        .is_some_and(|two| two.iter().all(u8::is_ascii_lowercase));
+    let alone = start
+        .checked_sub(1)
+        .and_then(|before| bytes.get(before))
+        .is_none_or(|byte| !byte.is_ascii_alphanumeric());
     if !letters || !alone {
         return;
     }
     let (mut joined, mut last) = (text.get(start..end).unwrap_or_default().to_owned(), end);
     while joined.len() < 34 && matches!(bytes.get(last), Some(b' ' | b'-')) {
-        let group = bytes.get(last + 1..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
-        let Some(part) = text.get(last + 1..last + 1 + group).filter(|part| (1..=4).contains(&part.len())) else { break };
+        let group = bytes
+            .get(last + 1..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphanumeric())
+            .count();
+        let Some(part) = text
+            .get(last + 1..last + 1 + group)
+            .filter(|part| (1..=4).contains(&part.len()))
+        else {
+            break;
+        };
         // Words may follow.
         if part.bytes().all(|byte| byte.is_ascii_alphabetic()) && joined.len() > 4 {
             break;
@@ -137,5 +174,10 @@ fn iban(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) {
 }
 
 fn run_end(bytes: &[u8], at: usize) -> usize {
-    at + bytes.get(at..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count()
+    at + bytes
+        .get(at..)
+        .unwrap_or_default()
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count()
 }

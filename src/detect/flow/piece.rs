@@ -42,7 +42,10 @@ impl Piece {
 
     /// Whether calling again with such a piece, which the same server has given, is ordinary work: opening what was found.
     pub(super) fn is_reference(self) -> bool {
-        matches!(self, Self::Url | Self::Host | Self::Path | Self::Number | Self::Token)
+        matches!(
+            self,
+            Self::Url | Self::Host | Self::Path | Self::Number | Self::Token
+        )
     }
 
     pub(super) fn hash(self, text: &str) -> u64 {
@@ -87,7 +90,10 @@ const PATH: usize = 10;
 
 /// A text as pieces are looked for in it.
 pub(super) fn folded(text: &str) -> Cow<'_, str> {
-    if text.bytes().any(|byte| byte.is_ascii_uppercase() || !byte.is_ascii()) {
+    if text
+        .bytes()
+        .any(|byte| byte.is_ascii_uppercase() || !byte.is_ascii())
+    {
         return Cow::Owned(text.to_lowercase());
     }
     Cow::Borrowed(text)
@@ -114,7 +120,14 @@ pub(super) fn pieces(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
                 words::command(text, start, take);
             }
             if telling {
-                run(crate::text::cut(whole, RUN_BYTES), start, seen, digits, look, take);
+                run(
+                    crate::text::cut(whole, RUN_BYTES),
+                    start,
+                    seen,
+                    digits,
+                    look,
+                    take,
+                );
             }
         }
         (start, seen, digits) = (at + 1, 0, 0);
@@ -134,7 +147,10 @@ const SIGN: u8 = 8;
 const DIGIT: u8 = 16;
 
 /// What bytes are: those that end a run of characters, and those that tell of pieces.
-#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
+#[allow(
+    clippy::indexing_slicing,
+    reason = "done by the compiler, which would say so"
+)]
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;
@@ -167,7 +183,14 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-fn run(run: &str, start: usize, seen: u8, digits: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
+fn run(
+    run: &str,
+    start: usize,
+    seen: u8,
+    digits: usize,
+    look: Look,
+    take: &mut dyn FnMut(Found<'_>),
+) {
     let (dot, slash) = (seen & DOT != 0, seen & SLASH != 0);
     let urls = slash && net::urls(run, start, look, take);
     if dot && seen & SIGN != 0 {
@@ -195,7 +218,8 @@ fn tokens(run: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
         let token = part.trim_matches(['-', '_']);
         let digits = token.bytes().filter(u8::is_ascii_digit).count();
         let letters = token.bytes().filter(u8::is_ascii_alphabetic).count();
-        let is_key_id = digits + letters == KEY_ID && KEY_ID_BEGINS.iter().any(|begins| token.starts_with(begins));
+        let is_key_id = digits + letters == KEY_ID
+            && KEY_ID_BEGINS.iter().any(|begins| token.starts_with(begins));
         if digits + letters >= TOKEN && digits >= 2 && letters >= 1 || digits == 1 && is_key_id {
             let at = start + offset(run, token);
             tell(Piece::Token, token, at..at + token.len(), take);
@@ -213,16 +237,39 @@ fn paths(run: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
             drive = Some(at);
             continue;
         }
-        let from = drive.take().filter(|_| part.starts_with(['\\', '/'])).unwrap_or(at);
-        let Some(whole) = run.get(from..at + part.len()) else { continue };
+        let from = drive
+            .take()
+            .filter(|_| part.starts_with(['\\', '/']))
+            .unwrap_or(at);
+        let Some(whole) = run.get(from..at + part.len()) else {
+            continue;
+        };
         let path = whole.trim_end_matches(['.', '!', '?', '*', '/', '\\', '&', '#']);
-        let rooted = path.starts_with(['/', '~', '\\']) || path.starts_with("./") || path.starts_with("../") || from < at;
-        let parts = path.bytes().filter(|byte| matches!(byte, b'/' | b'\\')).count();
-        let telling = || path.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'_' | b'-'));
+        let rooted = path.starts_with(['/', '~', '\\'])
+            || path.starts_with("./")
+            || path.starts_with("../")
+            || from < at;
+        let parts = path
+            .bytes()
+            .filter(|byte| matches!(byte, b'/' | b'\\'))
+            .count();
+        let telling = || {
+            path.bytes()
+                .any(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'_' | b'-'))
+        };
         if path.len() >= PATH && (rooted && parts >= 1 || parts >= 2 && telling()) {
-            let same = if path.contains('\\') { Cow::Owned(path.replace('\\', "/")) } else { Cow::Borrowed(path) };
+            let same = if path.contains('\\') {
+                Cow::Owned(path.replace('\\', "/"))
+            } else {
+                Cow::Borrowed(path)
+            };
             if !net::is_common(&same) {
-                tell(Piece::Path, &same, start + from..start + from + path.len(), take);
+                tell(
+                    Piece::Path,
+                    &same,
+                    start + from..start + from + path.len(),
+                    take,
+                );
             }
         }
     }
@@ -236,5 +283,10 @@ pub(super) fn offset(text: &str, part: &str) -> usize {
 /// Hands out one piece.
 pub(super) fn tell(piece: Piece, text: &str, span: Range<usize>, take: &mut dyn FnMut(Found<'_>)) {
     let text = crate::text::cut(text, PIECE_BYTES);
-    take(Found { piece, hash: piece.hash(text), text, span });
+    take(Found {
+        piece,
+        hash: piece.hash(text),
+        text,
+        span,
+    });
 }

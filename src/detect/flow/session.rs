@@ -110,14 +110,19 @@ impl Withheld {
     pub(super) fn forms(&self) -> impl Iterator<Item = &str> {
         let [compared, written] = &self.values;
         let other = (compared != written).then_some(written);
-        std::iter::once(compared).chain(other).map(|value| value.as_str())
+        std::iter::once(compared)
+            .chain(other)
+            .map(|value| value.as_str())
     }
 }
 
 impl fmt::Debug for Learnt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [quarantined, untrusted, private] = self.counts();
-        write!(f, "Learnt({quarantined} quarantined, {untrusted} untrusted, {private} private)")
+        write!(
+            f,
+            "Learnt({quarantined} quarantined, {untrusted} untrusted, {private} private)"
+        )
     }
 }
 
@@ -130,12 +135,20 @@ impl fmt::Debug for Session<'_> {
 impl Learnt {
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
-        self.counts() == [0; 3] && self.clean.is_empty() && self.said.is_empty() && self.came == [false; 4] && !self.cut
+        self.counts() == [0; 3]
+            && self.clean.is_empty()
+            && self.said.is_empty()
+            && self.came == [false; 4]
+            && !self.cut
     }
 
     /// How many pieces of quarantined, untrusted and private text there are.
     pub fn counts(&self) -> [usize; 3] {
-        [self.quarantined.len(), self.untrusted.len(), self.private.len()]
+        [
+            self.quarantined.len(),
+            self.untrusted.len(),
+            self.private.len(),
+        ]
     }
 
     /// Leaves out what was withheld: it is not.
@@ -153,12 +166,21 @@ impl<'s> Session<'s> {
     /// What is known, as the server of this number sees it.
     pub fn new(traces: &'s Traces, server: usize) -> Self {
         let known: (&[Box<str>], _) = (&[], None);
-        Self { traces, server, known, learnt: RefCell::default(), sources: RefCell::default() }
+        Self {
+            traces,
+            server,
+            known,
+            learnt: RefCell::default(),
+            sources: RefCell::default(),
+        }
     }
 
     /// The same, where the servers have names and it is `now`.
     pub fn at(self, servers: &'s [Box<str>], now: Option<Instant>) -> Self {
-        Self { known: (servers, now), ..self }
+        Self {
+            known: (servers, now),
+            ..self
+        }
     }
 
     /// What the message adds.
@@ -168,8 +190,12 @@ impl<'s> Session<'s> {
 
     /// Notes text that was withheld from the agent.
     pub fn withheld(&self, text: &str) {
-        let Ok(mut learning) = self.learnt.try_borrow_mut() else { return };
-        let Some(text) = learning.afford(1, text, self.traces.limits().message_bytes) else { return };
+        let Ok(mut learning) = self.learnt.try_borrow_mut() else {
+            return;
+        };
+        let Some(text) = learning.afford(1, text, self.traces.limits().message_bytes) else {
+            return;
+        };
         let text = Text::new(text);
         learning.withhold(text.plain());
         for reading in text.readings() {
@@ -183,8 +209,13 @@ impl<'s> Session<'s> {
             let drop = sources.len().saturating_sub(SOURCES - 1);
             sources.drain(..drop);
             let (names, now) = self.known;
-            let servers = servers.into_iter().filter_map(|server| names.get(server).cloned()).collect();
-            let age = now.zip(since).map(|(now, since)| now.saturating_duration_since(since));
+            let servers = servers
+                .into_iter()
+                .filter_map(|server| names.get(server).cloned())
+                .collect();
+            let age = now
+                .zip(since)
+                .map(|(now, since)| now.saturating_duration_since(since));
             sources.push((rule, Source { servers, age }));
         }
     }
@@ -192,7 +223,11 @@ impl<'s> Session<'s> {
     /// Where what a rule has found last came from; of a rule by its index in the set.
     pub fn source(&self, rule: usize) -> Option<Source> {
         let sources = self.sources.try_borrow().ok()?;
-        sources.iter().rev().find(|(of, _)| *of == rule).map(|(_, source)| source.clone())
+        sources
+            .iter()
+            .rev()
+            .find(|(of, _)| *of == rule)
+            .map(|(_, source)| source.clone())
     }
 
     pub(super) fn note_said(&self, hash: u64) {
@@ -205,14 +240,32 @@ impl<'s> Session<'s> {
 impl Here<'_> {
     /// Notes a text of a server's that the agent gets.
     pub fn came_in(&self, text: &Text<'_>) {
-        let Ok(mut learning) = self.session.learnt.try_borrow_mut() else { return };
-        let Sides { private, untrusted, .. } = self.declared;
-        let came = [private, untrusted, self.guessed.private, self.guessed.untrusted];
-        learning.learnt.came.iter_mut().zip(came).for_each(|(all, one)| *all |= one);
+        let Ok(mut learning) = self.session.learnt.try_borrow_mut() else {
+            return;
+        };
+        let Sides {
+            private, untrusted, ..
+        } = self.declared;
+        let came = [
+            private,
+            untrusted,
+            self.guessed.private,
+            self.guessed.untrusted,
+        ];
+        learning
+            .learnt
+            .came
+            .iter_mut()
+            .zip(came)
+            .for_each(|(all, one)| *all |= one);
         if !private && !untrusted {
             return learning.openly(text.raw(), self.session.traces);
         }
-        let Some(plain) = learning.afford(0, text.plain(), self.session.traces.limits().message_bytes) else { return };
+        let Some(plain) =
+            learning.afford(0, text.plain(), self.session.traces.limits().message_bytes)
+        else {
+            return;
+        };
         pieces(&folded(plain), Look::Some, &mut |found| {
             if untrusted {
                 learning.add(0, found.hash);
@@ -230,12 +283,31 @@ impl Here<'_> {
     /// servers the data came from, and when the last of them.
     pub(super) fn completes(&self) -> (bool, bool, Vec<usize>, Option<Instant>) {
         let came = self.session.traces.look(|kept| *kept.came());
-        let Came { private, untrusted, maybe_private, maybe_untrusted, servers } = came;
+        let Came {
+            private,
+            untrusted,
+            maybe_private,
+            maybe_untrusted,
+            servers,
+        } = came;
         let told = self.declared.outward && private.is_some() && untrusted.is_some();
         let out = self.declared.outward || self.guessed.outward;
-        let guessed = out && private.or(maybe_private).is_some() && untrusted.or(maybe_untrusted).is_some();
-        let servers = servers.into_iter().reduce(Servers::and).unwrap_or_default().numbers();
-        (told, guessed && !told, servers, private.max(untrusted).max(maybe_private).max(maybe_untrusted))
+        let guessed =
+            out && private.or(maybe_private).is_some() && untrusted.or(maybe_untrusted).is_some();
+        let servers = servers
+            .into_iter()
+            .reduce(Servers::and)
+            .unwrap_or_default()
+            .numbers();
+        (
+            told,
+            guessed && !told,
+            servers,
+            private
+                .max(untrusted)
+                .max(maybe_private)
+                .max(maybe_untrusted),
+        )
     }
 }
 
@@ -251,7 +323,13 @@ impl Learning {
 
     /// Adds to what is untrusted, private, clean or said, by its number.
     fn add(&mut self, list: usize, hash: u64) {
-        let Learnt { untrusted, private, clean, said, .. } = &mut self.learnt;
+        let Learnt {
+            untrusted,
+            private,
+            clean,
+            said,
+            ..
+        } = &mut self.learnt;
         let [a, b, c, d, _] = &mut self.seen;
         let (list, seen) = match list {
             0 => (untrusted, a),
@@ -277,7 +355,9 @@ impl Learning {
     fn hold(&mut self, plain: &str, text: &str) {
         let same = text.len() == plain.len();
         pieces(text, Look::All, &mut |found| {
-            let Learnt { quarantined, cut, .. } = &mut self.learnt;
+            let Learnt {
+                quarantined, cut, ..
+            } = &mut self.learnt;
             let [.., seen] = &mut self.seen;
             *cut |= quarantined.len() >= QUARANTINED;
             if quarantined.len() >= QUARANTINED || !seen.insert(found.hash) {
@@ -292,7 +372,11 @@ impl Learning {
                     [found.text.to_owned(), written.to_owned()]
                 }
             };
-            quarantined.push(Withheld { hash: found.hash, piece: found.piece, values: values.map(Zeroizing::new) });
+            quarantined.push(Withheld {
+                hash: found.hash,
+                piece: found.piece,
+                values: values.map(Zeroizing::new),
+            });
         });
     }
 
@@ -301,7 +385,9 @@ impl Learning {
     fn openly(&mut self, raw: &str, traces: &Traces) {
         let all = !self.learnt.quarantined.is_empty() || traces.look(|kept| kept.has_quarantined());
         let id = || raw.len() <= ID_BYTES && !raw.bytes().any(|byte| byte.is_ascii_whitespace());
-        if raw.len() > SAID_BYTES * 16 || !(all || id() || memchr::memmem::find(raw.as_bytes(), b"://").is_some()) {
+        if raw.len() > SAID_BYTES * 16
+            || !(all || id() || memchr::memmem::find(raw.as_bytes(), b"://").is_some())
+        {
             return;
         }
         let note = |learning: &mut Self, text: &str| {
@@ -315,16 +401,24 @@ impl Learning {
             return note(self, raw);
         }
         let left = URLS.saturating_sub(self.urls);
-        let places: Vec<usize> = memchr::memmem::find_iter(raw.as_bytes(), b"://").take(left).collect();
+        let places: Vec<usize> = memchr::memmem::find_iter(raw.as_bytes(), b"://")
+            .take(left)
+            .collect();
         self.urls += places.len();
         for at in places {
-            let start = (at.saturating_sub(8)..=at).find(|start| raw.is_char_boundary(*start)).unwrap_or(at);
+            let start = (at.saturating_sub(8)..=at)
+                .find(|start| raw.is_char_boundary(*start))
+                .unwrap_or(at);
             let line = cut(raw.get(start..).unwrap_or_default(), 600);
-            let begin = line
-                .split("://")
-                .next()
-                .map_or(0, |before| before.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1));
-            let url = line.get(begin..).and_then(|url| url.split_ascii_whitespace().next()).unwrap_or_default();
+            let begin = line.split("://").next().map_or(0, |before| {
+                before
+                    .rfind(|c: char| !c.is_ascii_alphanumeric())
+                    .map_or(0, |at| at + 1)
+            });
+            let url = line
+                .get(begin..)
+                .and_then(|url| url.split_ascii_whitespace().next())
+                .unwrap_or_default();
             note(self, url);
         }
     }

@@ -37,8 +37,12 @@ pub enum To {
 }
 
 impl To {
-    const WORDS: [(&'static str, Self); 4] =
-        [("anywhere", Self::Anywhere), ("elsewhere", Self::Elsewhere), ("back", Self::Back), ("outward", Self::Outward)];
+    const WORDS: [(&'static str, Self); 4] = [
+        ("anywhere", Self::Anywhere),
+        ("elsewhere", Self::Elsewhere),
+        ("back", Self::Back),
+        ("outward", Self::Outward),
+    ];
 }
 
 const COMPLETES: [(&str, bool); 2] = [("declared", false), ("guessed", true)];
@@ -52,7 +56,9 @@ impl Spec {
     /// The tool of cases: one that sends outward where that matters.
     pub fn usual_tool(&self) -> &'static str {
         match self {
-            Self::Carries { to: To::Outward, .. } => "send_note",
+            Self::Carries {
+                to: To::Outward, ..
+            } => "send_note",
             _ => "write_note",
         }
     }
@@ -70,7 +76,11 @@ pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
             Some((_, piece)) => pieces.push(*piece),
             None => {
                 good = false;
-                table.fault_at(&word.place, format!("no such piece: `{}`", word.value), Some(&suggest(&word.value, &known)));
+                table.fault_at(
+                    &word.place,
+                    format!("no such piece: `{}`", word.value),
+                    Some(&suggest(&word.value, &known)),
+                );
             }
         }
     }
@@ -78,7 +88,10 @@ pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
     let asked = table.has("from") || table.has("completes");
     if table.has("from") && table.has("completes") || !asked {
         let hint = "write `from = \"quarantined\"`, `\"untrusted\"` or `\"private\"`; or `completes = \"declared\"`";
-        table.fault("a rule says `from` or `completes`, one of the two", Some(hint));
+        table.fault(
+            "a rule says `from` or `completes`, one of the two",
+            Some(hint),
+        );
         return None;
     }
     match (completes, from) {

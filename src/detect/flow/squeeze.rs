@@ -12,11 +12,17 @@ pub(super) struct Squeezed {
 impl Squeezed {
     /// As written, for encodings, in which case counts; and in lower case, for everything else.
     pub(super) fn both(text: &str) -> [Self; 2] {
-        [Self::of(text, |c, take| take(c)), Self::of(text, |c, take| c.to_lowercase().for_each(take))]
+        [
+            Self::of(text, |c, take| take(c)),
+            Self::of(text, |c, take| c.to_lowercase().for_each(take)),
+        ]
     }
 
     fn of(text: &str, write: impl Fn(char, &mut dyn FnMut(char))) -> Self {
-        let mut made = Self { text: String::with_capacity(text.len()), places: Vec::with_capacity(text.len()) };
+        let mut made = Self {
+            text: String::with_capacity(text.len()),
+            places: Vec::with_capacity(text.len()),
+        };
         for (at, c) in text.char_indices().filter(|(_, c)| !c.is_whitespace()) {
             write(c, &mut |c| {
                 made.text.push(c);

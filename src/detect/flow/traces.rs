@@ -37,7 +37,12 @@ pub struct TraceLimits {
 
 impl Default for TraceLimits {
     fn default() -> Self {
-        Self { pieces: 100_000, quarantined: 4096, message_bytes: 1 << 20, age: Duration::from_secs(4 * 3600) }
+        Self {
+            pieces: 100_000,
+            quarantined: 4096,
+            message_bytes: 1 << 20,
+            age: Duration::from_secs(4 * 3600),
+        }
     }
 }
 
@@ -54,8 +59,11 @@ pub enum From {
 
 impl From {
     /// Words of rule files.
-    pub const WORDS: [(&'static str, Self); 3] =
-        [("quarantined", Self::Quarantined), ("untrusted", Self::Untrusted), ("private", Self::Private)];
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("quarantined", Self::Quarantined),
+        ("untrusted", Self::Untrusted),
+        ("private", Self::Private),
+    ];
 }
 
 /// A set of servers, by their numbers.
@@ -174,7 +182,10 @@ impl fmt::Debug for Traces {
 impl Traces {
     /// Nothing yet.
     pub fn new(limits: TraceLimits) -> Self {
-        Self { limits, kept: RwLock::default() }
+        Self {
+            limits,
+            kept: RwLock::default(),
+        }
     }
 
     /// The bounds.
@@ -199,8 +210,13 @@ impl Traces {
         for value in &learnt.quarantined {
             kept.quarantine(value, server, now);
         }
-        for (from, hashes) in [(From::Untrusted, &learnt.untrusted), (From::Private, &learnt.private)] {
-            hashes.iter().for_each(|hash| kept.mark(*hash, from, server, now));
+        for (from, hashes) in [
+            (From::Untrusted, &learnt.untrusted),
+            (From::Private, &learnt.private),
+        ] {
+            hashes
+                .iter()
+                .for_each(|hash| kept.mark(*hash, from, server, now));
         }
         if kept.quarantined.len() > self.limits.quarantined {
             hit.push("flow_quarantined_pieces");
@@ -244,17 +260,39 @@ impl Traces {
             return;
         }
         let mut kept = self.kept.write();
-        let count = kept.order.iter().take_while(|(since, ..)| old(*since)).count();
+        let count = kept
+            .order
+            .iter()
+            .take_while(|(since, ..)| old(*since))
+            .count();
         kept.forget(count);
-        let count = kept.quarantined.iter().take_while(|(since, ..)| old(*since)).count();
+        let count = kept
+            .quarantined
+            .iter()
+            .take_while(|(since, ..)| old(*since))
+            .count();
         kept.forget_quarantined(count);
-        let count = kept.said.order.iter().take_while(|(since, _)| old(*since)).count();
+        let count = kept
+            .said
+            .order
+            .iter()
+            .take_while(|(since, _)| old(*since))
+            .count();
         kept.forget_said(count);
-        let count = kept.clean.order.iter().take_while(|(since, _)| old(*since)).count();
+        let count = kept
+            .clean
+            .order
+            .iter()
+            .take_while(|(since, _)| old(*since))
+            .count();
         kept.forget_clean(count);
         for (came, servers) in kept.came.all() {
             *came = came.filter(|since| !old(*since));
-            *servers = if came.is_some() { *servers } else { Servers::default() };
+            *servers = if came.is_some() {
+                *servers
+            } else {
+                Servers::default()
+            };
         }
     }
 }
@@ -262,7 +300,12 @@ impl Traces {
 impl Came {
     fn all(&mut self) -> [(&mut Option<Instant>, &mut Servers); 4] {
         let [a, b, c, d] = &mut self.servers;
-        [(&mut self.private, a), (&mut self.untrusted, b), (&mut self.maybe_private, c), (&mut self.maybe_untrusted, d)]
+        [
+            (&mut self.private, a),
+            (&mut self.untrusted, b),
+            (&mut self.maybe_private, c),
+            (&mut self.maybe_untrusted, d),
+        ]
     }
 }
 
@@ -281,7 +324,10 @@ impl Kept {
 
     /// Whether this server gave the piece openly.
     pub(super) fn is_clean(&self, hash: u64, server: usize) -> bool {
-        self.clean.held.get(&hash).is_some_and(|servers| servers.has(server))
+        self.clean
+            .held
+            .get(&hash)
+            .is_some_and(|servers| servers.has(server))
     }
 
     /// Whether anything of this server's was quarantined that may yet turn up openly.
@@ -296,7 +342,9 @@ impl Kept {
 
     /// The piece that an owner in [`Self::prints`] stands for, and whether it is there encoded.
     pub(super) fn owner(&self, owner: usize) -> Option<((u64, Piece), bool)> {
-        self.owners.get(&(owner / 2)).map(|piece| (*piece, owner % 2 == 1))
+        self.owners
+            .get(&(owner / 2))
+            .map(|piece| (*piece, owner % 2 == 1))
     }
 
     fn oldest(&self) -> Option<Instant> {
@@ -355,7 +403,11 @@ impl Kept {
     }
 
     fn forget(&mut self, count: usize) {
-        for (_, hash, from) in self.order.drain(..count.min(self.order.len())).collect::<Vec<_>>() {
+        for (_, hash, from) in self
+            .order
+            .drain(..count.min(self.order.len()))
+            .collect::<Vec<_>>()
+        {
             self.unmark(hash, from);
         }
     }
@@ -364,7 +416,10 @@ impl Kept {
         if count == 0 {
             return;
         }
-        let gone: Vec<_> = self.quarantined.drain(..count.min(self.quarantined.len())).collect();
+        let gone: Vec<_> = self
+            .quarantined
+            .drain(..count.min(self.quarantined.len()))
+            .collect();
         for (_, hash, number) in gone {
             self.unmark(hash, From::Quarantined);
             self.owners.remove(&number);

@@ -105,11 +105,16 @@ pub(super) fn is_program(word: &str) -> bool {
 
 /// Hands out the command whose first word stands at `start`, if it is one: words alone are prose.
 pub(super) fn command(text: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
-    let line = crate::text::cut(text.get(start..).unwrap_or_default(), LINE_BYTES).lines().next().unwrap_or_default();
+    let line = crate::text::cut(text.get(start..).unwrap_or_default(), LINE_BYTES)
+        .lines()
+        .next()
+        .unwrap_or_default();
     let mut words: Vec<&str> = Vec::with_capacity(COMMAND_WORDS);
     let mut end = start;
     for word in line.split_ascii_whitespace().take(COMMAND_WORDS) {
-        let bare = word.trim_matches(['"', '\'', '`', ',', '(', ')']).trim_end_matches([';', '.', '!', '?', ':']);
+        let bare = word
+            .trim_matches(['"', '\'', '`', ',', '(', ')'])
+            .trim_end_matches([';', '.', '!', '?', ':']);
         if bare.is_empty() {
             break;
         }
@@ -119,7 +124,10 @@ pub(super) fn command(text: &str, start: usize, take: &mut dyn FnMut(Found<'_>))
             break;
         }
     }
-    let written = |word: &&str| word.bytes().any(|byte| !byte.is_ascii_alphabetic() && byte < 0x80);
+    let written = |word: &&str| {
+        word.bytes()
+            .any(|byte| !byte.is_ascii_alphabetic() && byte < 0x80)
+    };
     if words.len() < 3 || !words.iter().skip(1).any(written) {
         return;
     }
@@ -180,10 +188,19 @@ pub(super) fn phrases(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
             if !is_phrase || !first.whole {
                 continue;
             }
-            let chosen = if look == Look::Some { winnow.chosen(phrase) } else { Some(phrase) };
+            let chosen = if look == Look::Some {
+                winnow.chosen(phrase)
+            } else {
+                Some(phrase)
+            };
             if let Some(hash) = chosen {
                 let span = first.start..end;
-                take(Found { piece: Piece::Phrase, hash, text: text.get(span.clone()).unwrap_or_default(), span });
+                take(Found {
+                    piece: Piece::Phrase,
+                    hash,
+                    text: text.get(span.clone()).unwrap_or_default(),
+                    span,
+                });
             }
         }
     });
@@ -229,7 +246,10 @@ fn words(text: &str, mixer: &Mixer, mut take: impl FnMut(Word, usize)) {
             if byte.is_ascii_alphanumeric() {
                 at += 1;
             } else if byte >= 0x80 {
-                let c = text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
+                let c = text
+                    .get(at..)
+                    .and_then(|rest| rest.chars().next())
+                    .unwrap_or(' ');
                 let single = is_single(c);
                 if !c.is_alphanumeric() || single && letters > 0 {
                     break;
@@ -252,12 +272,23 @@ fn words(text: &str, mixer: &Mixer, mut take: impl FnMut(Word, usize)) {
         }
         if letters > 0 {
             let hash = mixer.mix(state ^ eight ^ (at - start) as u64);
-            take(Word { hash, start, letters, whole: !JOINS.contains(&before) }, at);
+            take(
+                Word {
+                    hash,
+                    start,
+                    letters,
+                    whole: !JOINS.contains(&before),
+                },
+                at,
+            );
             before = b' ';
         } else {
             // A sign, and no letter.
             before = b' ';
-            at += text.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
+            at += text
+                .get(at..)
+                .and_then(|rest| rest.chars().next())
+                .map_or(1, char::len_utf8);
         }
     }
 }

@@ -64,28 +64,40 @@ const WRITTEN: [&str; 13] = [
 pub(super) fn is_ordinary(path: &str, how: How) -> bool {
     let among = |globs: &[&str]| globs.iter().any(|glob| fits_glob(glob, path));
     // What is only named may be deleted.
-    among(&WRITTEN) || matches!(how, How::Read | How::Run) && among(&READ) || how == How::Named && among(&READ)
+    among(&WRITTEN)
+        || matches!(how, How::Read | How::Run) && among(&READ)
+        || how == How::Named && among(&READ)
 }
 
 /// Whether a path starts where the command stands, at what a command prints, or at a variable that nothing in the command
 /// sets: whoever runs the tool has chosen what it holds. Variables that hold a person's folders are no such thing.
 pub(super) fn is_below(path: &str) -> bool {
-    let Some(rest) = path.strip_prefix('$') else { return !path.starts_with(['/', '~', '\\', '`', '%']) };
+    let Some(rest) = path.strip_prefix('$') else {
+        return !path.starts_with(['/', '~', '\\', '`', '%']);
+    };
     if rest.starts_with('(') {
         return true;
     }
     let name = rest.strip_prefix('{').unwrap_or(rest);
-    let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(name.len());
+    let end = name
+        .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .unwrap_or(name.len());
     let (name, behind) = name.split_at_checked(end).unwrap_or_default();
     let plain = !rest.starts_with('{') || behind.starts_with(['}', '%', '#', '^', ',', '/']);
-    plain && !name.is_empty() && !["OLDPWD", "HISTFILE", "GNUPGHOME"].contains(&name) && !name.starts_with("XDG_")
+    plain
+        && !name.is_empty()
+        && !["OLDPWD", "HISTFILE", "GNUPGHOME"].contains(&name)
+        && !name.starts_with("XDG_")
 }
 
 /// Classes of files that a project has none of the same name of.
 pub(super) fn named_nowhere_else() -> Classes {
     static NAMED: LazyLock<Classes> = LazyLock::new(|| {
         let names = ["accounts", "credential", "authorized-keys", "history"];
-        names.into_iter().filter_map(Classes::named).fold(Classes::NONE, Classes::join)
+        names
+            .into_iter()
+            .filter_map(Classes::named)
+            .fold(Classes::NONE, Classes::join)
     });
     *NAMED
 }
@@ -93,10 +105,22 @@ pub(super) fn named_nowhere_else() -> Classes {
 /// Classes of places that nobody climbs to from a project.
 pub(super) fn climbed_to() -> Classes {
     static CLIMBED: LazyLock<Classes> = LazyLock::new(|| {
-        ["accounts", "credential", "etc", "kernel", "history", "cron", "authorized-keys", "device", "log", "service", "loader"]
-            .into_iter()
-            .filter_map(Classes::named)
-            .fold(Classes::NONE, Classes::join)
+        [
+            "accounts",
+            "credential",
+            "etc",
+            "kernel",
+            "history",
+            "cron",
+            "authorized-keys",
+            "device",
+            "log",
+            "service",
+            "loader",
+        ]
+        .into_iter()
+        .filter_map(Classes::named)
+        .fold(Classes::NONE, Classes::join)
     });
     *CLIMBED
 }

@@ -22,7 +22,14 @@ pub(super) fn readings(text: &str) -> Vec<String> {
     // Each reading may be read further: what is decoded may hold look-alikes, escapes and dots that a filter joins.
     while let Some(now) = out.get(at).cloned() {
         at += 1;
-        for next in [unescape(&now), fold(&now), without_controls(&now), before_nul(&now), filtered(&now), lenient(&now)] {
+        for next in [
+            unescape(&now),
+            fold(&now),
+            without_controls(&now),
+            before_nul(&now),
+            filtered(&now),
+            lenient(&now),
+        ] {
             if let Some(next) = next.filter(|next| !next.is_empty())
                 && out.len() < READINGS
                 && !out.contains(&next)
@@ -48,7 +55,10 @@ pub(super) fn breaks_off(text: &str) -> bool {
     if !text.contains('%') {
         return false;
     }
-    let text = text.to_ascii_lowercase().replace("%25", "%").replace("%2e", ".");
+    let text = text
+        .to_ascii_lowercase()
+        .replace("%25", "%")
+        .replace("%2e", ".");
     text.match_indices("..%").take(READINGS).any(|(at, _)| {
         let starts = text.get(..at).is_none_or(|before| {
             before.is_empty() || before.ends_with(['/', '\\', '%']) || {
@@ -58,18 +68,25 @@ pub(super) fn breaks_off(text: &str) -> bool {
         let mut digits = text.get(at + 3..).unwrap_or_default().bytes();
         let broken = match (digits.next(), digits.next()) {
             (Some(first), Some(second)) => {
-                !second.is_ascii_hexdigit() || !first.is_ascii_hexdigit() || matches!(first, b'8'..=b'9' | b'a'..=b'f')
+                !second.is_ascii_hexdigit()
+                    || !first.is_ascii_hexdigit()
+                    || matches!(first, b'8'..=b'9' | b'a'..=b'f')
             }
             _ => false,
         };
-        starts && broken && text.get(at + 3..).is_some_and(|rest| !rest.starts_with('u'))
+        starts
+            && broken
+            && text
+                .get(at + 3..)
+                .is_some_and(|rest| !rest.starts_with('u'))
     })
 }
 
 /// Whether a text can be read in one way only.
 fn plain(text: &str) -> bool {
-    text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'.' | b'@' | b'+' | b','))
-        && !text.contains("...")
+    text.bytes().all(|b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'.' | b'@' | b'+' | b',')
+    }) && !text.contains("...")
         && !text.contains("0x2")
         && !text.contains("0x5")
 }
@@ -107,7 +124,11 @@ enum Made {
 fn escape(text: &str) -> Option<(Option<Made>, usize)> {
     let hex = |from: usize, digits: usize| {
         let digits = text.get(from..from + digits)?;
-        digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok()).flatten()
+        digits
+            .bytes()
+            .all(|b| b.is_ascii_hexdigit())
+            .then(|| u32::from_str_radix(digits, 16).ok())
+            .flatten()
     };
     let byte = |value: u32| Some(Made::Byte(value as u8));
     let char = |value: u32| char::from_u32(value).map(Made::Char);
@@ -155,7 +176,9 @@ fn utf8(bytes: &[u8]) -> String {
             _ => (0, 0),
         };
         let more = rest.get(1..length).unwrap_or_default();
-        let value = more.iter().fold(bits, |value, b| (value << 6) | u32::from(b & 0x3f));
+        let value = more
+            .iter()
+            .fold(bits, |value, b| (value << 6) | u32::from(b & 0x3f));
         // Old decoders take the low bits of whatever follows.
         if length > 0 && more.len() == length - 1 && value < 0x80 {
             let value = if length == 2 && more.first().is_some_and(|b| *b < 0x80) && bits == 0 {
@@ -167,7 +190,8 @@ fn utf8(bytes: &[u8]) -> String {
             rest = rest.get(length..).unwrap_or_default();
             continue;
         }
-        let take = (1..=4.min(rest.len())).find_map(|n| Some((n, std::str::from_utf8(rest.get(..n)?).ok()?)));
+        let take = (1..=4.min(rest.len()))
+            .find_map(|n| Some((n, std::str::from_utf8(rest.get(..n)?).ok()?)));
         match take {
             Some((n, text)) => {
                 out.push_str(text);
@@ -189,12 +213,19 @@ fn fold(text: &str) -> Option<String> {
     }
     let kept: String = text.chars().filter(|c| !c.is_control()).collect();
     // Windows writes signs that names cannot hold as characters for private use.
-    let sign = |c: char| if matches!(c, '\u{e000}'..='\u{f8ff}') { '/' } else { like(c) };
+    let sign = |c: char| {
+        if matches!(c, '\u{e000}'..='\u{f8ff}') {
+            '/'
+        } else {
+            like(c)
+        }
+    };
     Some(Text::new(kept.as_str()).plain().nfkc().map(sign).collect())
 }
 
 fn without_controls(text: &str) -> Option<String> {
-    text.contains(char::is_control).then(|| text.chars().filter(|c| !c.is_control()).collect())
+    text.contains(char::is_control)
+        .then(|| text.chars().filter(|c| !c.is_control()).collect())
 }
 
 /// What a C library sees of it.
@@ -204,7 +235,11 @@ fn before_nul(text: &str) -> Option<String> {
 
 /// What a filter leaves that takes `../` out, once.
 fn filtered(text: &str) -> Option<String> {
-    if !text.contains("...") && !text.contains("../.") && !text.contains("..\\") && !text.contains("./.") {
+    if !text.contains("...")
+        && !text.contains("../.")
+        && !text.contains("..\\")
+        && !text.contains("./.")
+    {
         return None;
     }
     let left = text.replace("../", "").replace("..\\", "");
@@ -226,7 +261,13 @@ fn lenient(text: &str) -> Option<String> {
             None => (part, ""),
         };
         let cut = name.split(';').next().unwrap_or(name);
-        let cut = cut.split("::").next().unwrap_or(cut).split(":$").next().unwrap_or(cut);
+        let cut = cut
+            .split("::")
+            .next()
+            .unwrap_or(cut)
+            .split(":$")
+            .next()
+            .unwrap_or(cut);
         let cut = cut.trim_matches([' ', '\u{a0}']);
         let kept = match cut {
             // `.. `, `..;x`, `..::$DATA`
@@ -234,10 +275,14 @@ fn lenient(text: &str) -> Option<String> {
             "[.][.]" | ".[.]" | "[.]." | ".?" | "?." | ". ." if !end.is_empty() => "..",
             // To Windows a name ends where its dots and spaces begin.
             // Three are two steps up to some, four are two with one taken out.
-            dots if (dots.len() > 3 || dots.len() == 3 && !end.is_empty() && only_dots) && dots.bytes().all(|b| b == b'.') => {
+            dots if (dots.len() > 3 || dots.len() == 3 && !end.is_empty() && only_dots)
+                && dots.bytes().all(|b| b == b'.') =>
+            {
                 ".."
             }
-            _ if name.ends_with(['.', ' ']) && !name.ends_with("..") => name.trim_end_matches(['.', ' ']),
+            _ if name.ends_with(['.', ' ']) && !name.ends_with("..") => {
+                name.trim_end_matches(['.', ' '])
+            }
             _ if cut.len() < name.len() && name.contains("::") => cut,
             _ => name,
         };
@@ -251,12 +296,20 @@ fn lenient(text: &str) -> Option<String> {
 
 /// The paths that the first pair of braces stands for: `{..,a}/b`.
 fn braces(text: &str) -> Vec<String> {
-    let Some((before, rest)) = text.split_once('{') else { return Vec::new() };
-    let Some((inner, after)) = rest.split_once('}') else { return Vec::new() };
+    let Some((before, rest)) = text.split_once('{') else {
+        return Vec::new();
+    };
+    let Some((inner, after)) = rest.split_once('}') else {
+        return Vec::new();
+    };
     if before.ends_with('$') || !inner.contains(',') {
         return Vec::new();
     }
-    inner.split(',').take(BRACES).map(|one| format!("{before}{one}{after}")).collect()
+    inner
+        .split(',')
+        .take(BRACES)
+        .map(|one| format!("{before}{one}{after}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -312,27 +365,64 @@ mod tests {
             "..::$INDEX_ALLOCATION/x",
         ] {
             let readings = readings(text);
-            assert!(readings.iter().any(|read| read.replace('\\', "/").starts_with("../")), "{text:?}: {readings:?}");
+            assert!(
+                readings
+                    .iter()
+                    .any(|read| read.replace('\\', "/").starts_with("../")),
+                "{text:?}: {readings:?}"
+            );
         }
     }
 
     #[test]
     fn escapes_that_no_name_has_are_seen_behind_a_way_up() {
-        for text in ["..%zz..%zzetc", "..%e0%zz..%e0%zzx", "..%c1%afx", "%2e%2e%c0%af%2e%2e%c0%afx", "a/..%g0..%g0x"] {
+        for text in [
+            "..%zz..%zzetc",
+            "..%e0%zz..%e0%zzx",
+            "..%c1%afx",
+            "%2e%2e%c0%af%2e%2e%c0%afx",
+            "a/..%g0..%g0x",
+        ] {
             assert!(breaks_off(text), "{text}");
         }
-        for text in ["100%.txt", "..%2fx", "a%zzb", "v1..%20v2", "%E4%BD%A0.md", "..%u2215x"] {
+        for text in [
+            "100%.txt",
+            "..%2fx",
+            "a%zzb",
+            "v1..%20v2",
+            "%E4%BD%A0.md",
+            "..%u2215x",
+        ] {
             assert!(!breaks_off(text), "{text}");
         }
     }
 
     #[test]
     fn honest_paths_have_one_reading_or_harmless_ones() {
-        for text in ["src/main.rs", "/a/b-c_d/e.f", ".github/workflows/ci.yml", "logo@2x.png"] {
+        for text in [
+            "src/main.rs",
+            "/a/b-c_d/e.f",
+            ".github/workflows/ci.yml",
+            "logo@2x.png",
+        ] {
             assert_eq!(readings(text), [text]);
         }
-        for text in ["100%.txt", "a b/c (1).txt", "app/[id]/page.tsx", "naïve/ü.txt", "./...", "a;b", "x/{a,b}/y"] {
-            assert!(readings(text).iter().all(|read| !read.split('/').any(|part| part == "..")), "{text}: {:?}", readings(text));
+        for text in [
+            "100%.txt",
+            "a b/c (1).txt",
+            "app/[id]/page.tsx",
+            "naïve/ü.txt",
+            "./...",
+            "a;b",
+            "x/{a,b}/y",
+        ] {
+            assert!(
+                readings(text)
+                    .iter()
+                    .all(|read| !read.split('/').any(|part| part == "..")),
+                "{text}: {:?}",
+                readings(text)
+            );
         }
         assert!(readings(&"%25".repeat(2000)).len() <= READINGS);
         assert!(readings(&"{a,b}".repeat(500)).len() <= READINGS);

@@ -16,7 +16,8 @@ pub(super) enum Part {
 
 impl Part {
     /// Words of rule files.
-    pub(super) const WORDS: [(&'static str, Self); 2] = [("config", Self::Config), ("state", Self::State)];
+    pub(super) const WORDS: [(&'static str, Self); 2] =
+        [("config", Self::Config), ("state", Self::State)];
 }
 
 /// The gate's own files and folders, as rules of the kind `path` compare them.
@@ -30,8 +31,16 @@ impl GateFiles {
     /// Files and folders that hold what the gate is told (`config`) and what it keeps (`state`).
     pub fn new(config: &[PathBuf], state: &[PathBuf]) -> Self {
         let home = std::env::var("HOME").ok();
-        let all = |paths: &[PathBuf]| paths.iter().flat_map(|path| forms(path, home.as_deref())).collect();
-        Self { config: all(config), state: all(state) }
+        let all = |paths: &[PathBuf]| {
+            paths
+                .iter()
+                .flat_map(|path| forms(path, home.as_deref()))
+                .collect()
+        };
+        Self {
+            config: all(config),
+            state: all(state),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -44,18 +53,31 @@ impl GateFiles {
             Part::Config => &self.config,
             Part::State => &self.state,
         };
-        all.iter().any(|own| form.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+        all.iter().any(|own| {
+            form.strip_prefix(own.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
     }
 }
 
 /// The forms of a path: as written and with links followed, each with the home folder as `~`, too.
 fn forms(path: &Path, home: Option<&str>) -> Vec<String> {
-    let Ok(path) = std::path::absolute(path) else { return Vec::new() };
+    let Ok(path) = std::path::absolute(path) else {
+        return Vec::new();
+    };
     let mut out = Vec::new();
     for path in [resolved(&path), path] {
         let path = path.to_string_lossy();
-        let at_home = home.and_then(|home| path.strip_prefix(home)).filter(|rest| rest.starts_with('/'));
-        for text in [Some(path.clone().into_owned()), at_home.map(|rest| format!("~{rest}"))].into_iter().flatten() {
+        let at_home = home
+            .and_then(|home| path.strip_prefix(home))
+            .filter(|rest| rest.starts_with('/'));
+        for text in [
+            Some(path.clone().into_owned()),
+            at_home.map(|rest| format!("~{rest}")),
+        ]
+        .into_iter()
+        .flatten()
+        {
             let form = normal(&text, None).unwrap_or(text).to_lowercase();
             // The root is no file of the gate's, and everything is below it.
             if form.len() > 1 && !out.contains(&form) {
@@ -71,7 +93,11 @@ fn resolved(path: &Path) -> PathBuf {
     for above in path.ancestors() {
         if let Ok(real) = above.canonicalize() {
             let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
-            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+            return if rest.as_os_str().is_empty() {
+                real
+            } else {
+                real.join(rest)
+            };
         }
     }
     path.to_owned()
@@ -87,8 +113,15 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("real")).unwrap();
         std::os::unix::fs::symlink(root.join("real"), root.join("link")).unwrap();
-        let files = GateFiles::new(&[root.join("link/Gate.toml")], &["/root/state".into(), "/".into()]);
-        let at = |name: &str| normal(&root.join(name).display().to_string(), None).unwrap().to_lowercase();
+        let files = GateFiles::new(
+            &[root.join("link/Gate.toml")],
+            &["/root/state".into(), "/".into()],
+        );
+        let at = |name: &str| {
+            normal(&root.join(name).display().to_string(), None)
+                .unwrap()
+                .to_lowercase()
+        };
         for (part, form, is_own) in [
             (Part::Config, at("link/gate.toml"), true),
             (Part::Config, at("real/gate.toml"), true),

@@ -23,11 +23,26 @@ impl Glob {
         let rooted = lower.starts_with('/');
         let middle = lower.strip_prefix("**/").unwrap_or(&lower);
         let middle = middle.strip_suffix("/**").unwrap_or(middle);
-        let parts: Vec<String> = middle.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
-        let fits = (anywhere || rooted || lower.starts_with('~')) && !parts.is_empty() && !parts.iter().any(|part| part == "**");
+        let parts: Vec<String> = middle
+            .split('/')
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect();
+        let fits = (anywhere || rooted || lower.starts_with('~'))
+            && !parts.is_empty()
+            && !parts.iter().any(|part| part == "**");
         let plain = parts.iter().filter(|part| !part.contains(['*', '?']));
-        let tells = plain.max_by_key(|part| part.len()).cloned().unwrap_or_default();
-        fits.then_some(Self { anywhere, below, rooted, parts, tells })
+        let tells = plain
+            .max_by_key(|part| part.len())
+            .cloned()
+            .unwrap_or_default();
+        fits.then_some(Self {
+            anywhere,
+            below,
+            rooted,
+            parts,
+            tells,
+        })
     }
 
     /// Whether a path fits, as it is written.
@@ -57,13 +72,22 @@ impl Glob {
         };
         starts.into_iter().any(|start| {
             let rest = path.get(start..).unwrap_or_default();
-            (self.below || rest.len() == self.parts.len()) && self.parts.iter().zip(rest).all(|(wanted, part)| same(wanted, part))
+            (self.below || rest.len() == self.parts.len())
+                && self
+                    .parts
+                    .iter()
+                    .zip(rest)
+                    .all(|(wanted, part)| same(wanted, part))
         })
     }
 }
 
 fn same(wanted: &str, part: &str) -> bool {
-    if wanted.contains(['*', '?']) { glob::matches(wanted, part) } else { wanted == part }
+    if wanted.contains(['*', '?']) {
+        glob::matches(wanted, part)
+    } else {
+        wanted == part
+    }
 }
 
 #[cfg(test)]
@@ -83,7 +107,11 @@ mod tests {
             ("**/*.key", "a/b.key", true),
             ("~/.x/*", "~/.x/y", true),
             ("~/.x/*", "/.x/y", false),
-            ("/run/user/*/podman/**", "/run/user/1000/podman/p.sock", true),
+            (
+                "/run/user/*/podman/**",
+                "/run/user/1000/podman/p.sock",
+                true,
+            ),
             ("/run/**", "/run", true),
             ("**/login?data", "~/a/login data", true),
         ] {

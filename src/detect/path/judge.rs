@@ -29,7 +29,8 @@ pub(super) enum Where {
 
 impl Where {
     /// Words of rule files.
-    pub(super) const WORDS: [(&'static str, Self); 2] = [("argument", Self::Argument), ("command", Self::Command)];
+    pub(super) const WORDS: [(&'static str, Self); 2] =
+        [("argument", Self::Argument), ("command", Self::Command)];
 }
 
 /// What there is to say of one path.
@@ -78,13 +79,20 @@ impl Seen {
 
     /// A path that a command touches.
     pub(super) fn command(touched: &Touched<'_>, place: &Place<'_>) -> Self {
-        let Touched { path, home, below, how } = *touched;
+        let Touched {
+            path,
+            home,
+            below,
+            how,
+        } = *touched;
         let mut seen = Self::new(how, Where::Command);
         let none = Ground::default();
         let ground = place.ground.unwrap_or(&none);
         let roots = &ground.roots;
         if !ground.gate.is_empty() {
-            let at_home = home.zip(path.strip_prefix('~')).map(|(home, rest)| format!("{home}{rest}"));
+            let at_home = home
+                .zip(path.strip_prefix('~'))
+                .map(|(home, rest)| format!("{home}{rest}"));
             seen.look_for_gate_files(&start(at_home.as_deref().unwrap_or(path)), ground, false);
         }
         if !roots.is_set() || commands::is_ordinary(path, how) {
@@ -101,7 +109,9 @@ impl Seen {
                 joined = below.map_or_else(|| path.to_owned(), |below| format!("{below}/{path}"));
                 Start::Here(&joined)
             }
-            (Start::Scratch(rest), _) if walk(&[], rest, false, &Links::Unknown).climbed == 0 => return seen,
+            (Start::Scratch(rest), _) if walk(&[], rest, false, &Links::Unknown).climbed == 0 => {
+                return seen;
+            }
             (found, _) => found,
         };
         seen.outside = Self::leaves(&found, roots, false);
@@ -112,7 +122,18 @@ impl Seen {
         let classes = Classes::NONE;
         let forms = Vec::new();
         let gate = Vec::new();
-        Self { outside: false, climbs: false, disguised: false, share: false, classes, forms, how, stands, gate, too_much: false }
+        Self {
+            outside: false,
+            climbs: false,
+            disguised: false,
+            share: false,
+            classes,
+            forms,
+            how,
+            stands,
+            gate,
+            too_much: false,
+        }
     }
 
     fn look(&mut self, text: &str, ground: &Ground) {
@@ -126,7 +147,11 @@ impl Seen {
             self.disguised |= self::ups(&reading) > ups || reading.contains('\0');
             self.share |= share::is_foreign(&reading);
             let found = start(&reading);
-            for windows in [true, false].into_iter().take(if reading.contains('\\') { 2 } else { 1 }) {
+            for windows in
+                [true, false]
+                    .into_iter()
+                    .take(if reading.contains('\\') { 2 } else { 1 })
+            {
                 self.outside |= roots.is_set() && Self::leaves(&found, roots, windows);
                 self.name(&found, windows);
                 if !ground.gate.is_empty() {
@@ -143,12 +168,17 @@ impl Seen {
             Start::Root(path) => from(&[], path),
             Start::Drive(letter, path) => !roots.hold(&[format!("{letter}:")], path, true),
             // Without a home that is known, a root may still be named by `~`.
-            Start::Home(path) => roots.home().map_or_else(|| from(&["~".to_owned()], path), |home| from(home, path)),
+            Start::Home(path) => roots
+                .home()
+                .map_or_else(|| from(&["~".to_owned()], path), |home| from(home, path)),
             Start::Scratch(path) => from(&["tmp".to_owned()], path),
             Start::Here(path) => roots.bases().any(|base| from(base, path)),
             Start::Unknown(_) => true,
             Start::Elsewhere(address) => {
-                let path = address.trim_start_matches('/').split_once('/').map_or("", |(_, path)| path);
+                let path = address
+                    .trim_start_matches('/')
+                    .split_once('/')
+                    .map_or("", |(_, path)| path);
                 walk(&[], path, windows, &Links::Unknown).climbed > 0
             }
         }
@@ -162,12 +192,18 @@ impl Seen {
             Start::Root(path) => vec![(&[], *path)],
             Start::Home(path) => vec![(roots.home().unwrap_or(&home), *path)],
             Start::Here(path) => roots.bases().map(|base| (base, *path)).collect(),
-            Start::Drive(..) | Start::Scratch(_) | Start::Unknown(_) | Start::Elsewhere(_) => return,
+            Start::Drive(..) | Start::Scratch(_) | Start::Unknown(_) | Start::Elsewhere(_) => {
+                return;
+            }
         };
         for (base, path) in walks {
             for links in [&Links::Unknown, roots.links()] {
                 let at = absolute(&walk(base, path, windows, links).at);
-                let at = if base == home { at.trim_start_matches('/').to_owned() } else { at };
+                let at = if base == home {
+                    at.trim_start_matches('/').to_owned()
+                } else {
+                    at
+                };
                 let form = normal(&at, None).unwrap_or(at).to_lowercase();
                 for (_, part) in Part::WORDS {
                     if gate.hold(part, &form) && !self.gate.contains(&part) {
@@ -198,7 +234,11 @@ impl Seen {
         // From deep enough it is the root that it climbs to; one or two up are mostly the project's own `lib` and `bin`.
         match walked.climbed {
             0 => {}
-            1..FAR => self.add_if(format!("/{joined}"), true, Some(commands::named_nowhere_else())),
+            1..FAR => self.add_if(
+                format!("/{joined}"),
+                true,
+                Some(commands::named_nowhere_else()),
+            ),
             _ => self.add(format!("/{joined}"), true),
         }
     }
@@ -215,12 +255,17 @@ impl Seen {
             return;
         }
         // Letters of either case are the same file on many systems.
-        let found = if lower == form { classes(&form) } else { classes(&form).join(classes(&lower)) };
+        let found = if lower == form {
+            classes(&form)
+        } else {
+            classes(&form).join(classes(&lower))
+        };
         if only.is_some_and(|only| !found.meets(only)) {
             return;
         }
         self.classes = self.classes.join(found);
-        self.climbs |= climbs && found.meets(commands::climbed_to()) && form.starts_with(['/', '~']);
+        self.climbs |=
+            climbs && found.meets(commands::climbed_to()) && form.starts_with(['/', '~']);
         if !self.forms.contains(&lower) {
             self.forms.push(lower);
         }

@@ -39,7 +39,12 @@ impl Kind for Path {
     }
 
     fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        Ok(Box::new(Paths { rules: rules.iter().map(|(rule, spec)| (*rule, Spec::clone(spec))).collect() }))
+        Ok(Box::new(Paths {
+            rules: rules
+                .iter()
+                .map(|(rule, spec)| (*rule, Spec::clone(spec)))
+                .collect(),
+        }))
     }
 }
 
@@ -54,13 +59,16 @@ impl Detector for Paths {
         match place.read_as {
             ReadAs::Path => self.judge(&Seen::argument(text.raw(), place), "path", found),
             ReadAs::Url
-                if start::scheme(text.raw().trim_start()).is_some_and(|(scheme, _)| scheme != "http" && scheme != "https") =>
+                if start::scheme(text.raw().trim_start())
+                    .is_some_and(|(scheme, _)| scheme != "http" && scheme != "https") =>
             {
                 self.judge(&Seen::argument(text.raw(), place), "path", found);
             }
             // Without roots nothing that a command touches is outside; keys and the like are for rules of commands.
             ReadAs::Shell | ReadAs::Code(_)
-                if place.ground.is_some_and(|ground| ground.roots.is_set() || !ground.gate.is_empty()) =>
+                if place
+                    .ground
+                    .is_some_and(|ground| ground.roots.is_set() || !ground.gate.is_empty()) =>
             {
                 for touched in place.script.into_iter().flat_map(|script| script.paths()) {
                     self.judge(&Seen::command(&touched, place), "command-path", found);
@@ -76,7 +84,11 @@ impl Paths {
         for (rule, spec) in &self.rules {
             if spec.matches(seen) && !found.iter().any(|hit| hit.rule == *rule) {
                 let reading = if seen.too_much { work::PATH } else { reading };
-                found.push(Match { rule: *rule, span: None, reading });
+                found.push(Match {
+                    rule: *rule,
+                    span: None,
+                    reading,
+                });
             }
         }
     }

@@ -38,9 +38,12 @@ impl Roots {
     /// Roots at these absolute folders (`/srv/data`, `C:\work`).
     pub fn new(folders: impl IntoIterator<Item = String>, links: Links) -> Self {
         let links = match links {
-            Links::Given(links) => {
-                Links::Given(links.into_iter().map(|(link, target)| (absolute(&components(&link)), target)).collect())
-            }
+            Links::Given(links) => Links::Given(
+                links
+                    .into_iter()
+                    .map(|(link, target)| (absolute(&components(&link)), target))
+                    .collect(),
+            ),
             other => other,
         };
         let root = |folder: String| {
@@ -49,26 +52,44 @@ impl Roots {
             Root { named, real }
         };
         let roots = folders.into_iter().map(root).collect();
-        Self { roots, home: None, base: None, links }
+        Self {
+            roots,
+            home: None,
+            base: None,
+            links,
+        }
     }
 
     /// Knows the home folder of whoever opens the paths: what `~` stands for.
     pub fn with_home(self, home: Option<String>) -> Self {
-        let Some(home) = home.map(|home| components(&home)) else { return self };
+        let Some(home) = home.map(|home| components(&home)) else {
+            return self;
+        };
         let at_home = |root: Root| match root.named.split_first() {
             Some((first, rest)) if first == "~" => {
                 let named = [home.as_slice(), rest].concat();
-                Root { real: walk(&[], &named.join("/"), false, &self.links).at, named }
+                Root {
+                    real: walk(&[], &named.join("/"), false, &self.links).at,
+                    named,
+                }
             }
             _ => root,
         };
         let roots = self.roots.into_iter().map(at_home).collect();
-        Self { roots, home: Some(home), base: self.base, links: self.links }
+        Self {
+            roots,
+            home: Some(home),
+            base: self.base,
+            links: self.links,
+        }
     }
 
     /// Knows the folder that relative paths start at. Without it they start at each root.
     pub fn with_base(self, base: Option<String>) -> Self {
-        Self { base: base.map(|base| components(&base)), ..self }
+        Self {
+            base: base.map(|base| components(&base)),
+            ..self
+        }
     }
 
     /// Whether anything is outside at all.
@@ -93,25 +114,42 @@ impl Roots {
 
     /// Where relative paths may start.
     pub(super) fn bases(&self) -> impl Iterator<Item = &[String]> {
-        let roots = self.roots.iter().filter(|_| self.base.is_none()).map(|root| root.named.as_slice());
+        let roots = self
+            .roots
+            .iter()
+            .filter(|_| self.base.is_none())
+            .map(|root| root.named.as_slice());
         self.base.as_deref().into_iter().chain(roots)
     }
 
     /// Whether `path`, walked from `base`, stays in the roots: by its words, and with links followed.
     pub(super) fn hold(&self, base: &[String], path: &str, windows: bool) -> bool {
         let by_words = walk(base, path, windows, &Links::Unknown);
-        if by_words.lost || !self.roots.iter().any(|root| starts(&by_words.at, &root.named) || starts(&by_words.at, &root.real)) {
+        if by_words.lost
+            || !self
+                .roots
+                .iter()
+                .any(|root| starts(&by_words.at, &root.named) || starts(&by_words.at, &root.real))
+        {
             return false;
         }
         if !self.resolves_links() || base.first().is_some_and(|first| first.ends_with(':')) {
             return true;
         }
-        let whole: Vec<&str> =
-            base.iter().map(String::as_str).chain(parts(path, windows)).filter(|part| !part.is_empty()).collect();
+        let whole: Vec<&str> = base
+            .iter()
+            .map(String::as_str)
+            .chain(parts(path, windows))
+            .filter(|part| !part.is_empty())
+            .collect();
         // The links of a root itself are followed already.
         let below = self.roots.iter().find_map(|root| {
             let rest = whole.get(root.named.len()..)?;
-            whole.iter().zip(&root.named).all(|(a, b)| a == b).then(|| walk(&root.real, &rest.join("/"), false, &self.links))
+            whole
+                .iter()
+                .zip(&root.named)
+                .all(|(a, b)| a == b)
+                .then(|| walk(&root.real, &rest.join("/"), false, &self.links))
         });
         let walked = below.unwrap_or_else(|| walk(&[], &whole.join("/"), false, &self.links));
         !walked.lost && self.roots.iter().any(|root| starts(&walked.at, &root.real))
@@ -121,15 +159,22 @@ impl Roots {
 /// Whether `at` is `root` or below it. Drives do not mind case.
 fn starts(at: &[String], root: &[String]) -> bool {
     let drive = root.first().is_some_and(|first| first.ends_with(':'));
-    at.len() >= root.len() && at.iter().zip(root).all(|(a, b)| a == b || drive && a.eq_ignore_ascii_case(b))
+    at.len() >= root.len()
+        && at
+            .iter()
+            .zip(root)
+            .all(|(a, b)| a == b || drive && a.eq_ignore_ascii_case(b))
 }
 
 /// An absolute folder's components.
 fn components(folder: &str) -> Vec<String> {
-    let drive = folder.get(1..2) == Some(":") && folder.starts_with(|c: char| c.is_ascii_alphabetic());
+    let drive =
+        folder.get(1..2) == Some(":") && folder.starts_with(|c: char| c.is_ascii_alphabetic());
     let windows = drive || folder.starts_with("\\\\");
-    let mut out: Vec<String> =
-        parts(folder, windows).filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect();
+    let mut out: Vec<String> = parts(folder, windows)
+        .filter(|part| !part.is_empty() && *part != ".")
+        .map(str::to_owned)
+        .collect();
     if let Some(first) = out.first_mut().filter(|_| drive) {
         *first = first.to_ascii_lowercase();
     }

@@ -4,27 +4,48 @@
 /// Shares that open a whole drive or the machine to administrators.
 const OF_ADMINISTRATORS: [&str; 3] = ["admin$", "ipc$", "print$"];
 /// Ends of names that only a network of one's own knows.
-const OWN: [&str; 6] = [".local", ".internal", ".lan", ".corp", ".home", ".localhost"];
+const OWN: [&str; 6] = [
+    ".local",
+    ".internal",
+    ".lan",
+    ".corp",
+    ".home",
+    ".localhost",
+];
 
 /// Whether a path is on a share of a host outside, or on one for administrators.
 pub(super) fn is_foreign(path: &str) -> bool {
-    let Some(rest) = path.trim_start().strip_prefix("\\\\") else { return false };
-    let unc = rest.get(..6).filter(|start| start.eq_ignore_ascii_case("?\\unc\\") || start.eq_ignore_ascii_case(".\\unc\\"));
+    let Some(rest) = path.trim_start().strip_prefix("\\\\") else {
+        return false;
+    };
+    let unc = rest.get(..6).filter(|start| {
+        start.eq_ignore_ascii_case("?\\unc\\") || start.eq_ignore_ascii_case(".\\unc\\")
+    });
     let rest = unc.and_then(|_| rest.get(6..)).unwrap_or(rest);
     let mut parts = rest.split(['\\', '/']);
-    let (Some(host), Some(share)) = (parts.next(), parts.next().filter(|share| !share.is_empty())) else { return false };
+    let (Some(host), Some(share)) = (parts.next(), parts.next().filter(|share| !share.is_empty()))
+    else {
+        return false;
+    };
     // `host@80` and `host@SSL` speak WebDAV.
     let host = host.split('@').next().unwrap_or(host).to_ascii_lowercase();
     let share = share.to_ascii_lowercase();
     let drive = share.len() == 2 && share.ends_with('$');
-    let outside = host.contains('.') && host.len() > 2 && !OWN.iter().any(|end| host.ends_with(end)) && !is_private(&host);
-    let here = matches!(host.as_str(), "?" | "." | "localhost" | "127.0.0.1" | "wsl$" | "wsl.localhost");
+    let outside = host.contains('.')
+        && host.len() > 2
+        && !OWN.iter().any(|end| host.ends_with(end))
+        && !is_private(&host);
+    let here = matches!(
+        host.as_str(),
+        "?" | "." | "localhost" | "127.0.0.1" | "wsl$" | "wsl.localhost"
+    );
     !here && (outside || drive || OF_ADMINISTRATORS.contains(&share.as_str()))
 }
 
 /// Whether an address is one of a private network.
 fn is_private(host: &str) -> bool {
-    host.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_private() || address.is_loopback())
+    host.parse::<std::net::Ipv4Addr>()
+        .is_ok_and(|address| address.is_private() || address.is_loopback())
 }
 
 #[cfg(test)]

@@ -58,7 +58,11 @@ impl Spec {
                 None => {
                     let known: Vec<&str> = Classes::names().collect();
                     let hint = suggest(&word.value, &known);
-                    table.fault_at(&word.place, format!("no such class of paths: `{}`", word.value), Some(&hint));
+                    table.fault_at(
+                        &word.place,
+                        format!("no such class of paths: `{}`", word.value),
+                        Some(&hint),
+                    );
                     fits = false;
                 }
             }
@@ -90,17 +94,29 @@ impl Spec {
 
     /// Who reads a text that it looks at first: its cases are tried so.
     pub fn read_as(&self) -> ReadAs {
-        if self.inside == Some(Where::Command) { ReadAs::Shell } else { ReadAs::Path }
+        if self.inside == Some(Where::Command) {
+            ReadAs::Shell
+        } else {
+            ReadAs::Path
+        }
     }
 
     /// A tool that does with paths what it looks for.
     pub fn usual_tool(&self) -> &'static str {
-        if self.how == Some(Use::Write) { "write_file" } else { "read_file" }
+        if self.how == Some(Use::Write) {
+            "write_file"
+        } else {
+            "read_file"
+        }
     }
 
     /// Whether it finds what it looks for.
     pub(super) fn matches(&self, seen: &Seen) -> bool {
-        let names = |globs: &[Glob]| seen.forms.iter().any(|form| globs.iter().any(|glob| glob.fits(form)));
+        let names = |globs: &[Glob]| {
+            seen.forms
+                .iter()
+                .any(|form| globs.iter().any(|glob| glob.fits(form)))
+        };
         self.inside.is_none_or(|inside| inside == seen.stands)
             && self.how.is_none_or(|how| how.is(seen.how))
             && (!self.outside || seen.outside)

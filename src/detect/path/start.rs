@@ -47,7 +47,9 @@ const SCRATCH: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "RUNNER_TEMP"];
 pub(super) fn start(path: &str) -> Start<'_> {
     let mut path = path.trim_start_matches([' ', '\t', '"', '\'']);
     for _ in 0..4 {
-        let Some((scheme, rest)) = scheme(path) else { break };
+        let Some((scheme, rest)) = scheme(path) else {
+            break;
+        };
         if scheme == "php" {
             match rest.rsplit_once("resource=") {
                 Some((_, resource)) => path = resource,
@@ -77,7 +79,12 @@ pub(super) fn start(path: &str) -> Start<'_> {
 fn of_file_url(rest: &str) -> Option<&str> {
     let rest = rest.split(['?', '#']).next().unwrap_or(rest);
     let sign = |text: &str| text.starts_with(['/', '\\']);
-    let Some(behind) = rest.strip_prefix("//").or_else(|| rest.strip_prefix("\\\\")) else { return Some(rest) };
+    let Some(behind) = rest
+        .strip_prefix("//")
+        .or_else(|| rest.strip_prefix("\\\\"))
+    else {
+        return Some(rest);
+    };
     if behind.is_empty() || sign(behind) || behind.starts_with(['~', '.']) {
         // `file:////host` is a share to some, `/host` to others: outside both ways unless a root is there.
         return Some(behind);
@@ -86,13 +93,18 @@ fn of_file_url(rest: &str) -> Option<&str> {
     if host.len() == 2 && host.ends_with(':') {
         return Some(behind);
     }
-    matches!(host.to_ascii_lowercase().as_str(), "localhost" | "127.0.0.1" | "[::1]" | "localhost.")
-        .then(|| behind.get(host.len()..).unwrap_or_default())
+    matches!(
+        host.to_ascii_lowercase().as_str(),
+        "localhost" | "127.0.0.1" | "[::1]" | "localhost."
+    )
+    .then(|| behind.get(host.len()..).unwrap_or_default())
 }
 
 fn local(path: &str) -> Start<'_> {
     // `\\?\C:\x`, `\\.\C:\x` and `\??\C:\x` name a path outright.
-    let verbatim = ["\\\\?\\", "//?/", "\\\\.\\", "//./", "\\??\\"].iter().find_map(|prefix| path.strip_prefix(prefix));
+    let verbatim = ["\\\\?\\", "//?/", "\\\\.\\", "//./", "\\??\\"]
+        .iter()
+        .find_map(|prefix| path.strip_prefix(prefix));
     if let Some(rest) = verbatim {
         return drive(rest).unwrap_or(Start::Unknown(rest));
     }
@@ -106,7 +118,9 @@ fn local(path: &str) -> Start<'_> {
     let tilde = path.strip_prefix('/').unwrap_or(path);
     if let Some(rest) = tilde.strip_prefix('~') {
         let user = rest.split(['/', '\\']).next().unwrap_or(rest);
-        let named = user.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+'));
+        let named = user
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+'));
         match user {
             "" => return Start::Home(rest),
             _ if named => return Start::Unknown(rest),
@@ -116,7 +130,11 @@ fn local(path: &str) -> Start<'_> {
     if let Some(found) = variable(path) {
         return found;
     }
-    if path.starts_with(['/', '\\']) { Start::Root(path) } else { Start::Here(path) }
+    if path.starts_with(['/', '\\']) {
+        Start::Root(path)
+    } else {
+        Start::Here(path)
+    }
 }
 
 /// `C:\x` and `C:x`.
@@ -124,7 +142,11 @@ fn drive(path: &str) -> Option<Start<'_>> {
     let letter = path.chars().next().filter(char::is_ascii_alphabetic)?;
     let rest = path.get(1..)?.strip_prefix([':', '|'])?;
     let rooted = rest.is_empty() || rest.starts_with(['/', '\\']);
-    Some(if rooted { Start::Drive(letter.to_ascii_lowercase(), rest) } else { Start::Unknown(rest) })
+    Some(if rooted {
+        Start::Drive(letter.to_ascii_lowercase(), rest)
+    } else {
+        Start::Unknown(rest)
+    })
 }
 
 /// A path that starts with what a shell would put something else for.
@@ -138,8 +160,13 @@ fn variable(path: &str) -> Option<Start<'_>> {
     } else if let Some((name, rest)) = close("%", '%') {
         (name, rest, false)
     } else if let Some(behind) = path.strip_prefix('$') {
-        let behind = behind.strip_prefix("env:").or_else(|| behind.strip_prefix("Env:")).unwrap_or(behind);
-        let end = behind.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(behind.len());
+        let behind = behind
+            .strip_prefix("env:")
+            .or_else(|| behind.strip_prefix("Env:"))
+            .unwrap_or(behind);
+        let end = behind
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(behind.len());
         (behind.get(..end)?, behind.get(end..)?, false)
     } else {
         return None;
@@ -147,7 +174,12 @@ fn variable(path: &str) -> Option<Start<'_>> {
     let plain = name.trim_start_matches("env:").trim_start_matches("env.");
     let known = plain.to_ascii_uppercase();
     let among = |names: &[&str]| names.contains(&known.as_str());
-    let is_name = |name: &str| name.len() > 1 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+    let is_name = |name: &str| {
+        name.len() > 1
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+    };
     // `$lib/x` and `$postId.tsx` are names of files; variables of the environment are in capitals.
     let capital = is_name(plain);
     if among(&HOME) && (capital || certain || path.starts_with('%')) {
@@ -159,8 +191,10 @@ fn variable(path: &str) -> Option<Start<'_>> {
     if among(&SCRATCH) && capital {
         return Some(Start::Scratch(rest));
     }
-    let operator = certain && plain.contains([':', '#', '%', '/', '!', '^', ',', '@', '-', '?', '+']);
-    (operator || capital && (rest.is_empty() || rest.starts_with(['/', '\\']))).then_some(Start::Unknown(rest))
+    let operator =
+        certain && plain.contains([':', '#', '%', '/', '!', '^', ',', '@', '-', '?', '+']);
+    (operator || capital && (rest.is_empty() || rest.starts_with(['/', '\\'])))
+        .then_some(Start::Unknown(rest))
 }
 
 /// The scheme of an address, in lower case, and what is behind it. A drive and a host with a port have none.
@@ -168,10 +202,14 @@ pub(super) fn scheme(path: &str) -> Option<(String, &str)> {
     let (scheme, rest) = path.split_once(':')?;
     let fits = (2..=20).contains(&scheme.len())
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-' | b'_'));
+        && scheme
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-' | b'_'));
     let scheme = scheme.to_ascii_lowercase();
-    let address =
-        rest.starts_with("//") || rest.starts_with("\\\\") || FILE_SCHEMES.contains(&scheme.as_str()) || scheme == "php";
+    let address = rest.starts_with("//")
+        || rest.starts_with("\\\\")
+        || FILE_SCHEMES.contains(&scheme.as_str())
+        || scheme == "php";
     (fits && address).then_some((scheme, rest))
 }
 
@@ -207,11 +245,17 @@ mod tests {
             ("file:///etc/passwd", Start::Root("/etc/passwd")),
             ("FILE:/etc/passwd", Start::Root("/etc/passwd")),
             ("file://localhost/etc/passwd", Start::Root("/etc/passwd")),
-            ("file://evil/etc/passwd", Start::Unknown("//evil/etc/passwd")),
+            (
+                "file://evil/etc/passwd",
+                Start::Unknown("//evil/etc/passwd"),
+            ),
             ("file:src/x", Start::Here("src/x")),
             ("file:///C:/x", Start::Drive('c', "/x")),
             ("jar:file:///etc/x.jar!/y", Start::Root("/etc/x.jar!/y")),
-            ("php://filter/convert.base64-encode/resource=/etc/passwd", Start::Root("/etc/passwd")),
+            (
+                "php://filter/convert.base64-encode/resource=/etc/passwd",
+                Start::Root("/etc/passwd"),
+            ),
             ("https://example.com/x", Start::Elsewhere("//example.com/x")),
             ("s3://bucket/x", Start::Elsewhere("//bucket/x")),
             ("main:src/x", Start::Here("main:src/x")),

@@ -6,16 +6,28 @@ use crate::detect::{Ground, Place, ReadAs};
 
 /// A number below `below`, from a fixed sequence.
 fn pick(seed: &mut u64, below: usize) -> usize {
-    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *seed = seed
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) as usize % below
 }
 
 fn ground(links: Links) -> Ground {
-    Ground { roots: Roots::new(["/repo/app".to_owned(), "C:\\Work".to_owned()], links), ..Ground::default() }
+    Ground {
+        roots: Roots::new(["/repo/app".to_owned(), "C:\\Work".to_owned()], links),
+        ..Ground::default()
+    }
 }
 
 fn seen(text: &str, ground: &Ground) -> Seen {
-    Seen::argument(text, &Place { read_as: ReadAs::Path, ground: Some(ground), ..Place::default() })
+    Seen::argument(
+        text,
+        &Place {
+            read_as: ReadAs::Path,
+            ground: Some(ground),
+            ..Place::default()
+        },
+    )
 }
 
 /// Ways to write a path so that some server reads it as it was.
@@ -43,7 +55,14 @@ const DISGUISES: [fn(&str) -> String; 18] = [
 #[test]
 fn a_disguised_escape_is_outside_as_its_plain_form_is() {
     let (ground, mut seed) = (ground(Links::Unknown), 7);
-    let escapes = ["../x", "../../etc/passwd", "src/../../x", "./../other/y.txt", "../app-evil/x", "a/b/../../../c"];
+    let escapes = [
+        "../x",
+        "../../etc/passwd",
+        "src/../../x",
+        "./../other/y.txt",
+        "../app-evil/x",
+        "a/b/../../../c",
+    ];
     for _ in 0..2000 {
         let plain = escapes[pick(&mut seed, escapes.len())];
         assert!(seen(plain, &ground).outside, "{plain}");
@@ -154,9 +173,17 @@ fn starts_that_lead_away_are_outside() {
 
 #[test]
 fn links_are_followed_where_they_are_known() {
-    let known =
-        [("/repo/app/out", "/etc"), ("/repo/app/in", "src"), ("/repo/app/near", "../app/src"), ("/repo/app/far", "../../x")];
-    let ground = ground(Links::Given(known.map(|(link, target)| (link.to_owned(), target.to_owned())).into()));
+    let known = [
+        ("/repo/app/out", "/etc"),
+        ("/repo/app/in", "src"),
+        ("/repo/app/near", "../app/src"),
+        ("/repo/app/far", "../../x"),
+    ];
+    let ground = ground(Links::Given(
+        known
+            .map(|(link, target)| (link.to_owned(), target.to_owned()))
+            .into(),
+    ));
     for (path, outside) in [
         ("out", true),
         ("out/passwd", true),
@@ -176,8 +203,13 @@ fn links_are_followed_where_they_are_known() {
 #[test]
 fn home_and_the_folder_of_a_child_are_known_where_told() {
     let roots = Roots::new(["/home/ada/work".to_owned()], Links::Unknown);
-    let roots = roots.with_home(Some("/home/ada".into())).with_base(Some("/home/ada/work/sub".into()));
-    let ground = Ground { roots, ..Ground::default() };
+    let roots = roots
+        .with_home(Some("/home/ada".into()))
+        .with_base(Some("/home/ada/work/sub".into()));
+    let ground = Ground {
+        roots,
+        ..Ground::default()
+    };
     for (path, outside) in [
         ("~/work/x", false),
         ("~/x", true),
@@ -194,11 +226,20 @@ fn home_and_the_folder_of_a_child_are_known_where_told() {
 fn a_root_may_be_named_by_the_home_folder() {
     let roots = || Roots::new(["~/work".to_owned()], Links::Unknown);
     for roots in [roots(), roots().with_home(Some("/home/ada".into()))] {
-        let ground = Ground { roots, ..Ground::default() };
+        let ground = Ground {
+            roots,
+            ..Ground::default()
+        };
         for text in ["~/work/todo.md", "$HOME/work/a/../b", "todo.md"] {
             assert!(!seen(text, &ground).outside, "{text}");
         }
-        for text in ["~/workshop/x", "~/work/../x", "~bob/work/x", "~/x", "/work/x"] {
+        for text in [
+            "~/workshop/x",
+            "~/work/../x",
+            "~bob/work/x",
+            "~/x",
+            "/work/x",
+        ] {
             assert!(seen(text, &ground).outside, "{text}");
         }
     }
@@ -221,14 +262,18 @@ fn nothing_is_outside_without_roots_but_climbing_is_seen() {
 
 #[test]
 fn any_text_is_judged_without_a_panic() {
-    let ground = ground(Links::Given([("/repo/app/a".to_owned(), "a".to_owned())].into()));
+    let ground = ground(Links::Given(
+        [("/repo/app/a".to_owned(), "a".to_owned())].into(),
+    ));
     let parts = [
-        "..", "/", "\\", "%2e", "%", "%c0", "%af", "a", "~", "$", "{", ",", "}", "\0", "\n", "．", "é", ":", "file:", "//", ";",
-        "…", "%u", "0x2", "&#46;", " ",
+        "..", "/", "\\", "%2e", "%", "%c0", "%af", "a", "~", "$", "{", ",", "}", "\0", "\n", "．",
+        "é", ":", "file:", "//", ";", "…", "%u", "0x2", "&#46;", " ",
     ];
     let mut seed = 11;
     for _ in 0..3000 {
-        let text: String = (0..pick(&mut seed, 14)).map(|_| parts[pick(&mut seed, parts.len())]).collect();
+        let text: String = (0..pick(&mut seed, 14))
+            .map(|_| parts[pick(&mut seed, parts.len())])
+            .collect();
         let seen = seen(&text, &ground);
         assert!(seen.forms.len() <= 128, "{text:?}");
     }

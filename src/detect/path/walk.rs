@@ -24,9 +24,15 @@ pub(super) struct Walked {
 
 /// Walks `path` from `base`; `\` parts components too where `windows`. Links are followed if some are known.
 pub(super) fn walk(base: &[String], path: &str, windows: bool, links: &Links) -> Walked {
-    let mut walked = Walked { at: base.to_vec(), ..Walked::default() };
+    let mut walked = Walked {
+        at: base.to_vec(),
+        ..Walked::default()
+    };
     // In reverse, so that what a link leads to goes on top.
-    let mut left: Vec<String> = parts(path, windows).take(STEPS + 1).map(str::to_owned).collect();
+    let mut left: Vec<String> = parts(path, windows)
+        .take(STEPS + 1)
+        .map(str::to_owned)
+        .collect();
     left.reverse();
     let (mut steps, mut followed) = (0, 0);
     while let Some(part) = left.pop() {
@@ -39,14 +45,17 @@ pub(super) fn walk(base: &[String], path: &str, windows: bool, links: &Links) ->
             "" | "." => {}
             ".." => {
                 walked.ups += 1;
-                let drive = walked.at.len() == 1 && walked.at.first().is_some_and(|first| first.ends_with(':'));
+                let drive = walked.at.len() == 1
+                    && walked.at.first().is_some_and(|first| first.ends_with(':'));
                 if drive || walked.at.pop().is_none() {
                     walked.climbed += 1;
                 }
             }
             _ => {
                 walked.at.push(part);
-                let Some(target) = target(&walked.at, links) else { continue };
+                let Some(target) = target(&walked.at, links) else {
+                    continue;
+                };
                 followed += 1;
                 if followed > LINKS {
                     walked.lost = true;
@@ -56,7 +65,10 @@ pub(super) fn walk(base: &[String], path: &str, windows: bool, links: &Links) ->
                 if target.starts_with('/') {
                     walked.at.clear();
                 }
-                let more: Vec<String> = parts(&target, false).take(STEPS).map(str::to_owned).collect();
+                let more: Vec<String> = parts(&target, false)
+                    .take(STEPS)
+                    .map(str::to_owned)
+                    .collect();
                 left.extend(more.into_iter().rev());
             }
         }
@@ -85,7 +97,11 @@ pub(super) fn absolute(at: &[String]) -> String {
         }
         path.push_str(part);
     }
-    if path.is_empty() { "/".to_owned() } else { path }
+    if path.is_empty() {
+        "/".to_owned()
+    } else {
+        path
+    }
 }
 
 /// The components of a path as written.
@@ -98,12 +114,22 @@ mod tests {
     use super::*;
 
     fn links(all: &[(&str, &str)]) -> Links {
-        Links::Given(all.iter().map(|(link, target)| ((*link).to_owned(), (*target).to_owned())).collect())
+        Links::Given(
+            all.iter()
+                .map(|(link, target)| ((*link).to_owned(), (*target).to_owned()))
+                .collect(),
+        )
     }
 
     #[test]
     fn links_are_followed_before_what_stands_behind_them() {
-        let known = links(&[("/w/out", "/etc/ssh"), ("/w/in", "a/b"), ("/w/up", ".."), ("/w/x", "y"), ("/w/y", "x")]);
+        let known = links(&[
+            ("/w/out", "/etc/ssh"),
+            ("/w/in", "a/b"),
+            ("/w/up", ".."),
+            ("/w/x", "y"),
+            ("/w/y", "x"),
+        ]);
         let base = ["w".to_owned()];
         for (path, expected) in [
             ("out", "/etc/ssh"),
@@ -113,11 +139,18 @@ mod tests {
             ("./a//b/../c", "/w/a/c"),
             ("../../../x", "/x"),
         ] {
-            assert_eq!(absolute(&walk(&base, path, false, &known).at), expected, "{path}");
+            assert_eq!(
+                absolute(&walk(&base, path, false, &known).at),
+                expected,
+                "{path}"
+            );
         }
         assert!(walk(&base, "x", false, &known).lost);
         assert!(walk(&base, &"a/".repeat(STEPS + 1), false, &known).lost);
         assert_eq!(walk(&base, "../../x", false, &Links::Unknown).climbed, 1);
-        assert_eq!(absolute(&walk(&["c:".into()], "\\a\\..\\..\\b", true, &known).at), "c:/b");
+        assert_eq!(
+            absolute(&walk(&["c:".into()], "\\a\\..\\..\\b", true, &known).at),
+            "c:/b"
+        );
     }
 }

@@ -26,30 +26,47 @@ impl Kind for Pattern {
         good &= long_enough(table, &keywords);
         let any = table.texts("any");
         if any.is_empty() {
-            table.missing("any", "a list of regular expressions, best written in '''…'''");
+            table.missing(
+                "any",
+                "a list of regular expressions, best written in '''…'''",
+            );
             good = false;
         }
         table.finish();
-        let made = Spec::new(keywords.iter().map(|keyword| keyword.value.clone()), any.iter().map(|source| source.value.clone()));
+        let made = Spec::new(
+            keywords.iter().map(|keyword| keyword.value.clone()),
+            any.iter().map(|source| source.value.clone()),
+        );
         for (at, message) in made.as_ref().err().into_iter().flatten() {
-            let place = any.get(*at).map_or_else(|| table.place(), |source| source.place.clone());
+            let place = any
+                .get(*at)
+                .map_or_else(|| table.place(), |source| source.place.clone());
             table.fault_at(&place, message.as_str(), None);
         }
         made.ok().filter(|_| good)
     }
 
     fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        let patterns = rules.iter().map(|(rule, spec)| (*rule, *spec, &[][..])).collect();
+        let patterns = rules
+            .iter()
+            .map(|(rule, spec)| (*rule, *spec, &[][..]))
+            .collect();
         Ok(Box::new(Phrases::new(patterns, &[])))
     }
 }
 
 /// Whether all keywords can be found; notes a fault for each that cannot.
 pub(super) fn long_enough(table: &Table<'_>, keywords: &[Located<ByteString>]) -> bool {
-    let short = keywords.iter().filter(|keyword| keyword.value.len() < KEYWORD_BYTES);
+    let short = keywords
+        .iter()
+        .filter(|keyword| keyword.value.len() < KEYWORD_BYTES);
     let faults = short.map(|keyword| {
         let message = format!("the keyword `{}` is too short", keyword.value);
-        table.fault_at(&keyword.place, message, Some("two characters at the least; rare words are best"));
+        table.fault_at(
+            &keyword.place,
+            message,
+            Some("two characters at the least; rare words are best"),
+        );
     });
     faults.count() == 0
 }

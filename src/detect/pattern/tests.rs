@@ -3,8 +3,15 @@ use crate::detect::Place;
 use crate::text::Text;
 
 fn detector(rules: &[(&[&str], &[&str])]) -> Box<dyn Detector> {
-    let own = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
-    let specs: Vec<Spec> = rules.iter().map(|(keywords, any)| Spec::new(own(keywords), own(any)).unwrap()).collect();
+    let own = |list: &[&str]| {
+        list.iter()
+            .map(|item| (*item).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let specs: Vec<Spec> = rules
+        .iter()
+        .map(|(keywords, any)| Spec::new(own(keywords), own(any)).unwrap())
+        .collect();
     let numbered: Vec<(usize, &Spec)> = specs.iter().enumerate().collect();
     Pattern::build(&numbered).unwrap()
 }
@@ -13,16 +20,25 @@ fn found(detector: &dyn Detector, text: &str) -> Vec<(usize, Option<String>)> {
     let text = Text::new(text);
     let mut found = Vec::new();
     detector.scan(&text, &Place::default(), &mut found);
-    found.into_iter().map(|hit| (hit.rule, hit.span.map(|span| text.raw()[span].to_owned()))).collect()
+    found
+        .into_iter()
+        .map(|hit| (hit.rule, hit.span.map(|span| text.raw()[span].to_owned())))
+        .collect()
 }
 
 fn spans(any: &str, keyword: &str, text: &str) -> Vec<String> {
-    found(detector(&[(&[keyword], &[any])]).as_ref(), text).into_iter().map(|(_, span)| span.unwrap_or("*".into())).collect()
+    found(detector(&[(&[keyword], &[any])]).as_ref(), text)
+        .into_iter()
+        .map(|(_, span)| span.unwrap_or("*".into()))
+        .collect()
 }
 
 #[test]
 fn a_regex_runs_only_near_its_keyword() {
-    assert_eq!(spans("[a-z]+ing", "sing", "running and singing"), ["running", "singing"]);
+    assert_eq!(
+        spans("[a-z]+ing", "sing", "running and singing"),
+        ["running", "singing"]
+    );
     assert_eq!(spans("[a-z]+ing", "sing", "running"), [""; 0]);
     let far = format!("running {} sing", "x ".repeat(400));
     assert_eq!(spans("[a-z]+ing", "sing", &far), ["sing"]);
@@ -31,31 +47,56 @@ fn a_regex_runs_only_near_its_keyword() {
 #[test]
 fn a_long_match_is_followed_to_its_end() {
     let key = format!("-----BEGIN KEY-----\n{}", "QUJD\n".repeat(2000));
-    assert_eq!(spans(r"-----BEGIN KEY-----[A-Z\s]*", "BEGIN KEY", &format!("see {key}; end")), [key]);
+    assert_eq!(
+        spans(
+            r"-----BEGIN KEY-----[A-Z\s]*",
+            "BEGIN KEY",
+            &format!("see {key}; end")
+        ),
+        [key]
+    );
 }
 
 #[test]
 fn gaps_are_pooled_but_a_match_is_no_longer_than_their_sum() {
     let gap = "ignore[^.]{0,40}previous[^.]{0,20}rules";
-    assert_eq!(spans(gap, "ignore", "ignore the previous set of rules and rules"), ["ignore the previous set of rules"]);
+    assert_eq!(
+        spans(gap, "ignore", "ignore the previous set of rules and rules"),
+        ["ignore the previous set of rules"]
+    );
     assert_eq!(spans(gap, "ignore", "ignore. previous rules"), [""; 0]);
     let long = format!("ignore {} ignore previous rules", "x".repeat(90));
     assert_eq!(spans(gap, "ignore", &long), ["ignore previous rules"]);
-    assert_eq!(spans(r"ghp_\w{4,20}", "ghp_", "a ghp_abcdefgh b"), ["ghp_abcdefgh"]);
+    assert_eq!(
+        spans(r"ghp_\w{4,20}", "ghp_", "a ghp_abcdefgh b"),
+        ["ghp_abcdefgh"]
+    );
 }
 
 #[test]
 fn disguises_are_undone_and_spans_are_of_the_raw_text() {
-    assert_eq!(spans(r"ignore\s+all", "ignore", "x ig\u{200b}nore all y"), ["ig\u{200b}nore all"]);
-    assert_eq!(spans("игнорируй", "игнорируй", "Да, игнорируй это"), ["игнорируй"]);
-    assert_eq!(spans("(?u)игнорируй", "игнорируй", "Да, ИГНОРИРУЙ это"), ["ИГНОРИРУЙ"]);
+    assert_eq!(
+        spans(r"ignore\s+all", "ignore", "x ig\u{200b}nore all y"),
+        ["ig\u{200b}nore all"]
+    );
+    assert_eq!(
+        spans("игнорируй", "игнорируй", "Да, игнорируй это"),
+        ["игнорируй"]
+    );
+    assert_eq!(
+        spans("(?u)игнорируй", "игнорируй", "Да, ИГНОРИРУЙ это"),
+        ["ИГНОРИРУЙ"]
+    );
     assert_eq!(spans("x.y", " x", "ax\u{e4}y xäy x-y"), ["x-y"]);
 }
 
 #[test]
 fn many_spans_end_as_the_whole_text() {
     let told = spans("bad", "bad", &"bad ".repeat(1000));
-    assert_eq!((told.len(), told.last().map(String::as_str)), (65, Some("*")));
+    assert_eq!(
+        (told.len(), told.last().map(String::as_str)),
+        (65, Some("*"))
+    );
 }
 
 #[test]
@@ -64,22 +105,49 @@ fn a_rule_that_cannot_be_finished_counts_as_matching() {
     let rules: Vec<(&[&str], &[&str])> = vec![(&["alpha"], &["alpha[^.]*beta[^.]*gamma"]); 40];
     let text = "alpha. beta. gamma. ".repeat(2000);
     let told = found(detector(&rules).as_ref(), &text);
-    assert!(told.iter().all(|(_, span)| span.is_none()) && !told.is_empty(), "{}", told.len());
+    assert!(
+        told.iter().all(|(_, span)| span.is_none()) && !told.is_empty(),
+        "{}",
+        told.len()
+    );
     assert!(found(detector(&rules).as_ref(), &"alpha and more. ".repeat(2000)).is_empty());
 }
 
 /// Rules as they ship: several words, gaps, a common keyword.
 fn wordy() -> Box<dyn Detector> {
-    let verbs = ["ignore", "disregard", "forget", "override", "bypass", "discard", "neglect", "abandon", "dismiss", "overrule"];
-    let objects = ["instructions", "guidelines", "directives", "commands", "policies", "constraints"];
+    let verbs = [
+        "ignore",
+        "disregard",
+        "forget",
+        "override",
+        "bypass",
+        "discard",
+        "neglect",
+        "abandon",
+        "dismiss",
+        "overrule",
+    ];
+    let objects = [
+        "instructions",
+        "guidelines",
+        "directives",
+        "commands",
+        "policies",
+        "constraints",
+    ];
     let rules: Vec<(Vec<String>, Vec<String>)> = (0..60)
         .map(|n| {
             let (verb, object) = (verbs[n % verbs.len()], objects[n / verbs.len()]);
-            let gap = format!(r"\b{verb}\b[^.\n]{{0,60}}\b(?:previous|prior|above)\b[^.\n]{{0,40}}\b{object}\b");
+            let gap = format!(
+                r"\b{verb}\b[^.\n]{{0,60}}\b(?:previous|prior|above)\b[^.\n]{{0,40}}\b{object}\b"
+            );
             (vec![verb.to_owned()], vec![gap])
         })
         .collect();
-    let specs: Vec<Spec> = rules.into_iter().map(|(keywords, any)| Spec::new(keywords, any).unwrap()).collect();
+    let specs: Vec<Spec> = rules
+        .into_iter()
+        .map(|(keywords, any)| Spec::new(keywords, any).unwrap())
+        .collect();
     Pattern::build(&specs.iter().enumerate().collect::<Vec<_>>()).unwrap()
 }
 
@@ -100,19 +168,33 @@ fn no_text_is_a_cliff() {
         };
         (0..5).map(|_| once()).min().unwrap_or_default()
     };
-    let prose = time(&fill("The quick brown fox jumps over the lazy dog, and the dog does not mind at all. "));
-    let words = "ignore disregard forget override previous prior above instructions guidelines commands ";
+    let prose = time(&fill(
+        "The quick brown fox jumps over the lazy dog, and the dog does not mind at all. ",
+    ));
+    let words =
+        "ignore disregard forget override previous prior above instructions guidelines commands ";
     // Gaps of every length, in an order that does not repeat: what makes an automaton that counts meet a new state each byte.
     let mut noise = String::new();
     let mut seed = 7_u32;
     while noise.len() < 40_000 {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        noise.push_str(["ignore", "forget", "previous", "prior", "x", "commands"][(seed >> 16) as usize % 6]);
+        noise.push_str(
+            ["ignore", "forget", "previous", "prior", "x", "commands"][(seed >> 16) as usize % 6],
+        );
         noise.push_str(&"y ".repeat((seed >> 24) as usize % 9));
     }
-    let hostile = [fill("ignore "), fill(words), fill("ignore the previous. instructions. "), noise];
+    let hostile = [
+        fill("ignore "),
+        fill(words),
+        fill("ignore the previous. instructions. "),
+        noise,
+    ];
     for text in hostile {
         let took = time(&text);
-        assert!(took < prose * WORST, "{took:?} against {prose:?} for {:?}…", &text[..40]);
+        assert!(
+            took < prose * WORST,
+            "{took:?} against {prose:?} for {:?}…",
+            &text[..40]
+        );
     }
 }

@@ -21,9 +21,13 @@ pub enum Form {
 const LOCAL_BYTES: usize = 64;
 const HOST_BYTES: usize = 253;
 /// Words before a number that make it a telephone's, however it is written.
-const CALLED: [&str; 9] = ["tel", "phone", "mobile", "cell", "fax", "whatsapp", "telefon", "mobil", "handy"];
+const CALLED: [&str; 9] = [
+    "tel", "phone", "mobile", "cell", "fax", "whatsapp", "telefon", "mobil", "handy",
+];
 /// Names of files, which an `@` may stand in.
-const FILES: [&str; 12] = ["png", "jpg", "jpeg", "gif", "svg", "webp", "css", "js", "ts", "json", "md", "py"];
+const FILES: [&str; 12] = [
+    "png", "jpg", "jpeg", "gif", "svg", "webp", "css", "js", "ts", "json", "md", "py",
+];
 /// Countries whose account numbers have this form, and how long they are (ISO 13616 registry).
 const IBANS: &str = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BR29BY28CH21CR22CY28CZ24DE22DK18DO28EE20EG29ES24FI18FO18FR27GB22GE22GI23GL18\
                      GR27GT28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MR27MT31MU30NL18\
@@ -31,15 +35,22 @@ const IBANS: &str = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BR29BY28CH21CR22CY28CZ2
 
 impl Form {
     /// Words of `find.personal.is`.
-    pub const WORDS: [(&'static str, Self); 5] =
-        [("email", Self::Email), ("phone", Self::Phone), ("card", Self::Card), ("iban", Self::Iban), ("ssn", Self::Ssn)];
+    pub const WORDS: [(&'static str, Self); 5] = [
+        ("email", Self::Email),
+        ("phone", Self::Phone),
+        ("card", Self::Card),
+        ("iban", Self::Iban),
+        ("ssn", Self::Ssn),
+    ];
 
     /// Where a text has this form: up to `most` places and one more. Linear in the text.
     pub(super) fn find(self, text: &str, most: usize) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         let mut at = 0;
         while found.len() <= most {
-            let Some(next) = self.next(text, at) else { break };
+            let Some(next) = self.next(text, at) else {
+                break;
+            };
             at = next.1;
             found.extend(next.0);
         }
@@ -85,12 +96,21 @@ struct Run {
 
 impl Run {
     fn of(bytes: &[u8], start: usize) -> Self {
-        let mut run = Self { start, end: start, digits: Vec::new(), groups: vec![0], signs: Vec::new() };
+        let mut run = Self {
+            start,
+            end: start,
+            digits: Vec::new(),
+            groups: vec![0],
+            signs: Vec::new(),
+        };
         let mut at = start;
         while let Some(byte) = bytes.get(at) {
             if byte.is_ascii_digit() {
                 run.digits.push(byte - b'0');
-                run.groups.last_mut().into_iter().for_each(|group| *group += 1);
+                run.groups
+                    .last_mut()
+                    .into_iter()
+                    .for_each(|group| *group += 1);
                 at += 1;
                 run.end = at;
                 continue;
@@ -115,21 +135,36 @@ impl Run {
 
     /// Whether nothing that belongs to it stands before or behind.
     fn stands_alone(&self, bytes: &[u8]) -> bool {
-        let joins =
-            |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'=' | b'#'));
+        let joins = |byte: Option<&u8>| {
+            byte.is_some_and(|byte| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'=' | b'#')
+            })
+        };
         let before = self.start.checked_sub(1).and_then(|at| bytes.get(at));
-        !joins(before) && !matches!(before, Some(b'-' | b'.' | b'/' | b':')) && !joins(bytes.get(self.end))
+        !joins(before)
+            && !matches!(before, Some(b'-' | b'.' | b'/' | b':'))
+            && !joins(bytes.get(self.end))
     }
 }
 
 fn email(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
     let local = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '%' | '+' | '-' | '\'');
     let before = text.get(from..at)?;
-    let start = before.char_indices().rev().take_while(|(n, c)| local(*c) && before.len() - n <= LOCAL_BYTES).last()?.0 + from;
+    let start = before
+        .char_indices()
+        .rev()
+        .take_while(|(n, c)| local(*c) && before.len() - n <= LOCAL_BYTES)
+        .last()?
+        .0
+        + from;
     let start = start + text.get(start..at)?.find(|c: char| c.is_alphanumeric())?;
     let after = text.get(at + 1..)?;
     let host = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-');
-    let length = after.char_indices().take_while(|(n, c)| host(*c) && *n <= HOST_BYTES).map(|(n, c)| n + c.len_utf8()).last()?;
+    let length = after
+        .char_indices()
+        .take_while(|(n, c)| host(*c) && *n <= HOST_BYTES)
+        .map(|(n, c)| n + c.len_utf8())
+        .last()?;
     let host = after.get(..length)?.trim_end_matches(['.', '-']);
     let (name, top) = host.rsplit_once('.')?;
     let good = !name.is_empty()
@@ -138,8 +173,10 @@ fn email(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
         && top.chars().all(char::is_alphabetic)
         && !FILES.contains(&top.to_ascii_lowercase().as_str());
     // `git@example.org:team/app.git` is where a repository is.
-    let repository =
-        text.get(start..at) == Some("git") && after.get(host.len()..).is_some_and(|rest| rest.starts_with([':', '/']));
+    let repository = text.get(start..at) == Some("git")
+        && after
+            .get(host.len()..)
+            .is_some_and(|rest| rest.starts_with([':', '/']));
     (good && !repository).then(|| start..at + 1 + host.len())
 }
 
@@ -154,27 +191,52 @@ fn phone(text: &str, run: &Run) -> Option<Range<usize>> {
     start -= usize::from(opened);
     if international {
         let start = before.len() - 1;
-        let alone = !before.get(..start)?.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '+');
+        let alone = !before
+            .get(..start)?
+            .ends_with(|c: char| c.is_ascii_alphanumeric() || c == '+');
         let grouped = run.signs.len() > 1;
-        return (alone && (if grouped { 8 } else { 10 }..=15).contains(&count) && run.digits.first() != Some(&0))
-            .then_some(start..run.end);
+        return (alone
+            && (if grouped { 8 } else { 10 }..=15).contains(&count)
+            && run.digits.first() != Some(&0))
+        .then_some(start..run.end);
     }
     if !run.stands_alone(bytes) {
         return None;
     }
-    let american = (run.groups == [3, 3, 4] || run.groups == [1, 3, 3, 4] && run.digits.first() == Some(&1))
-        && run.digits.iter().rev().nth(9).is_some_and(|digit| *digit >= 2)
-        && run.digits.iter().rev().nth(6).is_some_and(|digit| *digit >= 2)
+    let american = (run.groups == [3, 3, 4]
+        || run.groups == [1, 3, 3, 4] && run.digits.first() == Some(&1))
+        && run
+            .digits
+            .iter()
+            .rev()
+            .nth(9)
+            .is_some_and(|digit| *digit >= 2)
+        && run
+            .digits
+            .iter()
+            .rev()
+            .nth(6)
+            .is_some_and(|digit| *digit >= 2)
         && !run.signs.contains(&b'/');
     let words = before.len() - before.len().min(16);
-    let words = (words..=before.len()).find_map(|at| before.get(at..)).unwrap_or_default().to_ascii_lowercase();
-    let called = (6..=15).contains(&count) && CALLED.iter().any(|word| words.contains(word)) && !words.contains('\n');
+    let words = (words..=before.len())
+        .find_map(|at| before.get(at..))
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    let called = (6..=15).contains(&count)
+        && CALLED.iter().any(|word| words.contains(word))
+        && !words.contains('\n');
     (american || called).then_some(start..run.end)
 }
 
 fn card(bytes: &[u8], run: &Run) -> Option<Range<usize>> {
     let count = run.digits.len();
-    let number = |length: usize| run.digits.iter().take(length).fold(0u32, |n, digit| n * 10 + u32::from(*digit));
+    let number = |length: usize| {
+        run.digits
+            .iter()
+            .take(length)
+            .fold(0u32, |n, digit| n * 10 + u32::from(*digit))
+    };
     let issued = match (number(1), number(2), number(4)) {
         (4, ..) => matches!(count, 13 | 16 | 19),
         (_, 51..=55, _) | (_, _, 2221..=2720) => count == 16,
@@ -184,10 +246,17 @@ fn card(bytes: &[u8], run: &Run) -> Option<Range<usize>> {
         (_, 50 | 56..=69, _) => (16..=19).contains(&count) && !run.signs.is_empty(),
         _ => false,
     };
-    let grouped = run.signs.windows(2).all(|pair| matches!(pair, [a, b] if a == b))
+    let grouped = run
+        .signs
+        .windows(2)
+        .all(|pair| matches!(pair, [a, b] if a == b))
         && run.signs.iter().all(|sign| matches!(sign, b' ' | b'-'));
-    let varied = run.digits.iter().any(|digit| Some(digit) != run.digits.last());
-    (issued && grouped && varied && run.stands_alone(bytes) && luhn(&run.digits)).then_some(run.start..run.end)
+    let varied = run
+        .digits
+        .iter()
+        .any(|digit| Some(digit) != run.digits.last());
+    (issued && grouped && varied && run.stands_alone(bytes) && luhn(&run.digits))
+        .then_some(run.start..run.end)
 }
 
 fn luhn(digits: &[u8]) -> bool {
@@ -214,8 +283,13 @@ fn iban(bytes: &[u8], start: usize) -> Option<Range<usize>> {
         return None;
     }
     let country = std::str::from_utf8(bytes.get(start..start + 2)?).ok()?;
-    let length =
-        (0..IBANS.len()).step_by(4).find_map(|at| IBANS.get(at..at + 4)?.strip_prefix(country)?.parse::<usize>().ok())?;
+    let length = (0..IBANS.len()).step_by(4).find_map(|at| {
+        IBANS
+            .get(at..at + 4)?
+            .strip_prefix(country)?
+            .parse::<usize>()
+            .ok()
+    })?;
     let (mut signs, mut at) = (Vec::with_capacity(length), start);
     while signs.len() < length {
         match bytes.get(at)? {
@@ -237,9 +311,15 @@ fn iban(bytes: &[u8], start: usize) -> Option<Range<usize>> {
 }
 
 fn ssn(bytes: &[u8], run: &Run) -> Option<Range<usize>> {
-    let part =
-        |range: Range<usize>| run.digits.get(range).unwrap_or_default().iter().fold(0u32, |n, digit| n * 10 + u32::from(*digit));
-    let formed = run.groups == [3, 2, 4] && (run.signs == [b'-', b'-'] || run.signs == [b' ', b' ']);
+    let part = |range: Range<usize>| {
+        run.digits
+            .get(range)
+            .unwrap_or_default()
+            .iter()
+            .fold(0u32, |n, digit| n * 10 + u32::from(*digit))
+    };
+    let formed =
+        run.groups == [3, 2, 4] && (run.signs == [b'-', b'-'] || run.signs == [b' ', b' ']);
     let given = !matches!(part(0..3), 0 | 666 | 900..=999) && part(3..5) != 0 && part(5..9) != 0;
     (formed && given && run.stands_alone(bytes)).then_some(run.start..run.end)
 }

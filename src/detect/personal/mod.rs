@@ -28,7 +28,9 @@ impl Kind for Personal {
     }
 
     fn build(rules: &[(usize, &Form)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        Ok(Box::new(Forms(rules.iter().map(|(rule, form)| (*rule, **form)).collect())))
+        Ok(Box::new(Forms(
+            rules.iter().map(|(rule, form)| (*rule, **form)).collect(),
+        )))
     }
 }
 
@@ -42,10 +44,18 @@ impl Detector for Forms {
         for (rule, form) in &self.0 {
             let spans = form.find(plain, SPANS);
             if spans.len() > SPANS {
-                found.push(Match { rule: *rule, span: None, reading: "plain" });
+                found.push(Match {
+                    rule: *rule,
+                    span: None,
+                    reading: "plain",
+                });
                 continue;
             }
-            found.extend(spans.into_iter().map(|span| Match { rule: *rule, span: Some(text.locate(span)), reading: "plain" }));
+            found.extend(spans.into_iter().map(|span| Match {
+                rule: *rule,
+                span: Some(text.locate(span)),
+                reading: "plain",
+            }));
         }
     }
 }

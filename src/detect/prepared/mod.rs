@@ -14,7 +14,8 @@ pub(super) use regexes::{Use, hash};
 
 static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prepared.bin"));
 /// The tables of the words that stand in the records, each after its length.
-pub(super) static VOCABULARIES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prepared_words.bin"));
+pub(super) static VOCABULARIES: &[u8] =
+    include_bytes!(concat!(env!("OUT_DIR"), "/prepared_words.bin"));
 
 /// Whether the build found a regex valid for a use, with letters in either case and as they are written.
 pub(super) fn is_valid(used: Use, source: &str) -> bool {
@@ -25,13 +26,18 @@ pub(super) fn is_valid(used: Use, source: &str) -> bool {
 pub(super) fn record(used: Use, source: &str) -> Option<Reader<'static>> {
     let (count, number) = number_of(used, source)?;
     let place = Reader(TABLE.get(4 + 8 * count + 4 * number..)?).number()?;
-    TABLE.get(place as usize..).filter(|_| place > 0).map(Reader)
+    TABLE
+        .get(place as usize..)
+        .filter(|_| place > 0)
+        .map(Reader)
 }
 
 /// The number of entries, and which of them this one is.
 fn number_of(used: Use, source: &str) -> Option<(usize, usize)> {
     let count = Reader(TABLE).number()? as usize;
     let (hashes, _) = TABLE.get(4..4 + 8 * count)?.as_chunks::<8>();
-    let number = hashes.binary_search_by_key(&hash(used, source), |bytes| u64::from_le_bytes(*bytes)).ok()?;
+    let number = hashes
+        .binary_search_by_key(&hash(used, source), |bytes| u64::from_le_bytes(*bytes))
+        .ok()?;
     Some((count, number))
 }

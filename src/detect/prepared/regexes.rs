@@ -21,6 +21,11 @@ pub(crate) fn hash(used: Use, source: &str) -> u64 {
     let add = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(SPREAD);
     let (eights, rest) = source.as_bytes().as_chunks::<8>();
     let begin = add(used as u64, source.len() as u64);
-    let hash = eights.iter().fold(begin, |hash, eight| add(hash, u64::from_le_bytes(*eight)));
-    add(hash, rest.iter().fold(0, |word, b| word << 8 | u64::from(*b)))
+    let hash = eights
+        .iter()
+        .fold(begin, |hash, eight| add(hash, u64::from_le_bytes(*eight)));
+    add(
+        hash,
+        rest.iter().fold(0, |word, b| word << 8 | u64::from(*b)),
+    )
 }

@@ -87,7 +87,11 @@ impl Caches {
         let (_, oldest_kept, _) = searches.select_nth_unstable(middle);
         let oldest_kept = *oldest_kept;
         self.all.retain(|_, kept| kept.search >= oldest_kept);
-        self.bytes = self.all.values().map(|kept| kept.cache.memory_usage()).sum();
+        self.bytes = self
+            .all
+            .values()
+            .map(|kept| kept.cache.memory_usage())
+            .sum();
     }
 }
 
@@ -99,7 +103,11 @@ thread_local! {
 
 impl Automaton {
     pub(super) fn new(sources: Vec<(usize, ByteString)>) -> Arc<Self> {
-        Arc::new(Self { sources, compiled: ArcSwapOption::empty(), used: AtomicBool::new(false) })
+        Arc::new(Self {
+            sources,
+            compiled: ArcSwapOption::empty(),
+            used: AtomicBool::new(false),
+        })
     }
 
     /// The compiled form; `None` if it cannot be had.
@@ -120,15 +128,29 @@ impl Automaton {
 fn keep(new: &Arc<Automaton>) {
     let mut kept = KEPT.lock();
     let mut total = 0_usize;
-    let size = |automaton: &Automaton| automaton.compiled.load().as_ref().map_or(0, |compiled| compiled.memory());
-    kept.retain(|automaton| automaton.upgrade().is_some_and(|automaton| !Arc::ptr_eq(&automaton, new)));
-    kept.iter().filter_map(Weak::upgrade).for_each(|automaton| total += size(&automaton));
+    let size = |automaton: &Automaton| {
+        automaton
+            .compiled
+            .load()
+            .as_ref()
+            .map_or(0, |compiled| compiled.memory())
+    };
+    kept.retain(|automaton| {
+        automaton
+            .upgrade()
+            .is_some_and(|automaton| !Arc::ptr_eq(&automaton, new))
+    });
+    kept.iter()
+        .filter_map(Weak::upgrade)
+        .for_each(|automaton| total += size(&automaton));
     total += size(new);
     // Twice around: the first time what was used since the last time is spared.
     let mut left = kept.len() * 2;
     while total > KEPT_BYTES && left > 0 {
         left -= 1;
-        let Some(oldest) = kept.first().and_then(Weak::upgrade) else { break };
+        let Some(oldest) = kept.first().and_then(Weak::upgrade) else {
+            break;
+        };
         if oldest.used.swap(false, Ordering::Relaxed) {
             kept.rotate_left(1);
         } else {
@@ -156,26 +178,61 @@ impl Compiled {
     }
 
     fn memory(&self) -> usize {
-        self.nfa.memory_usage() + self.backward.get().and_then(Option::as_ref).map_or(0, |dfa| dfa.get_nfa().memory_usage())
+        self.nfa.memory_usage()
+            + self
+                .backward
+                .get()
+                .and_then(Option::as_ref)
+                .map_or(0, |dfa| dfa.get_nfa().memory_usage())
     }
 
     /// The first match in a part of the text, or the one that begins where the part does.
-    pub(super) fn find(&self, unit: &Automaton, text: &[u8], part: Range<usize>, anchored: bool) -> Option<Found> {
-        let anchor = if anchored { Anchored::Yes } else { Anchored::No };
+    pub(super) fn find(
+        &self,
+        unit: &Automaton,
+        text: &[u8],
+        part: Range<usize>,
+        anchored: bool,
+    ) -> Option<Found> {
+        let anchor = if anchored {
+            Anchored::Yes
+        } else {
+            Anchored::No
+        };
         let input = Input::new(text).range(part.clone()).anchored(anchor);
-        let Some(forward) = &self.forward else { return self.simulate(&input) };
-        let Ok(end) = with_cache(self.id, forward, |cache| forward.try_search_fwd(cache, &input)) else {
+        let Some(forward) = &self.forward else {
+            return self.simulate(&input);
+        };
+        let Ok(end) = with_cache(self.id, forward, |cache| {
+            forward.try_search_fwd(cache, &input)
+        }) else {
             return self.simulate(&input);
         };
         let end = end?;
-        let source = self.sources.get(end.pattern().as_usize()).copied().unwrap_or_default();
+        let source = self
+            .sources
+            .get(end.pattern().as_usize())
+            .copied()
+            .unwrap_or_default();
         if anchored {
-            return Some(Found { span: part.start..end.offset(), source });
+            return Some(Found {
+                span: part.start..end.offset(),
+                source,
+            });
         }
-        let Some(backward) = self.backward(unit) else { return self.simulate(&input) };
-        let back = Input::new(text).range(part.start..end.offset()).anchored(Anchored::Yes);
-        match with_cache(self.backward_id, backward, |cache| backward.try_search_rev(cache, &back)) {
-            Ok(Some(start)) => Some(Found { span: start.offset()..end.offset(), source }),
+        let Some(backward) = self.backward(unit) else {
+            return self.simulate(&input);
+        };
+        let back = Input::new(text)
+            .range(part.start..end.offset())
+            .anchored(Anchored::Yes);
+        match with_cache(self.backward_id, backward, |cache| {
+            backward.try_search_rev(cache, &back)
+        }) {
+            Ok(Some(start)) => Some(Found {
+                span: start.offset()..end.offset(),
+                source,
+            }),
             Ok(None) | Err(_) => self.simulate(&input),
         }
     }
@@ -196,24 +253,50 @@ impl Compiled {
             cache.reset(&machine);
             machine.find(cache, input.clone())
         })?;
-        let source = self.sources.get(found.pattern().as_usize()).copied().unwrap_or_default();
-        Some(Found { span: found.range(), source })
+        let source = self
+            .sources
+            .get(found.pattern().as_usize())
+            .copied()
+            .unwrap_or_default();
+        Some(Found {
+            span: found.range(),
+            source,
+        })
     }
 }
 
 /// The program of several regexes, with their gaps pooled.
 fn program<'s>(sources: impl Iterator<Item = &'s str>, backward: bool) -> Result<NFA, String> {
-    let hirs = sources.map(parse::pooled_of).collect::<Result<Vec<_>, String>>()?;
-    let captures = if backward { WhichCaptures::None } else { WhichCaptures::Implicit };
-    let config = NFA::config().utf8(false).nfa_size_limit(Some(REGEX_BYTES)).which_captures(captures).reverse(backward);
-    Compiler::new().configure(config).build_many_from_hir(&hirs).map_err(|error| regex::too_large(&error))
+    let hirs = sources
+        .map(parse::pooled_of)
+        .collect::<Result<Vec<_>, String>>()?;
+    let captures = if backward {
+        WhichCaptures::None
+    } else {
+        WhichCaptures::Implicit
+    };
+    let config = NFA::config()
+        .utf8(false)
+        .nfa_size_limit(Some(REGEX_BYTES))
+        .which_captures(captures)
+        .reverse(backward);
+    Compiler::new()
+        .configure(config)
+        .build_many_from_hir(&hirs)
+        .map_err(|error| regex::too_large(&error))
 }
 
 /// A lazy automaton for a program. `None` if there can be none.
 fn lazily(nfa: &NFA, kind: MatchKind) -> Option<DFA> {
-    let config =
-        Config::new().match_kind(kind).unicode_word_boundary(true).skip_cache_capacity_check(true).cache_capacity(CACHE_BYTES);
-    DFA::builder().configure(config).build_from_nfa(nfa.clone()).ok()
+    let config = Config::new()
+        .match_kind(kind)
+        .unicode_word_boundary(true)
+        .skip_cache_capacity_check(true)
+        .cache_capacity(CACHE_BYTES);
+    DFA::builder()
+        .configure(config)
+        .build_from_nfa(nfa.clone())
+        .ok()
 }
 
 /// Runs a search with the states that this thread has made of an automaton so far.
@@ -226,7 +309,10 @@ fn with_cache<T>(id: u64, automaton: &DFA, search: impl FnOnce(&mut Cache) -> T)
                 before = known.get().cache.memory_usage();
                 known.into_mut()
             }
-            Entry::Vacant(new) => new.insert(Kept { cache: Box::new(automaton.create_cache()), search: 0 }),
+            Entry::Vacant(new) => new.insert(Kept {
+                cache: Box::new(automaton.create_cache()),
+                search: 0,
+            }),
         };
         kept.search = caches.searches;
         let found = search(&mut kept.cache);

@@ -105,9 +105,20 @@ struct Wait<'w> {
 impl Engine {
     /// Prepares the rules. Their regexes are compiled when they are first needed.
     pub(in crate::detect) fn new(phrases: &[Phrase<'_>]) -> Self {
-        let keywords: Vec<Keywords> = phrases.iter().map(|phrase| phrase.spec.searched_keywords()).collect();
-        let branches: Vec<Vec<(usize, Branch)>> = phrases.iter().map(|phrase| phrase.spec.branches()).collect();
-        let vocabulary = vocabulary::of_most(branches.iter().flatten().map(|(_, branch)| &branch.needles.words));
+        let keywords: Vec<Keywords> = phrases
+            .iter()
+            .map(|phrase| phrase.spec.searched_keywords())
+            .collect();
+        let branches: Vec<Vec<(usize, Branch)>> = phrases
+            .iter()
+            .map(|phrase| phrase.spec.branches())
+            .collect();
+        let vocabulary = vocabulary::of_most(
+            branches
+                .iter()
+                .flatten()
+                .map(|(_, branch)| &branch.needles.words),
+        );
         let shared = vocabulary.and_then(vocabulary::words);
         let mut made = Self {
             shared,
@@ -131,27 +142,75 @@ impl Engine {
         made
     }
 
-    fn add<'w>(&mut self, phrase: &Phrase<'_>, branches: &'w [(usize, Branch)], keywords: &'w Keywords, wanted: &mut Wanted<'w>) {
-        let Phrase { number, class, spec } = *phrase;
+    fn add<'w>(
+        &mut self,
+        phrase: &Phrase<'_>,
+        branches: &'w [(usize, Branch)],
+        keywords: &'w Keywords,
+        wanted: &mut Wanted<'w>,
+    ) {
+        let Phrase {
+            number,
+            class,
+            spec,
+        } = *phrase;
         let rule = self.rules.len();
-        let reach_of = |branch: &Branch| branch.longest.map_or(class.bounds().reach, |bytes| bytes.min(class.bounds().reach));
-        let reach = branches.iter().map(|(_, branch)| reach_of(branch)).max().unwrap_or_default();
-        let longest = branches.iter().map(|(_, branch)| branch.longest).try_fold(0, |most, longest| Some(most.max(longest?)));
+        let reach_of = |branch: &Branch| {
+            branch.longest.map_or(class.bounds().reach, |bytes| {
+                bytes.min(class.bounds().reach)
+            })
+        };
+        let reach = branches
+            .iter()
+            .map(|(_, branch)| reach_of(branch))
+            .max()
+            .unwrap_or_default();
+        let longest = branches
+            .iter()
+            .map(|(_, branch)| branch.longest)
+            .try_fold(0, |most, longest| Some(most.max(longest?)));
         let drafts = drafts(branches, keywords, class, longest.unwrap_or(usize::MAX));
         let near = (!keywords.words.is_empty()).then(|| Near::new(keywords.words.clone()));
-        self.rules.push(Rule { number, class, reach, longest, near });
+        self.rules.push(Rule {
+            number,
+            class,
+            reach,
+            longest,
+            near,
+        });
         for draft in drafts {
             let unit = index(self.units.len());
             for wait in draft.waits {
                 let used = index(self.uses.len());
-                let Wait { words, first, begins_word, back, ahead } = wait;
+                let Wait {
+                    words,
+                    first,
+                    begins_word,
+                    back,
+                    ahead,
+                } = wait;
                 let longest = index(words.iter().map(<[u8]>::len).max().unwrap_or_default());
                 self.longest = self.longest.max(longest);
-                self.uses.push(Use { unit, class, first, begins_word, longest, back: index(back), ahead: index(ahead) });
+                self.uses.push(Use {
+                    unit,
+                    class,
+                    first,
+                    begins_word,
+                    longest,
+                    back: index(back),
+                    ahead: index(ahead),
+                });
                 wanted.add(words, used);
             }
-            let sources = draft.sources.iter().filter_map(|at| Some((*at, spec.any.get(*at)?.clone()))).collect();
-            self.units.push(Unit { rule, automaton: Automaton::new(sources) });
+            let sources = draft
+                .sources
+                .iter()
+                .filter_map(|at| Some((*at, spec.any.get(*at)?.clone())))
+                .collect();
+            self.units.push(Unit {
+                rule,
+                automaton: Automaton::new(sources),
+            });
         }
     }
 
@@ -166,11 +225,16 @@ impl Engine {
         folded.fold(text.as_bytes());
         let mut note = |word: usize, start: usize| {
             for used in self.uses_of(word) {
-                let Some(about) = self.uses.get(*used as usize) else { continue };
+                let Some(about) = self.uses.get(*used as usize) else {
+                    continue;
+                };
                 if about.begins_word && within_word(folded, start) {
                     continue;
                 }
-                candidates.of(about.class).push(Candidate { used: *used, start: index(start) });
+                candidates.of(about.class).push(Candidate {
+                    used: *used,
+                    start: index(start),
+                });
             }
         };
         if let Some(shared) = self.shared {
@@ -191,17 +255,29 @@ impl Engine {
     /// Puts candidates in the order of their uses, which is that of their units, and of their places in the text.
     fn order(&self, candidates: &mut Vec<Candidate>) {
         if candidates.len() * USES_PER_CANDIDATE < self.uses.len() {
-            candidates.sort_unstable_by_key(|candidate| u64::from(candidate.used) << u32::BITS | u64::from(candidate.start));
+            candidates.sort_unstable_by_key(|candidate| {
+                u64::from(candidate.used) << u32::BITS | u64::from(candidate.start)
+            });
             return;
         }
         // Almost sorted within a use, because a text is searched from start to end.
-        *candidates = grouped(candidates, self.uses.len(), |candidate| candidate.used as usize).1;
-        candidates.chunk_by_mut(|a, b| a.used == b.used).for_each(|of_use| of_use.sort_by_key(|candidate| candidate.start));
+        *candidates = grouped(candidates, self.uses.len(), |candidate| {
+            candidate.used as usize
+        })
+        .1;
+        candidates
+            .chunk_by_mut(|a, b| a.used == b.used)
+            .for_each(|of_use| of_use.sort_by_key(|candidate| candidate.start));
     }
 
     fn uses_of(&self, word: usize) -> &[u32] {
-        let bounds = self.word_starts.get(word).zip(self.word_starts.get(word + 1));
-        bounds.and_then(|(start, end)| self.word_uses.get(*start as usize..*end as usize)).unwrap_or_default()
+        let bounds = self
+            .word_starts
+            .get(word)
+            .zip(self.word_starts.get(word + 1));
+        bounds
+            .and_then(|(start, end)| self.word_uses.get(*start as usize..*end as usize))
+            .unwrap_or_default()
     }
 
     /// Calls `tell` for every match of rules of a class within a region of the text as if the region were all of it, and with
@@ -215,30 +291,57 @@ impl Engine {
         mut tell: impl FnMut(usize, Option<Range<usize>>),
     ) {
         if scan.too_long {
-            return self.rules.iter().filter(|rule| rule.class == class).for_each(|rule| tell(rule.number, None));
+            return self
+                .rules
+                .iter()
+                .filter(|rule| rule.class == class)
+                .for_each(|rule| tell(rule.number, None));
         }
-        let Some(part) = text.get(region.clone()) else { return };
+        let Some(part) = text.get(region.clone()) else {
+            return;
+        };
         let bounds = class.bounds();
         let mut budget = bounds.budget(part.len());
         self.runs(scan, class, &region, |rule, runs| {
-            let look = Look { rule, text: part, spans: bounds.spans };
+            let look = Look {
+                rule,
+                text: part,
+                spans: bounds.spans,
+            };
             look.search(runs, &mut budget, |span| {
-                tell(rule.number, span.map(|span| region.start + span.start..region.start + span.end));
+                tell(
+                    rule.number,
+                    span.map(|span| region.start + span.start..region.start + span.end),
+                );
             });
         });
     }
 
     /// What a search of a text of `length` bytes for the rules of a class costs, by the numbers of the rules.
-    pub(in crate::detect) fn costs(&self, scan: &Scan, class: Class, length: usize) -> Vec<(usize, Cost)> {
+    pub(in crate::detect) fn costs(
+        &self,
+        scan: &Scan,
+        class: Class,
+        length: usize,
+    ) -> Vec<(usize, Cost)> {
         let mut costs = Vec::new();
         self.runs(scan, class, &(0..length), |rule, runs| {
-            costs.push((rule.number, runs.iter().map(Run::cost).fold(Cost::default(), Cost::plus)));
+            costs.push((
+                rule.number,
+                runs.iter().map(Run::cost).fold(Cost::default(), Cost::plus),
+            ));
         });
         costs
     }
 
     /// Calls `look` for each rule of a class with where it is to look within a region, relative to it.
-    fn runs(&self, scan: &Scan, class: Class, region: &Range<usize>, mut look: impl FnMut(&Rule, Vec<Run>)) {
+    fn runs(
+        &self,
+        scan: &Scan,
+        class: Class,
+        region: &Range<usize>,
+        mut look: impl FnMut(&Rule, Vec<Run>),
+    ) {
         let folded = &scan.room.folded;
         let near = if class == Class::Other {
             let mut near = self.others_near(scan, region).to_vec();
@@ -247,11 +350,25 @@ impl Engine {
         } else {
             Cow::Borrowed(scan.room.candidates.all(class))
         };
-        let rule = |candidate: &Candidate| self.units.get(self.unit_of(candidate)).map_or(0, |unit| unit.rule);
+        let rule = |candidate: &Candidate| {
+            self.units
+                .get(self.unit_of(candidate))
+                .map_or(0, |unit| unit.rule)
+        };
         for of_rule in near.chunk_by(|a, b| rule(a) == rule(b)) {
-            let Some(about) = of_rule.first().and_then(|first| self.rules.get(rule(first))) else { continue };
+            let Some(about) = of_rule
+                .first()
+                .and_then(|first| self.rules.get(rule(first)))
+            else {
+                continue;
+            };
             let of_units = of_rule.chunk_by(|a, b| self.unit_of(a) == self.unit_of(b));
-            look(about, of_units.filter_map(|of_unit| self.run(of_unit, folded, region)).collect());
+            look(
+                about,
+                of_units
+                    .filter_map(|of_unit| self.run(of_unit, folded, region))
+                    .collect(),
+            );
         }
     }
 
@@ -260,13 +377,18 @@ impl Engine {
         let folded = &scan.room.folded;
         let others = scan.others_by_place();
         let longest = self.longest as usize;
-        let first = others.partition_point(|candidate| folded.end(candidate.start as usize + longest) <= region.start);
-        let end = others.partition_point(|candidate| folded.place(candidate.start as usize) < region.end);
+        let first = others.partition_point(|candidate| {
+            folded.end(candidate.start as usize + longest) <= region.start
+        });
+        let end =
+            others.partition_point(|candidate| folded.place(candidate.start as usize) < region.end);
         others.get(first..end).unwrap_or_default()
     }
 
     fn unit_of(&self, candidate: &Candidate) -> usize {
-        self.uses.get(candidate.used as usize).map_or(0, |used| used.unit as usize)
+        self.uses
+            .get(candidate.used as usize)
+            .map_or(0, |used| used.unit as usize)
     }
 
     /// Where the unit of these candidates is to look in a region, relative to it.
@@ -277,11 +399,16 @@ impl Engine {
         let relative = |at: usize| at.saturating_sub(region.start);
         for of_use in candidates.chunk_by(|a, b| a.used == b.used) {
             let mut windows = Windows::default();
-            for Chance { used, from, word } in of_use.iter().filter_map(|candidate| self.chance(folded, candidate, region)) {
+            for Chance { used, from, word } in of_use
+                .iter()
+                .filter_map(|candidate| self.chance(folded, candidate, region))
+            {
                 if used.first && sparse && word.start >= region.start {
                     run.starts.push(relative(word.start));
                 } else {
-                    let end = relative(word.end).saturating_add(used.ahead as usize).min(region.len());
+                    let end = relative(word.end)
+                        .saturating_add(used.ahead as usize)
+                        .min(region.len());
                     windows.add(relative(from)..end);
                 }
             }
@@ -291,7 +418,12 @@ impl Engine {
     }
 
     /// Where a candidate is in the text; `None` if that is not within a region.
-    fn chance(&self, folded: &Folded, candidate: &Candidate, region: &Range<usize>) -> Option<Chance<'_>> {
+    fn chance(
+        &self,
+        folded: &Folded,
+        candidate: &Candidate,
+        region: &Range<usize>,
+    ) -> Option<Chance<'_>> {
         let used = self.uses.get(candidate.used as usize)?;
         let start = candidate.start as usize;
         let word = folded.place(start)..folded.end(start + used.longest as usize);
@@ -311,19 +443,31 @@ struct Chance<'e> {
 }
 
 /// The units of a rule: its regexes by the words that they wait for.
-fn drafts<'w>(branches: &'w [(usize, Branch)], keywords: &'w Keywords, class: Class, longest: usize) -> Vec<Draft<'w>> {
+fn drafts<'w>(
+    branches: &'w [(usize, Branch)],
+    keywords: &'w Keywords,
+    class: Class,
+    longest: usize,
+) -> Vec<Draft<'w>> {
     let mut drafts: Vec<Draft<'_>> = Vec::new();
     for (source, branch) in branches {
         let wait = Wait::new(branch, keywords, class, longest);
         // What shares words or regexes runs as one.
-        let joins =
-            |draft: &Draft<'_>| draft.sources.contains(source) || draft.waits.iter().any(|other| other.words == wait.words);
+        let joins = |draft: &Draft<'_>| {
+            draft.sources.contains(source)
+                || draft.waits.iter().any(|other| other.words == wait.words)
+        };
         let Some(at) = drafts.iter().position(joins) else {
-            drafts.push(Draft { sources: vec![*source], waits: vec![wait] });
+            drafts.push(Draft {
+                sources: vec![*source],
+                waits: vec![wait],
+            });
             continue;
         };
         let others: Vec<Draft<'_>> = drafts.extract_if(at + 1.., |draft| joins(draft)).collect();
-        let Some(draft) = drafts.get_mut(at) else { continue };
+        let Some(draft) = drafts.get_mut(at) else {
+            continue;
+        };
         draft.sources.push(*source);
         draft.wait(wait);
         for other in others {
@@ -341,7 +485,11 @@ fn drafts<'w>(branches: &'w [(usize, Branch)], keywords: &'w Keywords, class: Cl
 
 impl<'w> Draft<'w> {
     fn wait(&mut self, wait: Wait<'w>) {
-        match self.waits.iter_mut().find(|other| other.words == wait.words) {
+        match self
+            .waits
+            .iter_mut()
+            .find(|other| other.words == wait.words)
+        {
             Some(same) => {
                 same.first &= wait.first;
                 same.begins_word &= wait.begins_word;
@@ -360,19 +508,37 @@ impl<'w> Wait<'w> {
         let reach = class.bounds().reach;
         let far = branch.extent.unwrap_or(longest).min(reach * 2);
         if !branch.has_own_words(keywords) {
-            let around = if branch.is_vague() { far.min(reach) } else { far };
-            return Self { words, first: false, begins_word: false, back: around, ahead: around };
+            let around = if branch.is_vague() {
+                far.min(reach)
+            } else {
+                far
+            };
+            return Self {
+                words,
+                first: false,
+                begins_word: false,
+                back: around,
+                ahead: around,
+            };
         }
         let needles = &branch.needles;
         // A region may begin within a word.
         let begins_word = needles.begins_word && class != Class::Other;
         let back = needles.back.unwrap_or(usize::MAX).min(far);
-        Self { words, first: needles.first, begins_word, back, ahead: far }
+        Self {
+            words,
+            first: needles.first,
+            begins_word,
+            back,
+            ahead: far,
+        }
     }
 }
 
 fn within_word(folded: &Folded, at: usize) -> bool {
-    let before = at.checked_sub(1).and_then(|before| folded.padded().get(before));
+    let before = at
+        .checked_sub(1)
+        .and_then(|before| folded.padded().get(before));
     before.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
 }
 

@@ -70,13 +70,47 @@ impl Entry {
     pub(super) fn bytes(&self) -> [u8; ENTRY_BYTES] {
         let [k0, k1, k2, k3, k4, k5, k6, k7] = self.key.to_le_bytes();
         let [w0, w1, w2, w3] = self.word.to_le_bytes();
-        [k0, k1, k2, k3, k4, k5, k6, k7, w0, w1, w2, w3, self.gram, self.shape.0, self.length, self.last]
+        [
+            k0,
+            k1,
+            k2,
+            k3,
+            k4,
+            k5,
+            k6,
+            k7,
+            w0,
+            w1,
+            w2,
+            w3,
+            self.gram,
+            self.shape.0,
+            self.length,
+            self.last,
+        ]
     }
 
     /// The entry that [`Entry::bytes`] has given.
     #[inline]
     pub(super) fn of(bytes: &[u8; ENTRY_BYTES]) -> Self {
-        let [k0, k1, k2, k3, k4, k5, k6, k7, w0, w1, w2, w3, gram, shape, length, last] = *bytes;
+        let [
+            k0,
+            k1,
+            k2,
+            k3,
+            k4,
+            k5,
+            k6,
+            k7,
+            w0,
+            w1,
+            w2,
+            w3,
+            gram,
+            shape,
+            length,
+            last,
+        ] = *bytes;
         Self {
             key: u64::from_le_bytes([k0, k1, k2, k3, k4, k5, k6, k7]),
             word: u32::from_le_bytes([w0, w1, w2, w3]),
@@ -116,7 +150,11 @@ pub(super) struct Shapes(u16);
 
 impl FromIterator<Shape> for Shapes {
     fn from_iter<I: IntoIterator<Item = Shape>>(shapes: I) -> Self {
-        Self(shapes.into_iter().fold(0, |all, shape| all | 1 << (shape.0 & 15)))
+        Self(
+            shapes
+                .into_iter()
+                .fold(0, |all, shape| all | 1 << (shape.0 & 15)),
+        )
     }
 }
 
@@ -190,7 +228,11 @@ mod tests {
                 let entry = Entry::new(word.as_bytes(), 0, gram);
                 let padded = format!("--------{word}--------");
                 let at = 8 + gram;
-                assert_eq!(entry.shape().key(padded.as_bytes(), at), Some(entry.key), "{word} {gram}");
+                assert_eq!(
+                    entry.shape().key(padded.as_bytes(), at),
+                    Some(entry.key),
+                    "{word} {gram}"
+                );
                 let shapes: Shapes = [entry.shape()].into_iter().collect();
                 assert!(shapes.all().eq([entry.shape()]), "{word} {gram}");
                 let mut keys = KeyFilter::new();

@@ -40,7 +40,12 @@ impl BitTable {
     }
 
     pub(super) fn read(from: &mut Reader<'static>) -> Option<Self> {
-        from.bytes(size_of::<Bits>())?.as_chunks().0.try_into().ok().map(Self::Prepared)
+        from.bytes(size_of::<Bits>())?
+            .as_chunks()
+            .0
+            .try_into()
+            .ok()
+            .map(Self::Prepared)
     }
 }
 
@@ -64,7 +69,10 @@ pub(super) struct Filter {
 
 impl Filter {
     pub(super) fn new() -> Self {
-        Self { first: BitTable::new(), second: BitTable::new() }
+        Self {
+            first: BitTable::new(),
+            second: BitTable::new(),
+        }
     }
 
     #[allow(dead_code, reason = "the build writes what the gateway reads")]
@@ -75,7 +83,10 @@ impl Filter {
 
     #[allow(dead_code, reason = "for the gateway")]
     pub(super) fn read(from: &mut Reader<'static>) -> Option<Self> {
-        Some(Self { first: BitTable::read(from)?, second: BitTable::read(from)? })
+        Some(Self {
+            first: BitTable::read(from)?,
+            second: BitTable::read(from)?,
+        })
     }
 
     pub(super) fn add(&mut self, gram: [u8; GRAM_BYTES], next: u8) {
@@ -91,10 +102,12 @@ pub(super) fn hash(gram: [u8; GRAM_BYTES]) -> usize {
 
 #[inline]
 pub(super) fn long_hash(gram: [u8; GRAM_BYTES], next: u8) -> usize {
-    ((u32::from_le_bytes(gram).wrapping_mul(SPREAD) ^ u32::from(next)).wrapping_mul(LONG_SPREAD) >> (32 - HASH_BITS)) as usize
+    ((u32::from_le_bytes(gram).wrapping_mul(SPREAD) ^ u32::from(next)).wrapping_mul(LONG_SPREAD)
+        >> (32 - HASH_BITS)) as usize
 }
 
 #[inline]
 pub(super) fn may_hold(bits: &Bits, hash: usize) -> bool {
-    bits.get(hash / 64).is_some_and(|bits| u64::from_le_bytes(*bits) >> (hash % 64) & 1 == 1)
+    bits.get(hash / 64)
+        .is_some_and(|bits| u64::from_le_bytes(*bits) >> (hash % 64) & 1 == 1)
 }

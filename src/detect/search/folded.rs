@@ -41,7 +41,10 @@ impl Folded {
     /// Where in the text a byte of the padded text is; of a gap, where it begins.
     pub(super) fn place(&self, at: usize) -> usize {
         let before = self.left_out.partition_point(|(from, _)| *from <= at);
-        let left_out = before.checked_sub(1).and_then(|last| self.left_out.get(last)).map_or(0, |(_, left_out)| *left_out);
+        let left_out = before
+            .checked_sub(1)
+            .and_then(|last| self.left_out.get(last))
+            .map_or(0, |(_, left_out)| *left_out);
         (at + left_out).saturating_sub(PAD)
     }
 
@@ -61,13 +64,18 @@ impl Folded {
     fn close_gaps(&mut self) {
         let bytes = &mut self.bytes;
         let finder = memmem::Finder::new(b"  ");
-        let Some(first) = finder.find(bytes) else { return };
+        let Some(first) = finder.find(bytes) else {
+            return;
+        };
         // What comes after the first gap moves up, a stretch at a time.
         let (mut from, mut to) = (first, first);
         while from < bytes.len() {
             from += bytes.iter().skip(from).take_while(|b| **b == b' ').count() - 1;
             self.left_out.push((to + 1, from - to));
-            let next = bytes.get(from..).and_then(|rest| finder.find(rest)).map_or(bytes.len(), |next| from + next);
+            let next = bytes
+                .get(from..)
+                .and_then(|rest| finder.find(rest))
+                .map_or(bytes.len(), |next| from + next);
             bytes.copy_within(from..next, to);
             (from, to) = (next, to + next - from);
         }
@@ -78,7 +86,11 @@ impl Folded {
 /// Letters of either case are one, and so is all white space.
 #[inline]
 fn fold(b: u8) -> u8 {
-    if matches!(b, b'\t'..=b'\r') { b' ' } else { b.to_ascii_lowercase() }
+    if matches!(b, b'\t'..=b'\r') {
+        b' '
+    } else {
+        b.to_ascii_lowercase()
+    }
 }
 
 /// A word as it is searched for.
@@ -112,7 +124,10 @@ mod tests {
                 let place = made.place(at + PAD);
                 assert_eq!(fold(text.as_bytes()[place]), *b, "{text:?} {at}");
                 assert!(last < Some(place), "{text:?} {at}");
-                assert!(*b != b' ' || place == 0 || fold(text.as_bytes()[place - 1]) != b' ', "{text:?} {at}");
+                assert!(
+                    *b != b' ' || place == 0 || fold(text.as_bytes()[place - 1]) != b' ',
+                    "{text:?} {at}"
+                );
                 assert_eq!(made.end(at + PAD + 1), place + 1);
                 last = Some(place);
             }

@@ -23,7 +23,12 @@ const FURTHER_BITS: f64 = 0.5;
 pub(super) fn rarity(gram: [u8; GRAM_BYTES]) -> i32 {
     let hash = (u32::from_le_bytes(gram).wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as usize;
     let pair = TABLE.get(hash / 2).copied().unwrap_or_default();
-    LEAST_BITS + i32::from(if hash.is_multiple_of(2) { pair & 0xf } else { pair >> 4 })
+    LEAST_BITS
+        + i32::from(if hash.is_multiple_of(2) {
+            pair & 0xf
+        } else {
+            pair >> 4
+        })
 }
 
 /// How often one of `words` occurs for each byte of ordinary text.
@@ -36,8 +41,11 @@ fn of_word(word: &[u8]) -> f64 {
     match word.first_chunk::<GRAM_BYTES>() {
         None => of_short(word),
         Some(_) => {
-            let rarest =
-                word.windows(GRAM_BYTES).filter_map(|gram| gram.first_chunk::<GRAM_BYTES>()).map(|gram| rarity(*gram)).max();
+            let rarest = word
+                .windows(GRAM_BYTES)
+                .filter_map(|gram| gram.first_chunk::<GRAM_BYTES>())
+                .map(|gram| rarity(*gram))
+                .max();
             let further = u32::try_from(word.len() - GRAM_BYTES).map_or(0.0, f64::from);
             often(f64::from(rarest.unwrap_or_default()) + FURTHER_BITS * further)
         }
@@ -47,5 +55,8 @@ fn of_word(word: &[u8]) -> f64 {
 /// Of a word of three bytes, by what can follow it.
 fn of_short(word: &[u8]) -> f64 {
     let [a, b, c] = *word else { return 1.0 };
-    (0x20..0x7f_u8).filter(|next| !next.is_ascii_uppercase()).map(|next| (-f64::from(rarity([a, b, c, next]))).exp2()).sum()
+    (0x20..0x7f_u8)
+        .filter(|next| !next.is_ascii_uppercase())
+        .map(|next| (-f64::from(rarity([a, b, c, next]))).exp2())
+        .sum()
 }

@@ -1,10 +1,17 @@
 //! Items in the order of the groups that they belong to.
 
 /// Where the items of each of `groups` groups begin, and where the last end; and the items, those of a group in their order.
-pub(super) fn grouped<T: Copy>(items: &[T], groups: usize, group: impl Fn(&T) -> usize) -> (Vec<u32>, Vec<T>) {
+pub(super) fn grouped<T: Copy>(
+    items: &[T],
+    groups: usize,
+    group: impl Fn(&T) -> usize,
+) -> (Vec<u32>, Vec<T>) {
     let mut starts = vec![0_u32; groups + 1];
     for item in items {
-        starts.get_mut(group(item)).into_iter().for_each(|count| *count += 1);
+        starts
+            .get_mut(group(item))
+            .into_iter()
+            .for_each(|count| *count += 1);
     }
     let mut end = 0;
     for count in &mut starts {
@@ -14,9 +21,14 @@ pub(super) fn grouped<T: Copy>(items: &[T], groups: usize, group: impl Fn(&T) ->
     // From the last to the first: what counted the items of a group ends up where they begin.
     let mut ordered = items.to_vec();
     for item in items.iter().rev() {
-        let Some(start) = starts.get_mut(group(item)) else { continue };
+        let Some(start) = starts.get_mut(group(item)) else {
+            continue;
+        };
         *start -= 1;
-        ordered.get_mut(*start as usize).into_iter().for_each(|place| *place = *item);
+        ordered
+            .get_mut(*start as usize)
+            .into_iter()
+            .for_each(|place| *place = *item);
     }
     (starts, ordered)
 }
@@ -27,7 +39,10 @@ mod tests {
 
     #[test]
     fn groups_follow_each_other_and_keep_their_order() {
-        assert_eq!(grouped(&[21, 0, 22, 3, 1], 4, |item| item / 10), (vec![0, 3, 3, 5, 5], vec![0, 3, 1, 21, 22]));
+        assert_eq!(
+            grouped(&[21, 0, 22, 3, 1], 4, |item| item / 10),
+            (vec![0, 3, 3, 5, 5], vec![0, 3, 1, 21, 22])
+        );
         assert_eq!(grouped::<usize>(&[], 1, |item| *item), (vec![0, 0], vec![]));
     }
 }

@@ -19,7 +19,11 @@ impl Keywords {
         words.sort();
         words.dedup();
         let words: WordList = words.into_iter().collect();
-        let cost = if words.is_empty() { f64::INFINITY } else { literals::cost_of_keywords(&words) };
+        let cost = if words.is_empty() {
+            f64::INFINITY
+        } else {
+            literals::cost_of_keywords(&words)
+        };
         Self { words, cost }
     }
 
@@ -33,7 +37,10 @@ impl Keywords {
     #[allow(dead_code, reason = "for the gateway")]
     pub(super) fn read(mut record: Reader<'static>) -> Option<Self> {
         let cost = f64::from_bits(record.long()?);
-        Some(Self { words: WordList::read(&mut record)?, cost })
+        Some(Self {
+            words: WordList::read(&mut record)?,
+            cost,
+        })
     }
 }
 
@@ -42,12 +49,25 @@ fn forms(keyword: &str) -> Vec<Vec<u8>> {
     let forms = if keyword.is_ascii() {
         vec![keyword.to_owned()]
     } else {
-        vec![keyword.to_lowercase(), keyword.to_uppercase(), capitalised(keyword), keyword.to_owned()]
+        vec![
+            keyword.to_lowercase(),
+            keyword.to_uppercase(),
+            capitalised(keyword),
+            keyword.to_owned(),
+        ]
     };
-    forms.into_iter().map(|form| folded(form.as_bytes())).collect()
+    forms
+        .into_iter()
+        .map(|form| folded(form.as_bytes()))
+        .collect()
 }
 
 fn capitalised(word: &str) -> String {
     let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters.flat_map(char::to_lowercase)).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first
+            .to_uppercase()
+            .chain(letters.flat_map(char::to_lowercase))
+            .collect()
+    })
 }

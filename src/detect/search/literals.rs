@@ -68,16 +68,24 @@ pub(crate) fn branches_of(source: &str) -> Result<Vec<Branch>, String> {
 
 /// Writes the branches of a regex, and whether one of them is vague.
 #[allow(dead_code, reason = "the build writes what the gateway reads")]
-pub(crate) fn write_branches(branches: &[Branch], vocabularies: &[Vocabulary<'_>], out: &mut Writer) {
+pub(crate) fn write_branches(
+    branches: &[Branch],
+    vocabularies: &[Vocabulary<'_>],
+    out: &mut Writer,
+) {
     out.flag(branches.iter().any(Branch::is_vague));
     out.number(branches.len());
-    branches.iter().for_each(|branch| branch.write(vocabularies, out));
+    branches
+        .iter()
+        .for_each(|branch| branch.write(vocabularies, out));
 }
 
 /// Reads what [`write_branches`] has written.
 pub(super) fn read_branches(mut record: Reader<'static>) -> Option<Vec<Branch>> {
     record.flag()?;
-    (0..record.number()?).map(|_| Branch::read(&mut record)).collect()
+    (0..record.number()?)
+        .map(|_| Branch::read(&mut record))
+        .collect()
 }
 
 /// Reads whether one of the branches that [`write_branches`] has written is vague.
@@ -112,15 +120,24 @@ fn branch(hir: &Hir) -> Branch {
     };
     let mut needles = Needles::default();
     let mut least = f64::INFINITY;
-    let mut before = Before { length: Some(0), is_empty: true, word_boundary: false };
+    let mut before = Before {
+        length: Some(0),
+        is_empty: true,
+        word_boundary: false,
+    };
     for (at, part) in parts.iter().enumerate() {
         if let HirKind::Look(look) = part.kind() {
-            before.word_boundary = matches!(look, Look::WordAscii | Look::WordStartAscii | Look::WordStartHalfAscii);
+            before.word_boundary = matches!(
+                look,
+                Look::WordAscii | Look::WordStartAscii | Look::WordStartHalfAscii
+            );
             continue;
         }
         let sets = sets(parts.get(at..).unwrap_or_default());
-        let best =
-            sets.into_iter().map(|set| before.needles(set, part)).min_by(|a, b| cost(a, extent).total_cmp(&cost(b, extent)));
+        let best = sets
+            .into_iter()
+            .map(|set| before.needles(set, part))
+            .min_by(|a, b| cost(a, extent).total_cmp(&cost(b, extent)));
         if let Some(best) = best {
             let cost = cost(&best, extent);
             if cost < least {
@@ -129,7 +146,12 @@ fn branch(hir: &Hir) -> Branch {
         }
         before.pass(part);
     }
-    Branch { needles, longest, extent, cost: least }
+    Branch {
+        needles,
+        longest,
+        extent,
+        cost: least,
+    }
 }
 
 impl Branch {
@@ -140,10 +162,19 @@ impl Branch {
 
     #[allow(dead_code, reason = "the build writes what the gateway reads")]
     fn write(&self, vocabularies: &[Vocabulary<'_>], out: &mut Writer) {
-        let Needles { words, first, begins_word, back } = &self.needles;
-        [self.longest, self.extent, *back].into_iter().for_each(|length| out.length(length));
+        let Needles {
+            words,
+            first,
+            begins_word,
+            back,
+        } = &self.needles;
+        [self.longest, self.extent, *back]
+            .into_iter()
+            .for_each(|length| out.length(length));
         out.long(self.cost.to_bits());
-        [*first, *begins_word].into_iter().for_each(|flag| out.flag(flag));
+        [*first, *begins_word]
+            .into_iter()
+            .for_each(|flag| out.flag(flag));
         words.write(vocabularies, out);
     }
 
@@ -154,7 +185,11 @@ impl Branch {
 
     /// The words that are searched for in its place.
     pub(crate) fn words<'w>(&'w self, keywords: &'w Keywords) -> &'w WordList {
-        if self.has_own_words(keywords) { &self.needles.words } else { &keywords.words }
+        if self.has_own_words(keywords) {
+            &self.needles.words
+        } else {
+            &keywords.words
+        }
     }
 
     fn read(record: &mut Reader<'static>) -> Option<Self> {
@@ -162,7 +197,17 @@ impl Branch {
         let cost = f64::from_bits(record.long()?);
         let (first, begins_word) = (record.flag()?, record.flag()?);
         let words = WordList::read(record)?;
-        Some(Self { needles: Needles { words, first, begins_word, back }, longest, extent, cost })
+        Some(Self {
+            needles: Needles {
+                words,
+                first,
+                begins_word,
+                back,
+            },
+            longest,
+            extent,
+            cost,
+        })
     }
 }
 
@@ -177,7 +222,10 @@ struct Before {
 
 impl Before {
     fn pass(&mut self, part: &Hir) {
-        self.length = self.length.zip(part.properties().maximum_len()).map(|(before, part)| before.saturating_add(part));
+        self.length = self
+            .length
+            .zip(part.properties().maximum_len())
+            .map(|(before, part)| before.saturating_add(part));
         self.is_empty = false;
         self.word_boundary = false;
     }
@@ -186,10 +234,25 @@ impl Before {
         let Set { words, at_start } = set;
         // Where white space begins is not where the match does.
         let first = at_start && self.is_empty && !words.iter().any(|word| word.starts_with(b" "));
-        let in_words = words.iter().all(|word| word.first().is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_'));
-        let within = if at_start { Some(0) } else { part.properties().maximum_len() };
-        let back = self.length.zip(within).map(|(before, within)| before.saturating_add(within));
-        Needles { words: words.into_iter().collect(), first, begins_word: at_start && self.word_boundary && in_words, back }
+        let in_words = words.iter().all(|word| {
+            word.first()
+                .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
+        });
+        let within = if at_start {
+            Some(0)
+        } else {
+            part.properties().maximum_len()
+        };
+        let back = self
+            .length
+            .zip(within)
+            .map(|(before, within)| before.saturating_add(within));
+        Needles {
+            words: words.into_iter().collect(),
+            first,
+            begins_word: at_start && self.word_boundary && in_words,
+            back,
+        }
     }
 }
 
@@ -202,27 +265,49 @@ struct Set {
 
 /// What the parts can begin with, and what the first of them can end with. Nothing where the first part can be empty.
 fn sets(parts: &[Hir]) -> Vec<Set> {
-    let Some((part, _)) = parts.split_first().filter(|(part, _)| part.properties().minimum_len() != Some(0)) else {
+    let Some((part, _)) = parts
+        .split_first()
+        .filter(|(part, _)| part.properties().minimum_len() != Some(0))
+    else {
         return Vec::new();
     };
     let crossed = Hir::concat(parts.iter().take(PARTS).cloned().collect());
     let mut found = Vec::new();
     for length in LENGTHS {
-        let Some(words) = extracted(&crossed, ExtractKind::Prefix, length) else { continue };
+        let Some(words) = extracted(&crossed, ExtractKind::Prefix, length) else {
+            continue;
+        };
         let long = words.iter().all(|word| word.len() >= LONG_BYTES);
-        found.push(Set { words, at_start: true });
+        found.push(Set {
+            words,
+            at_start: true,
+        });
         if long {
             break;
         }
     }
-    let ends = LENGTHS.first().and_then(|length| extracted(part, ExtractKind::Suffix, *length));
-    found.extend(ends.map(|words| Set { words, at_start: false }));
+    let ends = LENGTHS
+        .first()
+        .and_then(|length| extracted(part, ExtractKind::Suffix, *length));
+    found.extend(ends.map(|words| Set {
+        words,
+        at_start: false,
+    }));
     found
 }
 
 fn extracted(hir: &Hir, kind: ExtractKind, length: usize) -> Option<Vec<Vec<u8>>> {
-    let seq = Extractor::new().kind(kind).limit_class(CLASS).limit_total(LITERALS).limit_literal_len(length).extract(hir);
-    let mut words: Vec<Vec<u8>> = seq.literals()?.iter().filter_map(|literal| word(literal.as_bytes())).collect();
+    let seq = Extractor::new()
+        .kind(kind)
+        .limit_class(CLASS)
+        .limit_total(LITERALS)
+        .limit_literal_len(length)
+        .extract(hir);
+    let mut words: Vec<Vec<u8>> = seq
+        .literals()?
+        .iter()
+        .filter_map(|literal| word(literal.as_bytes()))
+        .collect();
     let complete = seq.len() == Some(words.len());
     words.sort_unstable();
     // What begins with another word of the set is found by that one.
@@ -236,11 +321,18 @@ fn word(literal: &[u8]) -> Option<Vec<u8>> {
     // Only its last character can have been cut.
     let whole = match std::str::from_utf8(literal) {
         Ok(whole) => whole,
-        Err(error) if error.error_len().is_none() => std::str::from_utf8(literal.get(..error.valid_up_to())?).ok()?,
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(literal.get(..error.valid_up_to())?).ok()?
+        }
         Err(_) => return None,
     };
-    let has_case =
-        |c: char| !c.is_ascii() && (c.is_lowercase() || c.is_uppercase() || c.to_uppercase().ne([c]) || c.to_lowercase().ne([c]));
+    let has_case = |c: char| {
+        !c.is_ascii()
+            && (c.is_lowercase()
+                || c.is_uppercase()
+                || c.to_uppercase().ne([c])
+                || c.to_lowercase().ne([c]))
+    };
     if whole.chars().any(has_case) {
         return None;
     }
@@ -251,7 +343,11 @@ fn word(literal: &[u8]) -> Option<Vec<u8>> {
 /// looked at: `extent` is the length of the longest match.
 fn cost(needles: &Needles, extent: Option<usize>) -> f64 {
     let reach = |length: Option<usize>| length.unwrap_or(REACH_COST).min(REACH_COST);
-    let each = if needles.first { SEARCH_COST } else { SEARCH_COST + reach(needles.back) + reach(extent) };
+    let each = if needles.first {
+        SEARCH_COST
+    } else {
+        SEARCH_COST + reach(needles.back) + reach(extent)
+    };
     cost_of_each(&needles.words, each)
 }
 
@@ -271,9 +367,12 @@ fn blanks(hir: &Hir) -> Hir {
         HirKind::Class(class) if is_blank(class) => blank(),
         HirKind::Repetition(repetition) => match repetition.sub.kind() {
             HirKind::Class(class) if is_blank(class) && repetition.min > 0 => blank(),
-            HirKind::Class(class) if is_blank(class) => {
-                Hir::repetition(Repetition { min: 0, max: Some(1), greedy: true, sub: Box::new(blank()) })
-            }
+            HirKind::Class(class) if is_blank(class) => Hir::repetition(Repetition {
+                min: 0,
+                max: Some(1),
+                greedy: true,
+                sub: Box::new(blank()),
+            }),
             _ => Hir::repetition(repetition.with(blanks(&repetition.sub))),
         },
         HirKind::Capture(capture) => blanks(&capture.sub),
@@ -285,9 +384,12 @@ fn blanks(hir: &Hir) -> Hir {
 
 /// Whether a class is `\s`, of ASCII.
 fn is_blank(class: &Class) -> bool {
-    let ranges = |first: (u8, u8), second: (u8, u8)| first == (b'\t', b'\r') && second == (b' ', b' ');
+    let ranges =
+        |first: (u8, u8), second: (u8, u8)| first == (b'\t', b'\r') && second == (b' ', b' ');
     match class {
-        Class::Bytes(class) => matches!(class.ranges(), [a, b] if ranges((a.start(), a.end()), (b.start(), b.end()))),
+        Class::Bytes(class) => {
+            matches!(class.ranges(), [a, b] if ranges((a.start(), a.end()), (b.start(), b.end())))
+        }
         Class::Unicode(_) => false,
     }
 }

@@ -24,16 +24,27 @@ pub(super) struct Near {
 
 impl Near {
     pub(super) fn new(words: WordList) -> Self {
-        Self { words, built: OnceLock::new() }
+        Self {
+            words,
+            built: OnceLock::new(),
+        }
     }
 
     fn stands_in(&self, part: &[u8]) -> bool {
         let build = || {
             let kind = Some(AhoCorasickKind::ContiguousNFA);
-            AhoCorasick::builder().kind(kind).prefilter(false).ascii_case_insensitive(true).build(self.words.iter()).ok()
+            AhoCorasick::builder()
+                .kind(kind)
+                .prefilter(false)
+                .ascii_case_insensitive(true)
+                .build(self.words.iter())
+                .ok()
         };
         // Words that cannot be looked for stand there, as far as anybody knows.
-        self.built.get_or_init(build).as_ref().is_none_or(|near| near.is_match(part))
+        self.built
+            .get_or_init(build)
+            .as_ref()
+            .is_none_or(|near| near.is_match(part))
     }
 }
 
@@ -49,15 +60,28 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn new(automaton: Arc<Automaton>) -> Self {
-        Self { automaton, starts: Vec::new(), windows: Windows::default() }
+        Self {
+            automaton,
+            starts: Vec::new(),
+            windows: Windows::default(),
+        }
     }
 
     /// What the run costs where nothing matches.
     pub(super) fn cost(&self) -> Cost {
-        let (windows, bytes) =
-            self.windows.clone().merged().iter().fold((0, 0), |(count, bytes), window| (count + 1, bytes + window.len()));
+        let (windows, bytes) = self
+            .windows
+            .clone()
+            .merged()
+            .iter()
+            .fold((0, 0), |(count, bytes), window| {
+                (count + 1, bytes + window.len())
+            });
         let searches = self.starts.len() + windows;
-        Cost { searches, bytes: bytes.saturating_add(searches.saturating_mul(SEARCH_BYTES)) }
+        Cost {
+            searches,
+            bytes: bytes.saturating_add(searches.saturating_mul(SEARCH_BYTES)),
+        }
     }
 }
 
@@ -74,7 +98,10 @@ impl Cost {
     /// The sum of two.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        Self { searches: self.searches.saturating_add(other.searches), bytes: self.bytes.saturating_add(other.bytes) }
+        Self {
+            searches: self.searches.saturating_add(other.searches),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
     }
 }
 
@@ -105,7 +132,11 @@ enum Places {
 impl Cursor {
     /// The cursors of a unit: matches that begin at known places are not searched for between them.
     fn of(run: Run) -> impl Iterator<Item = Self> {
-        let Run { automaton, mut starts, windows } = run;
+        let Run {
+            automaton,
+            mut starts,
+            windows,
+        } = run;
         starts.sort_unstable_by(|a, b| b.cmp(a));
         starts.dedup();
         let mut windows = windows.merged();
@@ -113,7 +144,12 @@ impl Cursor {
         let starts = (!starts.is_empty()).then_some(Places::Starts(starts));
         let windows = (!windows.is_empty()).then_some(Places::Windows(windows));
         let places = starts.into_iter().chain(windows);
-        places.map(move |places| Self { automaton: automaton.clone(), compiled: None, places, found: None })
+        places.map(move |places| Self {
+            automaton: automaton.clone(),
+            compiled: None,
+            places,
+            found: None,
+        })
     }
 }
 
@@ -122,7 +158,12 @@ struct Spent;
 
 impl Look<'_> {
     /// Calls `tell` with every match, and with `None` if the budget or the spans were spent before the end.
-    pub(super) fn search(&self, runs: Vec<Run>, budget: &mut usize, mut tell: impl FnMut(Option<Range<usize>>)) {
+    pub(super) fn search(
+        &self,
+        runs: Vec<Run>,
+        budget: &mut usize,
+        mut tell: impl FnMut(Option<Range<usize>>),
+    ) {
         let cursors = runs.into_iter().flat_map(Cursor::of).collect();
         if self.follow(cursors, budget, &mut tell).is_err() {
             tell(None);
@@ -131,14 +172,19 @@ impl Look<'_> {
 
     /// Whether it is not longer than the gaps of its regex allow.
     fn fits(&self, found: &Found) -> bool {
-        self.rule.longest.is_none_or(|longest| found.span.len() <= longest)
+        self.rule
+            .longest
+            .is_none_or(|longest| found.span.len() <= longest)
     }
 
     /// Whether a keyword is near.
     fn is_near(&self, found: &Found) -> bool {
         let around = || widen(found.span.clone(), self.rule.reach, self.text.len());
         let part = || self.text.as_bytes().get(around()).unwrap_or_default();
-        self.rule.near.as_ref().is_none_or(|near| near.stands_in(part()))
+        self.rule
+            .near
+            .as_ref()
+            .is_none_or(|near| near.stands_in(part()))
     }
 
     /// Tells of each match that begins first, and of those that begin together of the one of the regex that comes first.
@@ -151,28 +197,51 @@ impl Look<'_> {
         let (mut at, mut spans) = (0, 0);
         loop {
             for cursor in &mut cursors {
-                if cursor.found.as_ref().is_none_or(|found| found.span.start < at) {
+                if cursor
+                    .found
+                    .as_ref()
+                    .is_none_or(|found| found.span.start < at)
+                {
                     cursor.found = self.next(cursor, at, budget)?;
                 }
             }
             cursors.retain(|cursor| cursor.found.is_some());
-            let first = |cursor: &&Cursor| cursor.found.as_ref().map(|found| (found.span.start, found.source));
-            let Some(first) = cursors.iter().min_by_key(first) else { return Ok(()) };
+            let first = |cursor: &&Cursor| {
+                cursor
+                    .found
+                    .as_ref()
+                    .map(|found| (found.span.start, found.source))
+            };
+            let Some(first) = cursors.iter().min_by_key(first) else {
+                return Ok(());
+            };
             if matches!(first.places, Places::Windows(_)) {
                 if spans == self.spans {
                     return Err(Spent);
                 }
                 spans += 1;
             }
-            let Some(Found { span, .. }) = first.found.clone() else { return Ok(()) };
+            let Some(Found { span, .. }) = first.found.clone() else {
+                return Ok(());
+            };
             at = span.end.max(span.start.saturating_add(1));
             tell(Some(whole_characters(self.text, span)));
         }
     }
 
     /// The next match of a unit that counts and does not begin before `least`.
-    fn next(&self, cursor: &mut Cursor, least: usize, budget: &mut usize) -> Result<Option<Found>, Spent> {
-        let Cursor { automaton, compiled, places, .. } = cursor;
+    fn next(
+        &self,
+        cursor: &mut Cursor,
+        least: usize,
+        budget: &mut usize,
+    ) -> Result<Option<Found>, Spent> {
+        let Cursor {
+            automaton,
+            compiled,
+            places,
+            ..
+        } = cursor;
         if compiled.is_none() {
             *compiled = automaton.get();
         }
@@ -200,7 +269,12 @@ impl Look<'_> {
                     return Err(Spent);
                 }
                 let found = compiled.find(automaton, self.text.as_bytes(), start..stop, true);
-                *budget = budget.saturating_sub(found.as_ref().map_or(0, |found| found.span.len()).saturating_add(SEARCH_BYTES));
+                *budget = budget.saturating_sub(
+                    found
+                        .as_ref()
+                        .map_or(0, |found| found.span.len())
+                        .saturating_add(SEARCH_BYTES),
+                );
                 match found {
                     // It may run on: look again, further.
                     Some(found) if found.span.end == stop && stop < self.text.len() => {
@@ -236,15 +310,21 @@ impl Look<'_> {
                 *budget = budget.saturating_sub(looked.saturating_add(SEARCH_BYTES));
                 at = match found {
                     None if stop == end => break,
-                    None => stop.saturating_sub(self.rule.reach).max(at.saturating_add(1)),
+                    None => stop
+                        .saturating_sub(self.rule.reach)
+                        .max(at.saturating_add(1)),
                     // It may run on: look again, further.
                     Some(found) if found.span.end == stop && stop < self.text.len() => {
-                        stop = stop.saturating_add(found.span.len().max(PIECE_BYTES)).min(self.text.len());
+                        stop = stop
+                            .saturating_add(found.span.len().max(PIECE_BYTES))
+                            .min(self.text.len());
                         at = found.span.start;
                         continue;
                     }
                     Some(found) if !self.fits(&found) => found.span.start.saturating_add(1),
-                    Some(found) if !self.is_near(&found) => found.span.end.max(at.saturating_add(1)),
+                    Some(found) if !self.is_near(&found) => {
+                        found.span.end.max(at.saturating_add(1))
+                    }
                     Some(found) => {
                         // Another unit's match may come first and end within this one: then it is searched for again.
                         windows.push(found.span.start.saturating_add(1)..end);

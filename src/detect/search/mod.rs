@@ -60,9 +60,17 @@ impl Class {
 
     fn bounds(self) -> Bounds {
         match self {
-            Self::Pattern => Bounds { spans: 64, budget_per_byte: 32, reach: 512 },
+            Self::Pattern => Bounds {
+                spans: 64,
+                budget_per_byte: 32,
+                reach: 512,
+            },
             // Signals are common words: more of them are looked at than of patterns.
-            Self::Anchor | Self::Other => Bounds { spans: usize::MAX, budget_per_byte: 32, reach: 160 },
+            Self::Anchor | Self::Other => Bounds {
+                spans: usize::MAX,
+                budget_per_byte: 32,
+                reach: 160,
+            },
         }
     }
 }
@@ -70,7 +78,9 @@ impl Class {
 impl Bounds {
     /// Bytes that regexes may look at in a text of so many bytes.
     fn budget(&self, length: usize) -> usize {
-        length.saturating_mul(self.budget_per_byte).saturating_add(BUDGET_BYTES)
+        length
+            .saturating_mul(self.budget_per_byte)
+            .saturating_add(BUDGET_BYTES)
     }
 }
 

@@ -21,13 +21,24 @@ pub(super) fn parse_for_literals(source: &str) -> Result<Hir, String> {
 
 /// A rule that matches the empty text would match everywhere.
 fn not_empty(hir: Hir) -> Result<Hir, String> {
-    let empty = hir.properties().minimum_len().is_none_or(|least| least == 0);
-    if empty { Err("the regex matches the empty text".into()) } else { Ok(hir) }
+    let empty = hir
+        .properties()
+        .minimum_len()
+        .is_none_or(|least| least == 0);
+    if empty {
+        Err("the regex matches the empty text".into())
+    } else {
+        Ok(hir)
+    }
 }
 
 pub(super) fn parse_as(source: &str, any_case: bool) -> Result<Hir, String> {
     let mut parser = ParserBuilder::new();
-    parser.unicode(false).utf8(false).nest_limit(NESTING).case_insensitive(any_case);
+    parser
+        .unicode(false)
+        .utf8(false)
+        .nest_limit(NESTING)
+        .case_insensitive(any_case);
     parser.build().parse(source).map_err(|error| reason(&error))
 }
 
@@ -47,22 +58,37 @@ pub(super) fn pooled(hir: &Hir) -> Hir {
 /// `last` if nothing follows.
 fn pooled_before(hir: &Hir, last: bool) -> Hir {
     match hir.kind() {
-        HirKind::Repetition(gap) if !last && matches!(gap.sub.kind(), HirKind::Class(_)) => match gap.max {
-            Some(max) if max - gap.min >= POOLED => {
-                Hir::repetition(Repetition { min: gap.min, max: None, greedy: false, sub: gap.sub.clone() })
+        HirKind::Repetition(gap) if !last && matches!(gap.sub.kind(), HirKind::Class(_)) => {
+            match gap.max {
+                Some(max) if max - gap.min >= POOLED => Hir::repetition(Repetition {
+                    min: gap.min,
+                    max: None,
+                    greedy: false,
+                    sub: gap.sub.clone(),
+                }),
+                _ => hir.clone(),
             }
-            _ => hir.clone(),
-        },
+        }
         HirKind::Repetition(repetition) => {
             let once = repetition.max == Some(1);
             Hir::repetition(repetition.with(pooled_before(&repetition.sub, last && once)))
         }
         HirKind::Capture(capture) => pooled_before(&capture.sub, last),
         HirKind::Concat(parts) => {
-            let end = parts.iter().rposition(|part| !matches!(part.kind(), HirKind::Look(_)));
-            Hir::concat(parts.iter().enumerate().map(|(at, part)| pooled_before(part, last && Some(at) == end)).collect())
+            let end = parts
+                .iter()
+                .rposition(|part| !matches!(part.kind(), HirKind::Look(_)));
+            Hir::concat(
+                parts
+                    .iter()
+                    .enumerate()
+                    .map(|(at, part)| pooled_before(part, last && Some(at) == end))
+                    .collect(),
+            )
         }
-        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(|part| pooled_before(part, last)).collect()),
+        HirKind::Alternation(parts) => {
+            Hir::alternation(parts.iter().map(|part| pooled_before(part, last)).collect())
+        }
         _ => hir.clone(),
     }
 }
@@ -71,11 +97,16 @@ fn pooled_before(hir: &Hir, last: bool) -> Hir {
 fn reason(error: &regex_syntax::Error) -> String {
     let (what, at) = match error {
         regex_syntax::Error::Parse(error) => (error.kind().to_string(), Some(error.span().start)),
-        regex_syntax::Error::Translate(error) => (error.kind().to_string(), Some(error.span().start)),
+        regex_syntax::Error::Translate(error) => {
+            (error.kind().to_string(), Some(error.span().start))
+        }
         other => (other.to_string(), None),
     };
     match at {
-        Some(at) if at.line > 1 => format!("bad regex: {what}, at its line {}, character {}", at.line, at.column),
+        Some(at) if at.line > 1 => format!(
+            "bad regex: {what}, at its line {}, character {}",
+            at.line, at.column
+        ),
         Some(at) => format!("bad regex: {what}, at its character {}", at.column),
         None => format!("bad regex: {what}"),
     }

@@ -49,7 +49,11 @@ impl Regex {
                 parse_as(source, false)?
             };
         }
-        Ok(Self { source: source.to_owned(), any_case, compiled: Arc::default() })
+        Ok(Self {
+            source: source.to_owned(),
+            any_case,
+            compiled: Arc::default(),
+        })
     }
 
     /// As written.
@@ -73,17 +77,21 @@ impl Regex {
     }
 
     fn compiled(&self) -> Option<&meta::Regex> {
-        self.compiled.get_or_init(|| self.try_compile().ok()).as_ref()
+        self.compiled
+            .get_or_init(|| self.try_compile().ok())
+            .as_ref()
     }
 
     /// Whether it matches somewhere in `text`. One that cannot be compiled matches nothing.
     pub fn is_match(&self, text: &str) -> bool {
-        self.compiled().is_some_and(|regex| regex.is_match(text.as_bytes()))
+        self.compiled()
+            .is_some_and(|regex| regex.is_match(text.as_bytes()))
     }
 
     /// The same, except that one that cannot be compiled matches everything: for what must not be missed.
     pub fn may_match(&self, text: &str) -> bool {
-        self.compiled().is_none_or(|regex| regex.is_match(text.as_bytes()))
+        self.compiled()
+            .is_none_or(|regex| regex.is_match(text.as_bytes()))
     }
 }
 
@@ -96,7 +104,9 @@ impl fmt::Debug for Regex {
 /// What a program says that cannot be made.
 pub(super) fn too_large(error: &BuildError) -> String {
     match error.size_limit() {
-        Some(_) => format!("the regex is too large: compiled, it takes more than {REGEX_BYTES} bytes"),
+        Some(_) => {
+            format!("the regex is too large: compiled, it takes more than {REGEX_BYTES} bytes")
+        }
         None => format!("the regex cannot be compiled: {error}"),
     }
 }
@@ -108,10 +118,15 @@ fn compile(hir: &Hir) -> Result<meta::Regex, String> {
         .nfa_size_limit(Some(REGEX_BYTES))
         .hybrid_cache_capacity(CACHE_BYTES)
         .which_captures(regex_automata::nfa::thompson::WhichCaptures::Implicit);
-    meta::Builder::new().configure(bounds).build_from_hir(hir).map_err(|error| match error.size_limit() {
-        Some(_) => format!("the regex is too large: compiled, it takes more than {REGEX_BYTES} bytes"),
-        None => format!("the regex cannot be compiled: {error}"),
-    })
+    meta::Builder::new()
+        .configure(bounds)
+        .build_from_hir(hir)
+        .map_err(|error| match error.size_limit() {
+            Some(_) => {
+                format!("the regex is too large: compiled, it takes more than {REGEX_BYTES} bytes")
+            }
+            None => format!("the regex cannot be compiled: {error}"),
+        })
 }
 
 #[cfg(test)]
@@ -127,10 +142,25 @@ mod tests {
 
     #[test]
     fn faults_say_where() {
-        let fault = |source: &str| Regex::new(source).and_then(|regex| regex.compile()).unwrap_err();
-        assert_eq!(fault("a(b"), "bad regex: unclosed group, at its character 2");
+        let fault = |source: &str| {
+            Regex::new(source)
+                .and_then(|regex| regex.compile())
+                .unwrap_err()
+        };
+        assert_eq!(
+            fault("a(b"),
+            "bad regex: unclosed group, at its character 2"
+        );
         assert_eq!(fault("a*"), "the regex matches the empty text");
-        assert!(fault("(?:[a-z]{900}x){200}").contains("too large"), "{}", fault("(?:[a-z]{900}x){200}"));
-        assert!(fault(r"\p{Greek}").starts_with("bad regex: Unicode not allowed here"), "{}", fault(r"\p{Greek}"));
+        assert!(
+            fault("(?:[a-z]{900}x){200}").contains("too large"),
+            "{}",
+            fault("(?:[a-z]{900}x){200}")
+        );
+        assert!(
+            fault(r"\p{Greek}").starts_with("bad regex: Unicode not allowed here"),
+            "{}",
+            fault(r"\p{Greek}")
+        );
     }
 }

@@ -70,7 +70,11 @@ thread_local! {
 
 impl Scan {
     pub(super) fn new() -> Self {
-        Self { room: SPARE.take().unwrap_or_default(), too_long: false, others_by_place: OnceCell::new() }
+        Self {
+            room: SPARE.take().unwrap_or_default(),
+            too_long: false,
+            others_by_place: OnceCell::new(),
+        }
     }
 
     /// The candidates of the class [`Class::Other`] in the order of their places, which most texts do not need.

@@ -17,12 +17,18 @@ pub(super) struct ShortWords<const N: usize> {
 
 impl<const N: usize> ShortWords<N> {
     pub(super) fn new() -> Self {
-        Self { words: Vec::new(), bits: Box::new([0; (1 << HASH_BITS) / 64]) }
+        Self {
+            words: Vec::new(),
+            bits: Box::new([0; (1 << HASH_BITS) / 64]),
+        }
     }
 
     pub(super) fn add(&mut self, word: [u8; N], index: u32) {
         let bit = hash(&word);
-        self.bits.get_mut(bit / 64).into_iter().for_each(|bits| *bits |= 1 << (bit % 64));
+        self.bits
+            .get_mut(bit / 64)
+            .into_iter()
+            .for_each(|bits| *bits |= 1 << (bit % 64));
         self.words.push((word, index));
     }
 
@@ -54,16 +60,33 @@ impl<const N: usize> ShortWords<N> {
     #[inline]
     pub(super) fn compare(&self, bytes: [u8; N], at: usize, hit: &mut impl FnMut(Hit)) {
         let bit = hash(&bytes);
-        if self.bits.get(bit / 64).is_some_and(|bits| bits >> (bit % 64) & 1 == 1) {
+        if self
+            .bits
+            .get(bit / 64)
+            .is_some_and(|bits| bits >> (bit % 64) & 1 == 1)
+        {
             let first = self.words.partition_point(|(word, _)| *word < bytes);
-            let same = self.words.iter().skip(first).take_while(|(word, _)| *word == bytes);
-            same.for_each(|(_, word)| hit(Hit { word: *word as usize, start: at, end: at + N }));
+            let same = self
+                .words
+                .iter()
+                .skip(first)
+                .take_while(|(word, _)| *word == bytes);
+            same.for_each(|(_, word)| {
+                hit(Hit {
+                    word: *word as usize,
+                    start: at,
+                    end: at + N,
+                })
+            });
         }
     }
 }
 
 #[inline]
 fn hash<const N: usize>(word: &[u8; N]) -> usize {
-    let bytes = word.iter().rev().fold(0, |bytes, b| bytes << 8 | u32::from(*b));
+    let bytes = word
+        .iter()
+        .rev()
+        .fold(0, |bytes, b| bytes << 8 | u32::from(*b));
     (bytes.wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as usize
 }

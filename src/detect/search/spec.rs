@@ -32,7 +32,10 @@ impl Spec {
         any: impl IntoIterator<Item = impl Into<ByteString>>,
     ) -> Result<Self, Vec<(usize, String)>> {
         let any: Vec<ByteString> = any.into_iter().map(Into::into).collect();
-        let prepared: Vec<_> = any.iter().map(|source| prepared::record(Use::Search, source)).collect();
+        let prepared: Vec<_> = any
+            .iter()
+            .map(|source| prepared::record(Use::Search, source))
+            .collect();
         let (mut vague, mut wrong) = (Vec::new(), Vec::new());
         for (at, (source, prepared)) in any.iter().zip(&prepared).enumerate() {
             match is_vague(source, *prepared) {
@@ -42,20 +45,39 @@ impl Spec {
             }
         }
         let keywords = keywords.into_iter().map(Into::into).collect();
-        if wrong.is_empty() { Ok(Self { keywords, any, prepared, vague }) } else { Err(wrong) }
+        if wrong.is_empty() {
+            Ok(Self {
+                keywords,
+                any,
+                prepared,
+                vague,
+            })
+        } else {
+            Err(wrong)
+        }
     }
 
     /// The branches of the regexes, each with the index of its regex. Made anew each time: only a new engine needs them.
     pub(super) fn branches(&self) -> Vec<(usize, Branch)> {
-        let of_regex = |(at, (source, prepared)): (usize, (&ByteString, &Option<Reader<'static>>))| {
-            branches_of(source, *prepared).unwrap_or_default().into_iter().map(move |branch| (at, branch))
-        };
-        self.any.iter().zip(&self.prepared).enumerate().flat_map(of_regex).collect()
+        let of_regex =
+            |(at, (source, prepared)): (usize, (&ByteString, &Option<Reader<'static>>))| {
+                branches_of(source, *prepared)
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(move |branch| (at, branch))
+            };
+        self.any
+            .iter()
+            .zip(&self.prepared)
+            .enumerate()
+            .flat_map(of_regex)
+            .collect()
     }
 
     /// The keywords as they are searched for. Made anew each time, as the branches.
     pub(super) fn searched_keywords(&self) -> Keywords {
-        let prepared = prepared::record(Use::Keywords, &self.keywords.join("\n")).and_then(Keywords::read);
+        let prepared =
+            prepared::record(Use::Keywords, &self.keywords.join("\n")).and_then(Keywords::read);
         prepared.unwrap_or_else(|| Keywords::new(&self.keywords))
     }
 
@@ -76,7 +98,10 @@ impl Spec {
 
 impl fmt::Debug for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Spec").field("keywords", &self.keywords).field("any", &self.any).finish_non_exhaustive()
+        f.debug_struct("Spec")
+            .field("keywords", &self.keywords)
+            .field("any", &self.any)
+            .finish_non_exhaustive()
     }
 }
 
@@ -85,7 +110,10 @@ impl fmt::Debug for Spec {
 /// # Errors
 /// What is wrong with the regex.
 fn is_vague(source: &str, prepared: Option<Reader<'static>>) -> Result<bool, String> {
-    prepared.and_then(literals::is_vague).map_or_else(|| Ok(literals::branches_of(source)?.iter().any(Branch::is_vague)), Ok)
+    prepared.and_then(literals::is_vague).map_or_else(
+        || Ok(literals::branches_of(source)?.iter().any(Branch::is_vague)),
+        Ok,
+    )
 }
 
 /// The branches of a regex, as the build prepared them or by a parse.
@@ -102,13 +130,19 @@ pub(in crate::detect) fn needles(source: &str) -> Option<Vec<Vec<u8>>> {
     // They are looked for in any case.
     let source = source.strip_prefix("(?i)").unwrap_or(source);
     let branches = branches_of(source, prepared::record(Use::Search, source)).ok()?;
-    let sets = branches.into_iter().map(|branch| unbroken(&branch.needles.words));
+    let sets = branches
+        .into_iter()
+        .map(|branch| unbroken(&branch.needles.words));
     Some(sets.collect::<Option<Vec<_>>>()?.concat())
 }
 
 /// The longest piece of each word without white space, of which a regex may allow any amount.
 fn unbroken(words: &WordList) -> Option<Vec<Vec<u8>>> {
-    let longest = |word: &[u8]| word.split(|b| *b == b' ').max_by_key(|piece| piece.len()).map(<[u8]>::to_vec);
+    let longest = |word: &[u8]| {
+        word.split(|b| *b == b' ')
+            .max_by_key(|piece| piece.len())
+            .map(<[u8]>::to_vec)
+    };
     let pieces: Vec<Vec<u8>> = words.iter().filter_map(longest).collect();
     (!words.is_empty() && pieces.iter().all(|piece| piece.len() > 1)).then_some(pieces)
 }
@@ -129,12 +163,27 @@ mod tests {
                 Find::Signal(signal::Spec::Phrase(phrase)) => &phrase.search,
                 _ => continue,
             };
-            assert_eq!(spec.searched_keywords(), Keywords::new(&spec.keywords), "`{}`", rule.id);
+            assert_eq!(
+                spec.searched_keywords(),
+                Keywords::new(&spec.keywords),
+                "`{}`",
+                rule.id
+            );
             for source in &spec.any {
                 let record = prepared::record(Use::Search, source);
                 let read = literals::branches_of(source).unwrap();
-                assert_eq!(is_vague(source, record), is_vague(source, None), "`{}`: {source}", rule.id);
-                assert_eq!(record.and_then(literals::read_branches), Some(read), "`{}`: {source}", rule.id);
+                assert_eq!(
+                    is_vague(source, record),
+                    is_vague(source, None),
+                    "`{}`: {source}",
+                    rule.id
+                );
+                assert_eq!(
+                    record.and_then(literals::read_branches),
+                    Some(read),
+                    "`{}`: {source}",
+                    rule.id
+                );
                 tried += 1;
             }
         }

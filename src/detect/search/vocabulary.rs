@@ -13,7 +13,9 @@ use crate::detect::prepared::{Reader, VOCABULARIES};
 
 static ALL: LazyLock<Vec<Words>> = LazyLock::new(|| {
     let mut left = Reader(VOCABULARIES);
-    iter::from_fn(|| left.text()).map_while(|words| Words::read(&mut Reader(words))).collect()
+    iter::from_fn(|| left.text())
+        .map_while(|words| Words::read(&mut Reader(words)))
+        .collect()
 });
 
 /// The words of the vocabulary with this number.
@@ -43,7 +45,10 @@ mod tests {
     fn all_vocabularies_of_the_build_are_read() {
         let mut left = Reader(VOCABULARIES);
         assert_eq!(ALL.len(), iter::from_fn(|| left.text()).count());
-        assert!(ALL.len() > 1 && ALL.iter().any(|words| words.len() > 10_000), "{ALL:?}");
+        assert!(
+            ALL.len() > 1 && ALL.iter().any(|words| words.len() > 10_000),
+            "{ALL:?}"
+        );
     }
 
     #[test]
@@ -56,11 +61,16 @@ mod tests {
                 _ => continue,
             };
             let (keywords, branches) = (spec.searched_keywords(), spec.branches());
-            let lists: Vec<&WordList> = branches.iter().map(|(_, branch)| branch.words(&keywords)).collect();
+            let lists: Vec<&WordList> = branches
+                .iter()
+                .map(|(_, branch)| branch.words(&keywords))
+                .collect();
             let vocabulary = of_most(lists.iter().copied()).unwrap();
             for list in lists {
                 let numbers: Vec<u32> = list.numbers(vocabulary).unwrap().collect();
-                let words = numbers.iter().map(|number| words(vocabulary).unwrap().word(*number));
+                let words = numbers
+                    .iter()
+                    .map(|number| words(vocabulary).unwrap().word(*number));
                 assert!(words.eq(list.iter()), "`{}`", rule.id);
                 tried += numbers.len();
             }

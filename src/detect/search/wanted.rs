@@ -21,12 +21,19 @@ pub(super) struct Wanted<'w> {
 impl<'w> Wanted<'w> {
     /// Of the words of a vocabulary with so many words, and of others.
     pub(super) fn new(vocabulary: Option<u32>, words: usize) -> Self {
-        Self { vocabulary, first_own: words, ..Self::default() }
+        Self {
+            vocabulary,
+            first_own: words,
+            ..Self::default()
+        }
     }
 
     /// Adds a use of words that differ from each other.
     pub(super) fn add(&mut self, words: &'w WordList, used: u32) {
-        if let Some(numbers) = self.vocabulary.and_then(|vocabulary| words.numbers(vocabulary)) {
+        if let Some(numbers) = self
+            .vocabulary
+            .and_then(|vocabulary| words.numbers(vocabulary))
+        {
             self.uses.extend(numbers.map(|number| (number, used)));
             return;
         }

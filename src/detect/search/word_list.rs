@@ -36,7 +36,9 @@ impl WordList {
     #[allow(dead_code, reason = "for the gateway")]
     pub(super) fn numbers(&self, vocabulary: u32) -> Option<impl Iterator<Item = u32> + use<>> {
         let mut left = Reader(self.numbered);
-        let numbers = std::iter::from_fn(|| left.number().zip(left.numbers())).find(|(number, _)| *number == vocabulary)?.1;
+        let numbers = std::iter::from_fn(|| left.number().zip(left.numbers()))
+            .find(|(number, _)| *number == vocabulary)?
+            .1;
         Some(numbers.iter().map(|bytes| u32::from_le_bytes(*bytes)))
     }
 
@@ -63,7 +65,10 @@ impl WordList {
 
     /// Reads what [`WordList::write`] has written.
     pub(super) fn read(record: &mut Reader<'static>) -> Option<Self> {
-        Some(Self { words: Cow::Borrowed(record.text()?), numbered: record.text()? })
+        Some(Self {
+            words: Cow::Borrowed(record.text()?),
+            numbered: record.text()?,
+        })
     }
 }
 
@@ -75,6 +80,9 @@ impl<W: AsRef<[u8]>> FromIterator<W> for WordList {
     fn from_iter<I: IntoIterator<Item = W>>(words: I) -> Self {
         let mut out = Writer::default();
         words.into_iter().for_each(|word| out.text(word.as_ref()));
-        Self { words: Cow::Owned(out.0), numbered: &[] }
+        Self {
+            words: Cow::Owned(out.0),
+            numbered: &[],
+        }
     }
 }

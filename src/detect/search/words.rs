@@ -87,18 +87,29 @@ impl Words {
             fours: ShortWords::new(),
             pairs: Vec::new(),
         };
-        let (mut crowds, mut long_crowds) = (vec![0_u16; 1 << HASH_BITS], vec![0_u16; 1 << HASH_BITS]);
+        let (mut crowds, mut long_crowds) =
+            (vec![0_u16; 1 << HASH_BITS], vec![0_u16; 1 << HASH_BITS]);
         let ends = words.iter().scan(0, |end, word| {
             *end += word.len();
             Some(*end)
         });
-        made.starts = [0].into_iter().chain(ends).map(|at| u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes()).collect();
+        made.starts = [0]
+            .into_iter()
+            .chain(ends)
+            .map(|at| u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes())
+            .collect();
         let mut entries = Vec::new();
         // Short words first: longer ones have more runs to choose among, and share theirs.
-        let mut order: Vec<(usize, usize)> = words.iter().enumerate().map(|(index, word)| (word.len(), index)).collect();
+        let mut order: Vec<(usize, usize)> = words
+            .iter()
+            .enumerate()
+            .map(|(index, word)| (word.len(), index))
+            .collect();
         order.sort_unstable();
         for (_, index) in order {
-            let Some(word) = words.get(index).copied() else { continue };
+            let Some(word) = words.get(index).copied() else {
+                continue;
+            };
             if word.len() == PAIR_BYTES {
                 made.pairs.push((Finder::new(word).into_owned(), index));
                 continue;
@@ -115,15 +126,35 @@ impl Words {
             let scored = |(at, [a, b, c, d, next]): (usize, [u8; LONG_GRAM_BYTES])| {
                 let gram = [a, b, c, d];
                 let is_known = crowds.get(hash(gram)).is_some_and(|crowd| *crowd > 0);
-                let crowd = long_crowds.get(long_hash(gram, next)).copied().unwrap_or_default();
+                let crowd = long_crowds
+                    .get(long_hash(gram, next))
+                    .copied()
+                    .unwrap_or_default();
                 let beyond = if gram.is_ascii() { 0 } else { BEYOND_ASCII };
                 let shared = if is_known { SHARED } else { 0 };
-                (grams::rarity(gram) * BIT + beyond + shared - i32::from(crowd), at, gram, next)
+                (
+                    grams::rarity(gram) * BIT + beyond + shared - i32::from(crowd),
+                    at,
+                    gram,
+                    next,
+                )
             };
-            let best = runs_of(word).take(GRAMS).enumerate().map(scored).max_by_key(|(score, ..)| *score);
-            let Some((_, at, gram, next)) = best else { continue };
-            for (crowds, hash) in [(&mut crowds, hash(gram)), (&mut long_crowds, long_hash(gram, next))] {
-                crowds.get_mut(hash).into_iter().for_each(|crowd| *crowd = crowd.saturating_add(1));
+            let best = runs_of(word)
+                .take(GRAMS)
+                .enumerate()
+                .map(scored)
+                .max_by_key(|(score, ..)| *score);
+            let Some((_, at, gram, next)) = best else {
+                continue;
+            };
+            for (crowds, hash) in [
+                (&mut crowds, hash(gram)),
+                (&mut long_crowds, long_hash(gram, next)),
+            ] {
+                crowds
+                    .get_mut(hash)
+                    .into_iter()
+                    .for_each(|crowd| *crowd = crowd.saturating_add(1));
             }
             made.all.add(gram, next);
             if gram.is_ascii() && next.is_ascii() {
@@ -142,7 +173,9 @@ impl Words {
     pub(crate) fn write(&self, out: &mut Writer) {
         out.text(&self.bytes);
         out.text(self.starts.as_flattened());
-        [&self.ascii, &self.all].into_iter().for_each(|filter| filter.write(out));
+        [&self.ascii, &self.all]
+            .into_iter()
+            .for_each(|filter| filter.write(out));
         out.text(self.entries.as_flattened());
         out.text(self.buckets.as_flattened());
         out.text(self.shapes.as_flattened());
@@ -163,10 +196,25 @@ impl Words {
         let buckets = from.text()?.as_chunks().0;
         let bucket_bits = buckets.len().checked_sub(1)?.checked_ilog2()?;
         let buckets = Cow::Borrowed(buckets);
-        let (shapes, keys) = (Cow::Borrowed(from.text()?.as_chunks().0), KeyFilter::read(from)?);
+        let (shapes, keys) = (
+            Cow::Borrowed(from.text()?.as_chunks().0),
+            KeyFilter::read(from)?,
+        );
         let (threes, fours) = (ShortWords::read(from)?, ShortWords::read(from)?);
-        let mut made =
-            Self { bytes, starts, ascii, all, entries, buckets, bucket_bits, shapes, keys, threes, fours, pairs: Vec::new() };
+        let mut made = Self {
+            bytes,
+            starts,
+            ascii,
+            all,
+            entries,
+            buckets,
+            bucket_bits,
+            shapes,
+            keys,
+            threes,
+            fours,
+            pairs: Vec::new(),
+        };
         for _ in 0..from.number()? {
             let word = from.number()?;
             let finder = Finder::new(made.word(word)).into_owned();
@@ -182,19 +230,36 @@ impl Words {
 
     /// Puts the entries in the order of their buckets, and within these of their keys.
     fn order(&mut self, mut entries: Vec<Entry>) {
-        let bits = (entries.len() * BUCKETS_PER_ENTRY).next_power_of_two().ilog2();
+        let bits = (entries.len() * BUCKETS_PER_ENTRY)
+            .next_power_of_two()
+            .ilog2();
         self.bucket_bits = bits.clamp(LEAST_BUCKET_BITS, MOST_BUCKET_BITS);
         entries.sort_by_key(|entry| entry.key);
         let bucket = |entry: &Entry| {
-            let run = self.word(entry.word).get(entry.gram()..).and_then(<[u8]>::first_chunk);
-            run.map_or(0, |[a, b, c, d, next]| self.bucket_of(long_hash([*a, *b, *c, *d], *next)))
+            let run = self
+                .word(entry.word)
+                .get(entry.gram()..)
+                .and_then(<[u8]>::first_chunk);
+            run.map_or(0, |[a, b, c, d, next]| {
+                self.bucket_of(long_hash([*a, *b, *c, *d], *next))
+            })
         };
         let (buckets, entries) = grouped(&entries, 1 << self.bucket_bits, bucket);
         let shapes_between = |bounds: &[u32]| -> Shapes {
-            let Ok([start, end]) = <[u32; 2]>::try_from(bounds) else { return Shapes::default() };
-            entries.get(start as usize..end as usize).unwrap_or_default().iter().map(Entry::shape).collect()
+            let Ok([start, end]) = <[u32; 2]>::try_from(bounds) else {
+                return Shapes::default();
+            };
+            entries
+                .get(start as usize..end as usize)
+                .unwrap_or_default()
+                .iter()
+                .map(Entry::shape)
+                .collect()
         };
-        self.shapes = buckets.windows(2).map(|bounds| shapes_between(bounds).bytes()).collect();
+        self.shapes = buckets
+            .windows(2)
+            .map(|bounds| shapes_between(bounds).bytes())
+            .collect();
         self.buckets = buckets.into_iter().map(u32::to_le_bytes).collect();
         entries.iter().for_each(|entry| self.keys.add(entry.key));
         self.entries = entries.iter().map(Entry::bytes).collect();
@@ -223,17 +288,28 @@ impl Words {
 
     /// Calls `hit` for each place of each word, more or less in order.
     pub(super) fn find(&self, text: &Folded, mut hit: impl FnMut(Hit)) {
-        let Filter { first, second } = if text.is_ascii() { &self.ascii } else { &self.all };
+        let Filter { first, second } = if text.is_ascii() {
+            &self.ascii
+        } else {
+            &self.all
+        };
         let (first, second): (&Bits, &Bits) = (first, second);
         let padded = text.padded();
         let mut found = [0_u16; BLOCK];
         let mut start = PAD;
         while start + PAD < padded.len() {
             let end = (start + BLOCK).min(padded.len() - PAD);
-            let count = candidates(padded.get(start..end + GRAM_BYTES - 1).unwrap_or_default(), first, &mut found);
+            let count = candidates(
+                padded.get(start..end + GRAM_BYTES - 1).unwrap_or_default(),
+                first,
+                &mut found,
+            );
             for at in found.iter().take(count) {
                 let at = start + usize::from(*at);
-                let Some([a, b, c, d, next]) = padded.get(at..).and_then(<[u8]>::first_chunk) else { continue };
+                let Some([a, b, c, d, next]) = padded.get(at..).and_then(<[u8]>::first_chunk)
+                else {
+                    continue;
+                };
                 let gram = [*a, *b, *c, *d];
                 let long_hash = long_hash(gram, *next);
                 if may_hold(second, long_hash) {
@@ -245,31 +321,59 @@ impl Words {
             start = end;
         }
         for (finder, word) in &self.pairs {
-            finder.find_iter(padded).for_each(|start| hit(Hit { word: *word, start, end: start + PAIR_BYTES }));
+            finder.find_iter(padded).for_each(|start| {
+                hit(Hit {
+                    word: *word,
+                    start,
+                    end: start + PAIR_BYTES,
+                })
+            });
         }
     }
 
     /// Calls `hit` for the words whose run, with the byte that follows it, is at `at` and has this hash.
     fn compare(&self, padded: &[u8], at: usize, long_hash: usize, hit: &mut impl FnMut(Hit)) {
         let bucket = self.bucket_of(long_hash);
-        for shape in self.shapes.get(bucket).copied().map(Shapes::of).unwrap_or_default().all() {
-            let Some(key) = shape.key(padded, at).filter(|key| self.keys.may_hold(*key)) else { continue };
+        for shape in self
+            .shapes
+            .get(bucket)
+            .copied()
+            .map(Shapes::of)
+            .unwrap_or_default()
+            .all()
+        {
+            let Some(key) = shape.key(padded, at).filter(|key| self.keys.may_hold(*key)) else {
+                continue;
+            };
             // Hundreds of words begin with "ignore": they share a bucket.
             let entries = self.entries(bucket);
             let first = entries.partition_point(|entry| Entry::of(entry).key < key);
-            let of_key = entries.iter().skip(first).map(Entry::of).take_while(|entry| entry.key == key);
+            let of_key = entries
+                .iter()
+                .skip(first)
+                .map(Entry::of)
+                .take_while(|entry| entry.key == key);
             for entry in of_key.filter(|entry| entry.shape() == shape) {
-                let Some((start, end)) = entry.place(padded, at) else { continue };
+                let Some((start, end)) = entry.place(padded, at) else {
+                    continue;
+                };
                 let end = end.unwrap_or_else(|| start + self.word(entry.word).len());
-                if end - start <= KEY_BYTES || padded.get(start..end) == Some(self.word(entry.word)) {
-                    hit(Hit { word: entry.word as usize, start, end });
+                if end - start <= KEY_BYTES || padded.get(start..end) == Some(self.word(entry.word))
+                {
+                    hit(Hit {
+                        word: entry.word as usize,
+                        start,
+                        end,
+                    });
                 }
             }
         }
     }
 
     fn entries(&self, bucket: usize) -> &[[u8; ENTRY_BYTES]] {
-        between(&self.buckets, bucket).and_then(|entries| self.entries.get(entries)).unwrap_or_default()
+        between(&self.buckets, bucket)
+            .and_then(|entries| self.entries.get(entries))
+            .unwrap_or_default()
     }
 
     fn bucket_of(&self, hash: usize) -> usize {
@@ -277,14 +381,20 @@ impl Words {
     }
 
     pub(super) fn word(&self, index: u32) -> &[u8] {
-        between(&self.starts, index as usize).and_then(|bytes| self.bytes.get(bytes)).unwrap_or_default()
+        between(&self.starts, index as usize)
+            .and_then(|bytes| self.bytes.get(bytes))
+            .unwrap_or_default()
     }
 }
 
 /// The range from the number at an index to the next one.
 #[inline]
 fn between(numbers: &[Number], index: usize) -> Option<Range<usize>> {
-    let number = |index: usize| numbers.get(index).map(|bytes| u32::from_le_bytes(*bytes) as usize);
+    let number = |index: usize| {
+        numbers
+            .get(index)
+            .map(|bytes| u32::from_le_bytes(*bytes) as usize)
+    };
     Some(number(index)?..number(index + 1)?)
 }
 
@@ -297,13 +407,17 @@ impl std::fmt::Debug for Words {
 /// Every four bytes with the byte that follows.
 #[inline]
 fn runs_of(bytes: &[u8]) -> impl Iterator<Item = [u8; LONG_GRAM_BYTES]> {
-    bytes.windows(LONG_GRAM_BYTES).map(|run| run.first_chunk().copied().unwrap_or_default())
+    bytes
+        .windows(LONG_GRAM_BYTES)
+        .map(|run| run.first_chunk().copied().unwrap_or_default())
 }
 
 /// Every four bytes.
 #[inline]
 fn grams_of(bytes: &[u8]) -> impl Iterator<Item = [u8; GRAM_BYTES]> {
-    bytes.windows(GRAM_BYTES).map(|gram| gram.first_chunk().copied().unwrap_or_default())
+    bytes
+        .windows(GRAM_BYTES)
+        .map(|gram| gram.first_chunk().copied().unwrap_or_default())
 }
 
 /// Notes where runs begin whose bit is set; gives how many.
@@ -347,7 +461,11 @@ mod tests {
         let found = |words: &Words| {
             let mut found = Vec::new();
             words.find(&text_folded, |hit| {
-                found.push((text_folded.place(hit.start), text_folded.end(hit.end), hit.word));
+                found.push((
+                    text_folded.place(hit.start),
+                    text_folded.end(hit.end),
+                    hit.word,
+                ));
             });
             found.sort_unstable();
             found
@@ -362,11 +480,26 @@ mod tests {
 
     #[test]
     fn every_place_in_any_case() {
-        assert_eq!(found(&["ignore", "no", "re all"], "IGNORE all"), [(0, 6, 0), (2, 4, 1), (4, 10, 2)]);
-        assert_eq!(found(&["aaaa"], "aaaaaa"), [(0, 4, 0), (1, 5, 0), (2, 6, 0)]);
-        assert_eq!(found(&["指令", "ai:", "令"], "AI: 指令"), [(0, 3, 1), (4, 10, 0), (7, 10, 2)]);
-        assert_eq!(found(&["a b  cd", " x.", "y 1 "], "A \n B\tcd\n\nx.y 1 \t"), [(0, 8, 0), (8, 12, 1), (12, 16, 2)]);
-        assert_eq!(found(&["you must", "t go"], "you \n  must  go"), [(0, 11, 0), (10, 15, 1)]);
+        assert_eq!(
+            found(&["ignore", "no", "re all"], "IGNORE all"),
+            [(0, 6, 0), (2, 4, 1), (4, 10, 2)]
+        );
+        assert_eq!(
+            found(&["aaaa"], "aaaaaa"),
+            [(0, 4, 0), (1, 5, 0), (2, 6, 0)]
+        );
+        assert_eq!(
+            found(&["指令", "ai:", "令"], "AI: 指令"),
+            [(0, 3, 1), (4, 10, 0), (7, 10, 2)]
+        );
+        assert_eq!(
+            found(&["a b  cd", " x.", "y 1 "], "A \n B\tcd\n\nx.y 1 \t"),
+            [(0, 8, 0), (8, 12, 1), (12, 16, 2)]
+        );
+        assert_eq!(
+            found(&["you must", "t go"], "you \n  must  go"),
+            [(0, 11, 0), (10, 15, 1)]
+        );
         assert!(found(&["longer than it"], "longer than").is_empty());
         assert_eq!(found(&["end"], "the end"), [(4, 7, 0)]);
     }
@@ -375,19 +508,35 @@ mod tests {
     fn long_words_and_those_with_the_same_beginning_are_told_apart() {
         let (long, other) = ("kettles ".repeat(40), "kettles ".repeat(39) + "kettle, ");
         assert_eq!(found(&[&long, &other], &other), [(0, other.len(), 1)]);
-        let words = ["ignore all of it", "ignore all of us", "ignore a", "ignore all"];
-        assert_eq!(found(&words, "ignore all of us"), [(0, 8, 2), (0, 10, 3), (0, 16, 1)]);
+        let words = [
+            "ignore all of it",
+            "ignore all of us",
+            "ignore a",
+            "ignore all",
+        ];
+        assert_eq!(
+            found(&words, "ignore all of us"),
+            [(0, 8, 2), (0, 10, 3), (0, 16, 1)]
+        );
         assert!(found(&["ignore all of it"], "ignore all of at").is_empty());
     }
 
     #[test]
     fn the_same_as_a_plain_search() {
-        let text: String = (0..3_000_u32).map(|n| char::from(b'a' + (n.wrapping_mul(2_654_435_761) >> 29) as u8)).collect();
+        let text: String = (0..3_000_u32)
+            .map(|n| char::from(b'a' + (n.wrapping_mul(2_654_435_761) >> 29) as u8))
+            .collect();
         let words: Vec<&str> = (0..200).map(|n| &text[n * 7..n * 7 + 3 + n % 19]).collect();
         let told = found(&words, &text);
         for (index, word) in words.iter().enumerate() {
-            let places = (0..text.len()).filter(|at| text[*at..].starts_with(word)).count();
-            assert_eq!(told.iter().filter(|(.., word)| *word == index).count(), places, "{word}");
+            let places = (0..text.len())
+                .filter(|at| text[*at..].starts_with(word))
+                .count();
+            assert_eq!(
+                told.iter().filter(|(.., word)| *word == index).count(),
+                places,
+                "{word}"
+            );
         }
     }
 }

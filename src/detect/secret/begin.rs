@@ -32,7 +32,9 @@ pub(super) struct ByteSet([u64; 4]);
 
 impl ByteSet {
     pub(super) fn has(&self, byte: u8) -> bool {
-        self.0.get(usize::from(byte >> 6)).is_none_or(|bits| bits >> (byte & 63) & 1 == 1)
+        self.0
+            .get(usize::from(byte >> 6))
+            .is_none_or(|bits| bits >> (byte & 63) & 1 == 1)
     }
 }
 
@@ -41,7 +43,10 @@ impl From<[bool; 256]> for ByteSet {
         let (parts, _) = has.as_chunks::<64>();
         let mut set = [0; 4];
         for (bits, part) in set.iter_mut().zip(parts) {
-            *bits = part.iter().rev().fold(0, |bits, has| bits << 1 | u64::from(*has));
+            *bits = part
+                .iter()
+                .rev()
+                .fold(0, |bits, has| bits << 1 | u64::from(*has));
         }
         Self(set)
     }
@@ -54,13 +59,30 @@ impl Begin {
     /// What is wrong with the regex.
     pub(crate) fn new(source: &str, used: Use) -> Result<Self, String> {
         let hir = parse(source)?;
-        if hir.properties().minimum_len().is_none_or(|least| least == 0) {
+        if hir
+            .properties()
+            .minimum_len()
+            .is_none_or(|least| least == 0)
+        {
             return Err("the regex matches the empty text".into());
         }
-        let literals = if matches!(used, Use::Shape) { literals(&hir).unwrap_or_default() } else { Vec::new() };
+        let literals = if matches!(used, Use::Shape) {
+            literals(&hir).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
         let longest = hir.properties().maximum_len().unwrap_or(usize::MAX);
-        let next = if literals.is_empty() { first(&hir) } else { next(&hir, &literals) }.into();
-        Ok(Self { literals, longest, next })
+        let next = if literals.is_empty() {
+            first(&hir)
+        } else {
+            next(&hir, &literals)
+        }
+        .into();
+        Ok(Self {
+            literals,
+            longest,
+            next,
+        })
     }
 
     #[allow(dead_code, reason = "the build writes what the gateway reads")]
@@ -72,9 +94,22 @@ impl Begin {
 
     pub(super) fn read(mut record: Reader<'_>) -> Option<Self> {
         let longest = record.length()?.unwrap_or(usize::MAX);
-        let next = ByteSet([record.long()?, record.long()?, record.long()?, record.long()?]);
-        let literals = record.texts()?.into_iter().map(|text| String::from_utf8(text.to_vec()).ok()).collect::<Option<_>>()?;
-        Some(Self { literals, longest, next })
+        let next = ByteSet([
+            record.long()?,
+            record.long()?,
+            record.long()?,
+            record.long()?,
+        ]);
+        let literals = record
+            .texts()?
+            .into_iter()
+            .map(|text| String::from_utf8(text.to_vec()).ok())
+            .collect::<Option<_>>()?;
+        Some(Self {
+            literals,
+            longest,
+            next,
+        })
     }
 }
 
@@ -83,14 +118,23 @@ pub(super) fn parse(source: &str) -> Result<Hir, String> {
     parser.unicode(false).utf8(false).nest_limit(32);
     parser.build().parse(source).map_err(|error| {
         let text = error.to_string();
-        format!("bad regex: {}", text.lines().last().unwrap_or(&text).trim_start_matches("error: "))
+        format!(
+            "bad regex: {}",
+            text.lines()
+                .last()
+                .unwrap_or(&text)
+                .trim_start_matches("error: ")
+        )
     })
 }
 
 /// What a regex can begin with, if those are literals long enough, and few.
 fn literals(hir: &Hir) -> Option<Vec<String>> {
     let mut extractor = Extractor::new();
-    extractor.kind(ExtractKind::Prefix).limit_literal_len(LONGEST_LITERAL_BYTES).limit_total(LITERALS);
+    extractor
+        .kind(ExtractKind::Prefix)
+        .limit_literal_len(LONGEST_LITERAL_BYTES)
+        .limit_total(LITERALS);
     let mut seq = extractor.extract(hir);
     seq.keep_first_bytes(LONGEST_LITERAL_BYTES);
     let mut out: Vec<String> = Vec::new();
@@ -102,7 +146,9 @@ fn literals(hir: &Hir) -> Option<Vec<String>> {
             .take_while(|byte| !Class::of(*byte).is_joint())
             .map(|byte| byte.to_ascii_lowercase())
             .collect();
-        let text = String::from_utf8(whole).ok().filter(|text| text.len() >= LITERAL_BYTES)?;
+        let text = String::from_utf8(whole)
+            .ok()
+            .filter(|text| text.len() >= LITERAL_BYTES)?;
         if !out.contains(&text) {
             out.push(text);
         }
@@ -113,39 +159,71 @@ fn literals(hir: &Hir) -> Option<Vec<String>> {
 /// The bytes that a match may begin with; all of them where that cannot be said.
 fn first(hir: &Hir) -> [bool; 256] {
     let mut extractor = Extractor::new();
-    extractor.kind(ExtractKind::Prefix).limit_class(256).limit_total(FOLLOWERS).limit_literal_len(1);
+    extractor
+        .kind(ExtractKind::Prefix)
+        .limit_class(256)
+        .limit_total(FOLLOWERS)
+        .limit_literal_len(1);
     let mut seq = extractor.extract(hir);
     seq.keep_first_bytes(1);
     let mut first = [false; 256];
     for literal in seq.literals().unwrap_or_default() {
-        let Some(begins) = literal.as_bytes().first().and_then(|byte| first.get_mut(usize::from(*byte))) else {
+        let Some(begins) = literal
+            .as_bytes()
+            .first()
+            .and_then(|byte| first.get_mut(usize::from(*byte)))
+        else {
             return [true; 256];
         };
         *begins = true;
     }
-    if seq.literals().is_none_or(<[_]>::is_empty) { [true; 256] } else { first }
+    if seq.literals().is_none_or(<[_]>::is_empty) {
+        [true; 256]
+    } else {
+        first
+    }
 }
 
 /// The bytes that may follow on one of the literals; all of them where that cannot be said.
 fn next(hir: &Hir, literals: &[String]) -> [bool; 256] {
     let mut extractor = Extractor::new();
-    extractor.kind(ExtractKind::Prefix).limit_class(128).limit_total(FOLLOWERS).limit_literal_len(LONGEST_LITERAL_BYTES + 1);
+    extractor
+        .kind(ExtractKind::Prefix)
+        .limit_class(128)
+        .limit_total(FOLLOWERS)
+        .limit_literal_len(LONGEST_LITERAL_BYTES + 1);
     let seq = extractor.extract(hir);
     let mut next = [false; 256];
-    for begin in seq.literals().unwrap_or_default().iter().map(|literal| literal.as_bytes()) {
-        let begins =
-            |literal: &&String| begin.get(..literal.len()).is_some_and(|start| start.eq_ignore_ascii_case(literal.as_bytes()));
+    for begin in seq
+        .literals()
+        .unwrap_or_default()
+        .iter()
+        .map(|literal| literal.as_bytes())
+    {
+        let begins = |literal: &&String| {
+            begin
+                .get(..literal.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(literal.as_bytes()))
+        };
         let mut known = false;
         for literal in literals.iter().filter(begins) {
-            let follower = begin.get(literal.len()).filter(|byte| !Class::of(**byte).is_joint());
-            let Some(follows) = follower.and_then(|byte| next.get_mut(usize::from(*byte))) else { return [true; 256] };
+            let follower = begin
+                .get(literal.len())
+                .filter(|byte| !Class::of(**byte).is_joint());
+            let Some(follows) = follower.and_then(|byte| next.get_mut(usize::from(*byte))) else {
+                return [true; 256];
+            };
             (*follows, known) = (true, true);
         }
         if !known {
             return [true; 256];
         }
     }
-    if seq.literals().is_none_or(<[_]>::is_empty) { [true; 256] } else { next }
+    if seq.literals().is_none_or(<[_]>::is_empty) {
+        [true; 256]
+    } else {
+        next
+    }
 }
 
 #[cfg(test)]
@@ -159,11 +237,18 @@ mod tests {
         let library = Library::builtin();
         let mut tried = 0;
         for rule in library.rules() {
-            let Find::Secret(spec) = rule.find.as_ref() else { continue };
+            let Find::Secret(spec) = rule.find.as_ref() else {
+                continue;
+            };
             for shape in &spec.shapes {
                 let used = shape.used();
                 let prepared = prepared::record(used, shape.source()).and_then(Begin::read);
-                assert_eq!(prepared, Begin::new(shape.source(), used).ok(), "{}", shape.name);
+                assert_eq!(
+                    prepared,
+                    Begin::new(shape.source(), used).ok(),
+                    "{}",
+                    shape.name
+                );
                 tried += 1;
             }
         }

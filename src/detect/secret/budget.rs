@@ -28,7 +28,10 @@ pub(super) struct Budget {
 impl Budget {
     /// For a text of so many bytes.
     pub(super) fn of(length: usize) -> Self {
-        let left = length.saturating_mul(BUDGET_PER_BYTE).saturating_add(BUDGET_BYTES).min(BUDGET_MOST_BYTES);
+        let left = length
+            .saturating_mul(BUDGET_PER_BYTE)
+            .saturating_add(BUDGET_BYTES)
+            .min(BUDGET_MOST_BYTES);
         Self { left, spent: false }
     }
 
@@ -60,12 +63,17 @@ pub(super) struct Unpacking<'m> {
 
 impl<'m> Unpacking<'m> {
     pub(super) fn new(message: Option<&'m work::Budget>) -> Self {
-        Self { left: UNPACKED_BYTES, message }
+        Self {
+            left: UNPACKED_BYTES,
+            message,
+        }
     }
 
     /// Bytes that may be unpacked next: no more than can be looked through afterwards.
     pub(super) fn room(&self, looks: &Budget) -> usize {
-        let of_message = self.message.map_or(usize::MAX, |message| message.unpacked_left());
+        let of_message = self
+            .message
+            .map_or(usize::MAX, |message| message.unpacked_left());
         self.left.min(of_message).min(looks.left() / 2)
     }
 

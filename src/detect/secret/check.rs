@@ -62,7 +62,10 @@ pub(super) fn holds(check: Check, whole: &str, body: &str) -> bool {
         Check::Crc32 => checksum_fits(whole) || is_random(body),
         Check::Jwt => is_jwt(whole),
         Check::Basic => {
-            base64_text(body).and_then(|text| text.split_once(':').map(|(_, password)| is_chosen(password))) == Some(true)
+            base64_text(body).and_then(|text| {
+                text.split_once(':')
+                    .map(|(_, password)| is_chosen(password))
+            }) == Some(true)
         }
         Check::Body => is_body(body),
     }
@@ -78,12 +81,21 @@ fn is_random(body: &str) -> bool {
         && (body.len() < SHORT
             || made.random_hex()
             || made.digits == body.len()
-            || body.split(['-', '.', '_', ':']).map(part).map(|bits| bits.max(0.0)).sum::<f32>() >= SURPRISE)
+            || body
+                .split(['-', '.', '_', ':'])
+                .map(part)
+                .map(|bits| bits.max(0.0))
+                .sum::<f32>()
+                >= SURPRISE)
 }
 
 /// Of a part that is hexadecimal, letters and digits say less than their mixture.
 fn part(text: &str) -> f32 {
-    if text.len() >= 8 && Made::of(text).random_hex() { SURPRISE } else { surprise(text) }
+    if text.len() >= 8 && Made::of(text).random_hex() {
+        SURPRISE
+    } else {
+        surprise(text)
+    }
 }
 
 /// Whether a text that stands where a password does is one, and not everybody's.
@@ -107,26 +119,53 @@ fn is_strong(body: &str) -> bool {
         && !is_uuid(body)
         && made.digits > 0
         && (made.upper > 0 && made.lower > 0 || body.len() >= 32)
-        && body.split(['-', '.', '_', '/']).map(part).map(|bits| bits.max(0.0)).sum::<f32>() >= STRONG
+        && body
+            .split(['-', '.', '_', '/'])
+            .map(part)
+            .map(|bits| bits.max(0.0))
+            .sum::<f32>()
+            >= STRONG
 }
 
 /// Whether what was put together of pieces was one thing: words can be put together too.
 pub(super) fn belongs_together(body: &str) -> bool {
-    let bits = |text: &str| if Made::of(text).random_hex() { text.len() as f32 } else { surprise(text).max(0.0) };
+    let bits = |text: &str| {
+        if Made::of(text).random_hex() {
+            text.len() as f32
+        } else {
+            surprise(text).max(0.0)
+        }
+    };
     body.split(['-', '.', '_', ':']).map(bits).sum::<f32>() >= TOGETHER
 }
 
 /// Whether it is a UUID: an identifier, more often than a key.
 pub(super) fn is_uuid(value: &str) -> bool {
-    let fits = |(at, byte): (usize, u8)| if matches!(at, 8 | 13 | 18 | 23) { byte == b'-' } else { byte.is_ascii_hexdigit() };
+    let fits = |(at, byte): (usize, u8)| {
+        if matches!(at, 8 | 13 | 18 | 23) {
+            byte == b'-'
+        } else {
+            byte.is_ascii_hexdigit()
+        }
+    };
     value.len() == 36 && value.bytes().enumerate().all(fits)
 }
 
 /// GitHub and npm write the CRC-32 of what stands between prefix and checksum, in base 62, as the last six characters.
 fn checksum_fits(whole: &str) -> bool {
-    let Some((_, body)) = whole.rsplit_once('_') else { return false };
-    let Some((random, sum)) = body.len().checked_sub(6).and_then(|at| body.split_at_checked(at)) else { return false };
-    sum.bytes().try_fold(0_u64, |number, byte| Some(number * 62 + digit62(byte)?)) == Some(u64::from(crc32(random.as_bytes())))
+    let Some((_, body)) = whole.rsplit_once('_') else {
+        return false;
+    };
+    let Some((random, sum)) = body
+        .len()
+        .checked_sub(6)
+        .and_then(|at| body.split_at_checked(at))
+    else {
+        return false;
+    };
+    sum.bytes()
+        .try_fold(0_u64, |number, byte| Some(number * 62 + digit62(byte)?))
+        == Some(u64::from(crc32(random.as_bytes())))
 }
 
 fn digit62(byte: u8) -> Option<u64> {
@@ -141,22 +180,45 @@ fn digit62(byte: u8) -> Option<u64> {
 /// CRC-32 as of ISO 3309.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0_u32, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte), |sum, _| if sum & 1 == 1 { sum >> 1 ^ 0xEDB8_8320 } else { sum >> 1 })
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
+            if sum & 1 == 1 {
+                sum >> 1 ^ 0xEDB8_8320
+            } else {
+                sum >> 1
+            }
+        })
     })
 }
 
 fn is_jwt(whole: &str) -> bool {
     let header = whole.split('.').next().and_then(base64_text);
-    let says = |text: &str| text.trim_start().starts_with('{') && (text.contains("\"alg\"") || text.contains("\"enc\""));
-    header.is_some_and(|text| says(&text)) && whole.rsplit('.').next().is_some_and(|signature| !is_standin(signature))
+    let says = |text: &str| {
+        text.trim_start().starts_with('{') && (text.contains("\"alg\"") || text.contains("\"enc\""))
+    };
+    header.is_some_and(|text| says(&text))
+        && whole
+            .rsplit('.')
+            .next()
+            .is_some_and(|signature| !is_standin(signature))
 }
 
 fn is_body(body: &str) -> bool {
-    let code: String = body.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '/')).take(400).collect();
+    let code: String = body
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '/'))
+        .take(400)
+        .collect();
     let folded = code.to_ascii_lowercase();
     code.len() >= BODY
         && Made::of(&code).different >= BODY_DIFFERENT
-        && !["yourprivatekey", "privatekeyhere", "placeholder", "xxxxxxxx"].iter().any(|word| folded.contains(word))
+        && ![
+            "yourprivatekey",
+            "privatekeyhere",
+            "placeholder",
+            "xxxxxxxx",
+        ]
+        .iter()
+        .any(|word| folded.contains(word))
 }
 
 #[cfg(test)]
@@ -175,8 +237,15 @@ mod tests {
             sum /= 62;
         }
         let key = format!("ghp_{random}{last}");
-        assert!(holds(Check::Crc32, &key, key.get(4..).unwrap()), "right, however it looks");
-        assert!(!holds(Check::Crc32, &key.replace('a', "b"), &"b".repeat(36)));
+        assert!(
+            holds(Check::Crc32, &key, key.get(4..).unwrap()),
+            "right, however it looks"
+        );
+        assert!(!holds(
+            Check::Crc32,
+            &key.replace('a', "b"),
+            &"b".repeat(36)
+        ));
     }
 
     #[test]
@@ -185,13 +254,24 @@ mod tests {
         assert!(holds(Check::Jwt, jwt, jwt));
         assert!(!holds(Check::Jwt, "eyJmb28i.eyJ.x", ""));
         assert!(holds(Check::Basic, "", "c3ZjOjJBYnc2UEV1cTFKbGdFWXI="));
-        assert!(!holds(Check::Basic, "", "dXNlcjpwYXNzd29yZA=="), "user:password");
+        assert!(
+            !holds(Check::Basic, "", "dXNlcjpwYXNzd29yZA=="),
+            "user:password"
+        );
     }
 
     #[test]
     fn passwords_are_told_from_what_stands_for_them() {
         assert!(is_password("rkmlwcZrPd") && is_password("blue-Kettle7"));
-        for not in ["$DB_PASS", "${PASS}", "password", "<password>", "****", "pass", "your-password"] {
+        for not in [
+            "$DB_PASS",
+            "${PASS}",
+            "password",
+            "<password>",
+            "****",
+            "pass",
+            "your-password",
+        ] {
             assert!(!is_password(not), "{not}");
         }
     }

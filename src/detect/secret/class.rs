@@ -30,7 +30,10 @@ impl Class {
     }
 }
 
-#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
+#[allow(
+    clippy::indexing_slicing,
+    reason = "done by the compiler, which would say so"
+)]
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;
@@ -39,7 +42,21 @@ const CLASSES: [u8; 256] = {
         let mut class = 0;
         if matches!(
             c,
-            b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b'`' | b'\\' | b'+' | b',' | b'&' | b'|' | b'(' | b')' | b'[' | b']'
+            b' ' | b'\t'
+                | b'\r'
+                | b'\n'
+                | b'"'
+                | b'\''
+                | b'`'
+                | b'\\'
+                | b'+'
+                | b','
+                | b'&'
+                | b'|'
+                | b'('
+                | b')'
+                | b'['
+                | b']'
         ) {
             class |= Class::JOINT;
         }

@@ -39,12 +39,23 @@ pub(super) struct Given {
 pub(super) fn name_around(text: &str, last: usize, length: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let at = (last + 1).checked_sub(length)?..last + 1;
-    if bytes.get(at.clone())?.iter().any(|byte| Class::of(*byte).is_joint()) {
+    if bytes
+        .get(at.clone())?
+        .iter()
+        .any(|byte| Class::of(*byte).is_joint())
+    {
         return None;
     }
-    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') || byte >= 0x80;
+    let in_name = |byte: u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') || byte >= 0x80
+    };
     let before = bytes.get(at.start.saturating_sub(NAME_BYTES)..at.start)?;
-    let start = at.start - before.iter().rev().take_while(|byte| in_name(**byte)).count();
+    let start = at.start
+        - before
+            .iter()
+            .rev()
+            .take_while(|byte| in_name(**byte))
+            .count();
     let behind = bytes.get(at.end..bytes.len().min(at.end + NAME_BYTES))?;
     let end = at.end + behind.iter().take_while(|byte| in_name(**byte)).count();
     Some(start..end)
@@ -60,7 +71,13 @@ pub(super) fn given(text: &str, name: Range<usize>) -> Option<Given> {
 fn value(text: &str, end: usize, option: bool) -> Option<(Range<usize>, Link)> {
     let bytes = text.as_bytes();
     let skip = |from: usize, these: &[u8], most: usize| {
-        from + bytes.get(from..).unwrap_or_default().iter().take(most).take_while(|byte| these.contains(byte)).count()
+        from + bytes
+            .get(from..)
+            .unwrap_or_default()
+            .iter()
+            .take(most)
+            .take_while(|byte| these.contains(byte))
+            .count()
     };
     let mut at = skip(end, b"\"'`\\])*", 6);
     let spaced = skip(at, b" \t", 16);
@@ -88,16 +105,28 @@ fn value(text: &str, end: usize, option: bool) -> Option<(Range<usize>, Link)> {
 /// The run of characters that may be a value at `at`, without the quotes and brackets before it.
 fn run(text: &str, at: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
-    let open =
-        bytes.get(at..)?.iter().take(6).take_while(|byte| matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'(' | b'[')).count();
+    let open = bytes
+        .get(at..)?
+        .iter()
+        .take(6)
+        .take_while(|byte| matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'(' | b'['))
+        .count();
     let start = at + open;
-    let quoted = open > 0 && bytes.get(start - 1).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    let quoted = open > 0
+        && bytes
+            .get(start - 1)
+            .is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
     let ends = |byte: &u8| match byte {
         b'"' | b'\'' | b'`' | b'\\' | b'\n' | b'\r' => true,
         b' ' | b'\t' | b'<' | b'>' | b',' | b';' | b'&' | b'|' | b')' | b']' | b'}' => !quoted,
         _ => false,
     };
-    let length = bytes.get(start..)?.iter().take(VALUE_BYTES).take_while(|byte| !ends(byte)).count();
+    let length = bytes
+        .get(start..)?
+        .iter()
+        .take(VALUE_BYTES)
+        .take_while(|byte| !ends(byte))
+        .count();
     let value = text.get(start..start + length)?;
     let value = value.trim_end_matches(['.', ',', ':', ';']);
     (!value.is_empty()).then_some(start..start + value.len())
@@ -108,13 +137,22 @@ fn beside(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
     let near = text.get(at..)?.get(..GAP_BYTES).unwrap_or(text.get(at..)?);
     let word = near.to_ascii_lowercase().find("value")?;
     let between = near.get(..word)?;
-    if !between.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b'"' | b'\'' | b'\\' | b'n')) {
+    if !between.bytes().all(|byte| {
+        matches!(
+            byte,
+            b' ' | b'\t' | b'\r' | b'\n' | b',' | b'"' | b'\'' | b'\\' | b'n'
+        )
+    }) {
         return None;
     }
     let bytes = text.as_bytes();
     let from = at + word + "value".len();
-    let signs =
-        bytes.get(from..)?.iter().take(8).take_while(|byte| matches!(byte, b'"' | b'\'' | b'\\' | b' ' | b':' | b'=')).count();
+    let signs = bytes
+        .get(from..)?
+        .iter()
+        .take(8)
+        .take_while(|byte| matches!(byte, b'"' | b'\'' | b'\\' | b' ' | b':' | b'='))
+        .count();
     Some((run(text, from + signs)?, Link::Sign))
 }
 
@@ -129,7 +167,10 @@ fn by_words(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
             // `docker secret ls -f id=…` names another thing.
             return (!word.trim_end_matches('=').contains('=')).then_some((value, Link::Words));
         }
-        if !word.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'/')) {
+        if !word
+            .bytes()
+            .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'/'))
+        {
             return None;
         }
         let gap = bytes
@@ -148,17 +189,31 @@ fn by_words(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
 
 /// Words of an `Authorization` header that name a way to log in, before what it takes.
 fn is_scheme(word: &str) -> bool {
-    ["bearer", "basic", "token", "apikey", "digest", "bot", "negotiate", "key", "splunk"]
-        .iter()
-        .any(|scheme| word.eq_ignore_ascii_case(scheme))
+    [
+        "bearer",
+        "basic",
+        "token",
+        "apikey",
+        "digest",
+        "bot",
+        "negotiate",
+        "key",
+        "splunk",
+    ]
+    .iter()
+    .any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
 /// Whether a value in a text is a secret by its name, as it stands or decoded. One in the address of a secret or in an example
 /// is not.
 pub(super) fn is_given_secret(text: &str, given: &Given) -> bool {
-    let (Some(name), Some(value)) = (text.get(given.name.clone()), text.get(given.value.clone())) else { return false };
+    let (Some(name), Some(value)) = (text.get(given.name.clone()), text.get(given.value.clone()))
+    else {
+        return false;
+    };
     let decoded = || decode::open(value, 0, value.len(), 0).map(|opened| opened.text);
-    let secret = is_secret(name, value, given.link) || decoded().is_some_and(|text| is_secret(name, text.trim(), given.link));
+    let secret = is_secret(name, value, given.link)
+        || decoded().is_some_and(|text| is_secret(name, text.trim(), given.link));
     secret && !in_address(text, &given.name) && !is_example(text, &given.name, value)
 }
 
@@ -170,31 +225,51 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
     // The cheap questions first: most values are words.
     let made = Made::of(value);
     let mixed = made.lower + made.upper > 0 && made.digits > 0;
-    let bits: f32 = value.split(['-', '.', '_', '/', ':', '+', '=']).map(|part| surprise(part).max(0.0)).sum();
+    let bits: f32 = value
+        .split(['-', '.', '_', '/', ':', '+', '='])
+        .map(|part| surprise(part).max(0.0))
+        .sum();
     if !mixed && bits < 9.0 {
         return false;
     }
     let Some(says) = says(name) else { return false };
     let identifier = is_uuid(value);
     if identifier
-        && (link == Link::Sign && names_credential(name) || link == Link::Next && name.eq_ignore_ascii_case("authorization"))
+        && (link == Link::Sign && names_credential(name)
+            || link == Link::Next && name.eq_ignore_ascii_case("authorization"))
     {
         return true;
     }
     if identifier || is_standin(value) || is_reference(value, &made) {
         return false;
     }
-    let long_hex = made.random_hex() && value.len() >= if says == Says::Perhaps { usize::MAX } else { 16 };
+    let long_hex = made.random_hex()
+        && value.len()
+            >= if says == Says::Perhaps {
+                usize::MAX
+            } else {
+                16
+            };
     match (says, link) {
         (Says::Password, Link::Sign | Link::Next) => {
-            is_password(value) && !value.contains(' ') && (long_hex || mixed && (made.kinds() >= 3 || bits >= 4.0) || bits >= 9.0)
+            is_password(value)
+                && !value.contains(' ')
+                && (long_hex || mixed && (made.kinds() >= 3 || bits >= 4.0) || bits >= 9.0)
         }
-        (Says::Password, Link::Words) => is_password(value) && made.kinds() >= 3 && value.len() >= 10 && bits >= 4.0,
+        (Says::Password, Link::Words) => {
+            is_password(value) && made.kinds() >= 3 && value.len() >= 10 && bits >= 4.0
+        }
         (Says::Key, Link::Sign | Link::Next) => {
-            long_hex || value.len() >= 12 && mixed && bits >= 6.0 || value.len() >= 16 && bits >= 14.0
+            long_hex
+                || value.len() >= 12 && mixed && bits >= 6.0
+                || value.len() >= 16 && bits >= 14.0
         }
-        (Says::Key, Link::Words) => long_hex && value.len() >= 32 || value.len() >= 16 && mixed && bits >= 9.0,
-        (Says::Perhaps, _) => value.len() >= 20 && mixed && !made.hex && made.kinds() >= 3 && bits >= 10.0,
+        (Says::Key, Link::Words) => {
+            long_hex && value.len() >= 32 || value.len() >= 16 && mixed && bits >= 9.0
+        }
+        (Says::Perhaps, _) => {
+            value.len() >= 20 && mixed && !made.hex && made.kinds() >= 3 && bits >= 10.0
+        }
     }
 }
 
@@ -226,7 +301,13 @@ fn names_credential(name: &str) -> bool {
         "refreshtoken",
         "password",
     ];
-    let plain: String = name.chars().rev().take(32).filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    let plain: String = name
+        .chars()
+        .rev()
+        .take(32)
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
     let plain: String = plain.chars().rev().collect();
     ENDS.iter().any(|end| plain.ends_with(end))
 }
@@ -236,9 +317,12 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Option<String> {
-        let at = ["pass", "key", "token", "secret", "auth", "PASS", "TOKEN", "KEY", "SECRET", "Auth", "Token"]
-            .iter()
-            .find_map(|root| text.find(root).map(|at| at..at + root.len()))?;
+        let at = [
+            "pass", "key", "token", "secret", "auth", "PASS", "TOKEN", "KEY", "SECRET", "Auth",
+            "Token",
+        ]
+        .iter()
+        .find_map(|root| text.find(root).map(|at| at..at + root.len()))?;
         let given = given(text, name_around(text, at.end - 1, at.len())?)?;
         let value = text.get(given.value).unwrap();
         is_secret(text.get(given.name).unwrap(), value, given.link).then(|| value.to_owned())
@@ -268,9 +352,16 @@ mod tests {
             "https://x.example/?token=%&a=1",
             "token := `%`",
         ] {
-            assert_eq!(found(&text.replace('%', VALUE)).as_deref(), Some(VALUE), "{text}");
+            assert_eq!(
+                found(&text.replace('%', VALUE)).as_deref(),
+                Some(VALUE),
+                "{text}"
+            );
         }
-        assert_eq!(found("DB_PASSWORD=blue-Kettle7!").as_deref(), Some("blue-Kettle7!"));
+        assert_eq!(
+            found("DB_PASSWORD=blue-Kettle7!").as_deref(),
+            Some("blue-Kettle7!")
+        );
     }
 
     #[test]

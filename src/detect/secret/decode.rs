@@ -40,23 +40,40 @@ pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<
     let hex = run.len() >= HEX_RUN && run.iter().all(|byte| Class::of(*byte).is_hex());
     if hex {
         let skipped = usize::from(run.len() % 2 == 1);
-        let bytes = |take: usize| run.get(skipped..)?.chunks_exact(2).take(take).map(pair).collect::<Option<Vec<u8>>>();
+        let bytes = |take: usize| {
+            run.get(skipped..)?
+                .chunks_exact(2)
+                .take(take)
+                .map(pair)
+                .collect::<Option<Vec<u8>>>()
+        };
         if promising(&bytes(TRIED)?) {
             return readable(bytes(usize::MAX)?, end, "hex", room);
         }
     }
     // `https://` before it is no part of it.
     let parts = run.split(|byte| !byte.is_ascii_alphanumeric()).take(STARTS);
-    if let Some(bytes) = parts.filter_map(base32).find(|bytes| promising(bytes.get(..TRIED).unwrap_or(bytes))) {
+    if let Some(bytes) = parts
+        .filter_map(base32)
+        .find(|bytes| promising(bytes.get(..TRIED).unwrap_or(bytes)))
+    {
         return readable(bytes, end, "base32", room);
     }
-    let starts = run.iter().enumerate().filter(|(_, byte)| !byte.is_ascii_alphanumeric()).map(|(at, _)| at + 1);
+    let starts = run
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| !byte.is_ascii_alphanumeric())
+        .map(|(at, _)| at + 1);
     for from in std::iter::once(0).chain(starts.take(STARTS)) {
-        let Some(tried) = run.get(from..).filter(|rest| rest.len() >= RUN) else { break };
+        let Some(tried) = run.get(from..).filter(|rest| rest.len() >= RUN) else {
+            break;
+        };
         let mut sextets = tried.iter().take(TRIED).map(|byte| sextet(*byte));
         let mut first = [0_u8; TRIED / 4 * 3];
         for three in first.chunks_exact_mut(3) {
-            let bits = (0..4).fold(0_u32, |bits, _| bits << 6 | u32::from(sextets.next().flatten().unwrap_or(0)));
+            let bits = (0..4).fold(0_u32, |bits, _| {
+                bits << 6 | u32::from(sextets.next().flatten().unwrap_or(0))
+            });
             let [_, a, b, c] = bits.to_be_bytes();
             three.copy_from_slice(&[a, b, c]);
         }
@@ -102,7 +119,10 @@ fn base32(run: &[u8]) -> Option<Vec<u8>> {
         _ => None,
     };
     // A word has no digits; nearly all of what is encoded has some.
-    if run.len() < BASE32_RUN || !run.iter().any(u8::is_ascii_digit) || !run.iter().all(|byte| value(byte).is_some()) {
+    if run.len() < BASE32_RUN
+        || !run.iter().any(u8::is_ascii_digit)
+        || !run.iter().all(|byte| value(byte).is_some())
+    {
         return None;
     }
     let mut bytes = Vec::with_capacity(run.len() * 5 / 8);
@@ -125,7 +145,10 @@ fn base64(text: &str, start: usize) -> (Vec<u8>, usize) {
     for (at, byte) in rest.iter().enumerate() {
         // A plus between quotes joins, any other is a digit.
         let joins = *byte == b'+'
-            && at.checked_sub(1).and_then(|before| rest.get(before)).is_some_and(|before| matches!(before, b'"' | b'\'' | b' '));
+            && at
+                .checked_sub(1)
+                .and_then(|before| rest.get(before))
+                .is_some_and(|before| matches!(before, b'"' | b'\'' | b' '));
         let Some(six) = sextet(*byte).filter(|_| !joins) else {
             if joins || Class::of(*byte).is_joint() {
                 continue;
@@ -154,8 +177,14 @@ fn base64(text: &str, start: usize) -> (Vec<u8>, usize) {
 }
 
 fn textual(bytes: &[u8]) -> bool {
-    let tail = bytes.get(bytes.len().saturating_sub(192)..).unwrap_or_default();
-    tail.iter().filter(|byte| is_text(**byte) || **byte >= 0x80 || **byte == 0).count() * 10 >= tail.len() * 9
+    let tail = bytes
+        .get(bytes.len().saturating_sub(192)..)
+        .unwrap_or_default();
+    tail.iter()
+        .filter(|byte| is_text(**byte) || **byte >= 0x80 || **byte == 0)
+        .count()
+        * 10
+        >= tail.len() * 9
 }
 
 fn packed(bytes: &[u8]) -> bool {
@@ -173,13 +202,20 @@ fn promising(bytes: &[u8]) -> bool {
             Ok(_) => bytes.len(),
             Err(error) => error.valid_up_to(),
         };
-        valid + 3 >= bytes.len() && bytes.iter().take(valid).all(|byte| is_text(*byte) || *byte >= 0x80)
+        valid + 3 >= bytes.len()
+            && bytes
+                .iter()
+                .take(valid)
+                .all(|byte| is_text(*byte) || *byte >= 0x80)
     }
 }
 
 /// Whether every other byte of the beginning is zero, as in ASCII written as UTF-16, low byte first.
 fn utf16(bytes: &[u8]) -> bool {
-    bytes.len() >= 8 && bytes.chunks_exact(2).all(|pair| matches!(pair, [low, 0] if is_text(*low)))
+    bytes.len() >= 8
+        && bytes
+            .chunks_exact(2)
+            .all(|pair| matches!(pair, [low, 0] if is_text(*low)))
 }
 
 pub(super) fn is_text(byte: u8) -> bool {
@@ -195,7 +231,12 @@ fn readable(mut bytes: Vec<u8>, end: usize, reading: &'static str, room: usize) 
         reading = "gzip";
     }
     if utf16(bytes.get(..8).unwrap_or_default()) {
-        let units: Vec<u16> = bytes.as_chunks().0.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
+        let units: Vec<u16> = bytes
+            .as_chunks()
+            .0
+            .iter()
+            .map(|pair| u16::from_le_bytes(*pair))
+            .collect();
         bytes = String::from_utf16_lossy(&units).into_bytes();
     }
     let valid = match std::str::from_utf8(&bytes) {
@@ -208,9 +249,19 @@ fn readable(mut bytes: Vec<u8>, end: usize, reading: &'static str, room: usize) 
     } else {
         String::from_utf8(bytes.get(..valid)?.to_vec()).ok()?
     };
-    let stop = text.bytes().position(|byte| !is_text(byte) && byte < 0x80).filter(|_| inflated == 0).unwrap_or(text.len());
+    let stop = text
+        .bytes()
+        .position(|byte| !is_text(byte) && byte < 0x80)
+        .filter(|_| inflated == 0)
+        .unwrap_or(text.len());
     let text = text.get(..stop)?.to_owned();
-    (cut || text.len() >= TEXT_BYTES).then_some(Opened { text, end, reading, inflated, cut })
+    (cut || text.len() >= TEXT_BYTES).then_some(Opened {
+        text,
+        end,
+        reading,
+        inflated,
+        cut,
+    })
 }
 
 /// Unpacks gzip (RFC 1952) or zlib (RFC 1950). Gives what could be unpacked, and whether there was more.
@@ -251,7 +302,11 @@ fn sextet(byte: u8) -> Option<u8> {
 }
 
 fn pair(digits: &[u8]) -> Option<u8> {
-    let digit = |at: usize| digits.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    let digit = |at: usize| {
+        digits
+            .get(at)
+            .and_then(|byte| char::from(*byte).to_digit(16))
+    };
     u8::try_from(digit(0)? << 4 | digit(1)?).ok()
 }
 
@@ -266,7 +321,9 @@ pub(super) fn base64_text(run: &str) -> Option<String> {
             c => c,
         })
         .collect();
-    let bytes = base64::engine::general_purpose::STANDARD_NO_PAD.decode(digits).ok()?;
+    let bytes = base64::engine::general_purpose::STANDARD_NO_PAD
+        .decode(digits)
+        .ok()?;
     String::from_utf8(bytes).ok()
 }
 
@@ -277,18 +334,31 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
 
     fn opened(text: &str) -> Option<(String, &'static str)> {
-        open(text, 0, text.bytes().position(|byte| !is_code(byte)).unwrap_or(text.len()), 1 << 16)
-            .map(|opened| (opened.text, opened.reading))
+        open(
+            text,
+            0,
+            text.bytes()
+                .position(|byte| !is_code(byte))
+                .unwrap_or(text.len()),
+            1 << 16,
+        )
+        .map(|opened| (opened.text, opened.reading))
     }
 
     #[test]
     fn runs_are_opened_if_they_are_text() {
         let text = "the quick brown fox jumps";
-        assert_eq!(opened(&STANDARD.encode(text)), Some((text.to_owned(), "base64")));
+        assert_eq!(
+            opened(&STANDARD.encode(text)),
+            Some((text.to_owned(), "base64"))
+        );
         let hex: String = text.bytes().map(|byte| format!("{byte:02X}")).collect();
         assert_eq!(opened(&hex), Some((text.to_owned(), "hex")));
         let wide: Vec<u8> = text.bytes().flat_map(|byte| [byte, 0]).collect();
-        assert_eq!(opened(&STANDARD.encode(wide)), Some((text.to_owned(), "base64")));
+        assert_eq!(
+            opened(&STANDARD.encode(wide)),
+            Some((text.to_owned(), "base64"))
+        );
         assert_eq!(opened("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"), None);
         assert_eq!(opened("d61ba2e3341672ae1d54eb182013ac31"), None);
         assert_eq!(opened("usr/local/share/applications/desktop"), None);
@@ -298,9 +368,17 @@ mod tests {
     fn lines_and_quotes_within_base64_do_not_matter() {
         let code = STANDARD.encode("a secret text of two lines");
         let (first, second) = code.split_at(20);
-        for joined in [format!("{first}\n{second}"), format!("{first}\" + \"{second}"), format!("{first}\\\n  {second}")] {
+        for joined in [
+            format!("{first}\n{second}"),
+            format!("{first}\" + \"{second}"),
+            format!("{first}\\\n  {second}"),
+        ] {
             let opened = opened(&joined).unwrap().0;
-            assert_eq!(opened.lines().last(), Some("a secret text of two lines"), "{joined}");
+            assert_eq!(
+                opened.lines().last(),
+                Some("a secret text of two lines"),
+                "{joined}"
+            );
         }
     }
 
@@ -309,7 +387,10 @@ mod tests {
         let text = "key and lock, ".repeat(100);
         let mut gzip = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
         gzip.extend(miniz_oxide::deflate::compress_to_vec(text.as_bytes(), 6));
-        assert_eq!(opened(&STANDARD.encode(&gzip)), Some((text.clone(), "gzip")));
+        assert_eq!(
+            opened(&STANDARD.encode(&gzip)),
+            Some((text.clone(), "gzip"))
+        );
         let zlib = miniz_oxide::deflate::compress_to_vec_zlib(text.as_bytes(), 6);
         assert_eq!(opened(&STANDARD.encode(zlib)), Some((text.clone(), "gzip")));
         let code = STANDARD.encode(&gzip);

@@ -44,32 +44,55 @@ pub(super) struct Secrets {
 
 impl Secrets {
     pub(super) fn new(rules: &[(usize, &Spec)]) -> Result<Self, Vec<(usize, String)>> {
-        let way = |is: fn(&Spec) -> bool| rules.iter().find(|(_, spec)| is(spec)).map(|(rule, _)| *rule);
-        let shapes: Vec<(usize, Arc<Shape>)> =
-            rules.iter().flat_map(|(rule, spec)| spec.shapes.iter().map(|shape| (*rule, shape.clone()))).collect();
+        let way = |is: fn(&Spec) -> bool| {
+            rules
+                .iter()
+                .find(|(_, spec)| is(spec))
+                .map(|(rule, _)| *rule)
+        };
+        let shapes: Vec<(usize, Arc<Shape>)> = rules
+            .iter()
+            .flat_map(|(rule, spec)| spec.shapes.iter().map(|shape| (*rule, shape.clone())))
+            .collect();
         let mut literals: Vec<(String, Meaning)> = Vec::new();
         for (index, (_, shape)) in (0_u32..).zip(&shapes) {
             for literal in shape.literals() {
                 literals.push((literal.clone(), Meaning::Shape(index)));
                 let backwards: String = literal.chars().rev().collect();
-                let rare = literal.len() >= 4 || !literal.bytes().all(|byte| byte.is_ascii_alphanumeric());
+                let rare =
+                    literal.len() >= 4 || !literal.bytes().all(|byte| byte.is_ascii_alphanumeric());
                 if rare && backwards != *literal {
                     literals.push((backwards, Meaning::Backwards(index)));
                 }
             }
-            literals.extend(shape.near.iter().map(|word| (word.clone(), Meaning::Near(index))));
+            literals.extend(
+                shape
+                    .near
+                    .iter()
+                    .map(|word| (word.clone(), Meaning::Near(index))),
+            );
         }
         let named = way(|spec| spec.named);
         if named.is_some() {
             literals.extend(ROOTS.iter().map(|root| ((*root).to_owned(), Meaning::Name)));
         }
         if !shapes.is_empty() || named.is_some() {
-            literals.extend(MIRRORED.iter().map(|literal| ((*literal).to_owned(), Meaning::Mirrored)));
+            literals.extend(
+                MIRRORED
+                    .iter()
+                    .map(|literal| ((*literal).to_owned(), Meaning::Mirrored)),
+            );
         }
         let fault = |error: String| vec![(rules.first().map_or(0, |(rule, _)| *rule), error)];
         Ok(Self {
             sieve: Sieve::new(literals.into_iter()).map_err(fault)?,
-            loose: (0..shapes.len()).filter(|index| shapes.get(*index).is_some_and(|(_, shape)| shape.is_loose())).collect(),
+            loose: (0..shapes.len())
+                .filter(|index| {
+                    shapes
+                        .get(*index)
+                        .is_some_and(|(_, shape)| shape.is_loose())
+                })
+                .collect(),
             shapes,
             named,
             own: way(|spec| spec.own),
@@ -84,7 +107,9 @@ impl Detector for Secrets {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         let (plain, raw) = (text.plain(), text.raw());
         let mut search = Search::new(self, place, raw.len(), found);
-        search.through(plain, text.plain_facts(), "plain", &|span| Some(text.locate(span)));
+        search.through(plain, text.plain_facts(), "plain", &|span| {
+            Some(text.locate(span))
+        });
         if !std::ptr::eq(plain, raw) {
             search.through(raw, text.raw_facts(), "raw", &Some);
         }
@@ -97,11 +122,20 @@ impl Detector for Secrets {
     }
 
     fn learn(&self, text: &Text<'_>, place: &Place<'_>) {
-        self.scan(text, &Place { direction: Direction::Inbound, ..*place }, &mut Vec::new());
+        self.scan(
+            text,
+            &Place {
+                direction: Direction::Inbound,
+                ..*place
+            },
+            &mut Vec::new(),
+        );
     }
 
     fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, found: &mut Vec<Match>) {
-        let Some(joined) = pieces::join(parts) else { return };
+        let Some(joined) = pieces::join(parts) else {
+            return;
+        };
         let mut search = Search::new(self, place, joined.text.len(), found);
         search.joined(&joined);
     }
@@ -132,10 +166,23 @@ struct View {
 }
 
 impl<'s> Search<'s> {
-    fn new(secrets: &'s Secrets, place: &'s Place<'s>, length: usize, found: &'s mut Vec<Match>) -> Self {
+    fn new(
+        secrets: &'s Secrets,
+        place: &'s Place<'s>,
+        length: usize,
+        found: &'s mut Vec<Match>,
+    ) -> Self {
         let budget = Budget::of(length);
         let unpacking = Unpacking::new(place.budget);
-        Self { secrets, place, before: found.len(), found, budget, unpacking, seams: Vec::new() }
+        Self {
+            secrets,
+            place,
+            before: found.len(),
+            found,
+            budget,
+            unpacking,
+            seams: Vec::new(),
+        }
     }
 
     /// Looks through a text and what is encoded in it. `locate` turns a range of it into one of the string at hand.
@@ -143,19 +190,49 @@ impl<'s> Search<'s> {
         let mut open = Vec::new();
         self.look((text, facts), reading, 0, &|span| span, locate, &mut open);
         if self.place.direction == Direction::Outbound {
-            let spelt = separated::separated(text).into_iter().map(|found| (found, "separated", DEPTH));
-            let labels = separated::labels(text).into_iter().map(|found| (found, "labels", DEPTH - 1));
+            let spelt = separated::separated(text)
+                .into_iter()
+                .map(|found| (found, "separated", DEPTH));
+            let labels = separated::labels(text)
+                .into_iter()
+                .map(|found| (found, "labels", DEPTH - 1));
             for ((span, joined), reading, depth) in spelt.chain(labels) {
                 if self.afford(joined.len() * 2).is_some() {
-                    self.look((&joined, &Facts::of(&joined)), reading, depth, &|_| span.clone(), locate, &mut open);
+                    self.look(
+                        (&joined, &Facts::of(&joined)),
+                        reading,
+                        depth,
+                        &|_| span.clone(),
+                        locate,
+                        &mut open,
+                    );
                 }
             }
         }
-        while let Some(View { text, origin, reading, depth }) = open.pop().filter(|_| !self.budget.is_spent()) {
+        while let Some(View {
+            text,
+            origin,
+            reading,
+            depth,
+        }) = open.pop().filter(|_| !self.budget.is_spent())
+        {
             let facts = Facts::of(&text);
-            self.look((&text, &facts), reading, depth, &|_| origin.clone(), locate, &mut open);
-            let plain = decode::folded(&text, &facts).filter(|_| depth < DEPTH && self.afford(text.len() * 2).is_some());
-            open.extend(plain.map(|text| View { text, origin, reading, depth: depth + 1 }));
+            self.look(
+                (&text, &facts),
+                reading,
+                depth,
+                &|_| origin.clone(),
+                locate,
+                &mut open,
+            );
+            let plain = decode::folded(&text, &facts)
+                .filter(|_| depth < DEPTH && self.afford(text.len() * 2).is_some());
+            open.extend(plain.map(|text| View {
+                text,
+                origin,
+                reading,
+                depth: depth + 1,
+            }));
         }
     }
 
@@ -181,8 +258,9 @@ impl<'s> Search<'s> {
                     if let Some((rule, span, secret)) = self.loose(text, start..end) {
                         tell(self, rule, span, &secret);
                     }
-                    let opened =
-                        self.afford(end - start).and_then(|()| decode::open(text, start, end, self.unpacking.room(&self.budget)));
+                    let opened = self.afford(end - start).and_then(|()| {
+                        decode::open(text, start, end, self.unpacking.room(&self.budget))
+                    });
                     let Some(opened) = opened else { return true };
                     self.unpacking.spend(opened.inflated, opened.cut);
                     if self.afford(opened.text.len() * 2).is_none() {
@@ -193,20 +271,33 @@ impl<'s> Search<'s> {
                         tell(self, rule, start..end, "");
                     }
                     let origin = origin(start..opened.end);
-                    open.push(View { text: opened.text, origin, reading: opened.reading, depth: depth + 1 });
+                    open.push(View {
+                        text: opened.text,
+                        origin,
+                        reading: opened.reading,
+                        depth: depth + 1,
+                    });
                 }
                 Met::Run { .. } => {}
-                Met::Literal { last, length, meanings } => {
+                Met::Literal {
+                    last,
+                    length,
+                    meanings,
+                } => {
                     let (mut told_to, mut named) = (named_to, false);
                     for meaning in meanings {
                         match *meaning {
                             Meaning::Shape(index) => {
-                                if let Some((rule, span, secret)) = self.forwards(text, index, last, length) {
+                                if let Some((rule, span, secret)) =
+                                    self.forwards(text, index, last, length)
+                                {
                                     tell(self, rule, span, &secret);
                                 }
                             }
                             Meaning::Backwards(index) => {
-                                if let Some((rule, span, secret)) = self.backwards(text, index, last, length) {
+                                if let Some((rule, span, secret)) =
+                                    self.backwards(text, index, last, length)
+                                {
                                     tell(self, rule, span, &secret);
                                 }
                             }
@@ -218,13 +309,21 @@ impl<'s> Search<'s> {
                                     named = true;
                                     let name = name_around(text, last, length);
                                     if known.as_ref().is_none_or(|(known, _)| *known != name) {
-                                        let given = |name| self.afford(LOOK_BYTES).and_then(|()| given(text, name));
+                                        let given = |name| {
+                                            self.afford(LOOK_BYTES).and_then(|()| given(text, name))
+                                        };
                                         let value = name.clone().and_then(given);
                                         known = Some((name, value));
                                     }
                                 }
-                                let Some((_, Some(given))) = &known else { continue };
-                                let near = if let Meaning::Near(index) = meaning { Some(*index) } else { None };
+                                let Some((_, Some(given))) = &known else {
+                                    continue;
+                                };
+                                let near = if let Meaning::Near(index) = meaning {
+                                    Some(*index)
+                                } else {
+                                    None
+                                };
                                 if let Some(rule) = self.weigh(text, given, near) {
                                     told_to = given.value.end;
                                     let secret = text.get(given.value.clone()).unwrap_or_default();
@@ -241,17 +340,37 @@ impl<'s> Search<'s> {
         if let (Some(rule), Some(ground)) = (secrets.own, self.place.ground) {
             ground.own.find(text, |span| tell(self, rule, span, ""));
         }
-        let seen = self.place.seen.filter(|_| self.place.direction == Direction::Outbound);
+        let seen = self
+            .place
+            .seen
+            .filter(|_| self.place.direction == Direction::Outbound);
         if let (Some(rule), Some(seen)) = (secrets.elsewhere, seen) {
             seen.tell_elsewhere(text, |span| tell(self, rule, span, ""));
         }
-        if mirrored && depth < DEPTH && reading != "reversed" && self.afford(text.len() * 2).is_some() {
+        if mirrored
+            && depth < DEPTH
+            && reading != "reversed"
+            && self.afford(text.len() * 2).is_some()
+        {
             let (text, origin) = (mirror::reversed(text), origin(0..text.len()));
-            open.push(View { text, origin, reading: "reversed", depth: depth + 1 });
+            open.push(View {
+                text,
+                origin,
+                reading: "reversed",
+                depth: depth + 1,
+            });
         }
-        if depth < DEPTH && escape::has_escapes(text, facts) && self.afford(text.len() * 2).is_some() {
+        if depth < DEPTH
+            && escape::has_escapes(text, facts)
+            && self.afford(text.len() * 2).is_some()
+        {
             let whole = origin(0..text.len());
-            open.extend(escape::unescape(text).map(|text| View { text, origin: whole, reading: "unescaped", depth: depth + 1 }));
+            open.extend(escape::unescape(text).map(|text| View {
+                text,
+                origin: whole,
+                reading: "unescaped",
+                depth: depth + 1,
+            }));
         }
     }
 
@@ -265,7 +384,13 @@ impl<'s> Search<'s> {
     }
 
     /// A match of a shape whose literal ends at `last`: as it stands, or put together of pieces.
-    fn forwards(&mut self, text: &str, index: u32, last: usize, length: usize) -> Option<(usize, Range<usize>, String)> {
+    fn forwards(
+        &mut self,
+        text: &str,
+        index: u32,
+        last: usize,
+        length: usize,
+    ) -> Option<(usize, Range<usize>, String)> {
         let (rule, shape) = self.secrets.shapes.get(index as usize)?;
         let (start, contiguous) = start(text, last, length)?;
         if !begins(text, start) && !self.seams.contains(&start) {
@@ -275,35 +400,67 @@ impl<'s> Search<'s> {
             return None;
         }
         self.afford(shape.cost(text, start))?;
-        if contiguous && let Some(hit) = shape.at(text, start, length, &|at| self.seams.contains(&at)) {
+        if contiguous
+            && let Some(hit) = shape.at(text, start, length, &|at| self.seams.contains(&at))
+        {
             return Some((*rule, hit.span, text.get(hit.secret)?.to_owned()));
         }
-        let most = if shape.long() { REACH } else { JOINED_BYTES.min(shape.longest().saturating_add(1)) };
+        let most = if shape.long() {
+            REACH
+        } else {
+            JOINED_BYTES.min(shape.longest().saturating_add(1))
+        };
         let joined = pieces::squeeze(text.get(start..)?, most)?;
         self.afford(joined.cost())?;
         let hit = shape.at(&joined.text, 0, length, &|at| joined.begins(at))?;
         let secret = joined.text.get(hit.secret)?;
         let whole = shape.long() || belongs_together(secret.get(length.min(secret.len())..)?);
-        (whole && joined.crossed(hit.span.end)).then(|| (*rule, start..start + joined.end_of(hit.span.end), secret.to_owned()))
+        (whole && joined.crossed(hit.span.end)).then(|| {
+            (
+                *rule,
+                start..start + joined.end_of(hit.span.end),
+                secret.to_owned(),
+            )
+        })
     }
 
     /// A match of a shape without literals that begins where a run of characters does, or the longer one that it is part of.
     fn loose(&mut self, text: &str, run: Range<usize>) -> Option<(usize, Range<usize>, String)> {
-        let part = text.get(run.clone()).filter(|part| part.len() <= JOINED_BYTES)?;
+        let part = text
+            .get(run.clone())
+            .filter(|part| part.len() <= JOINED_BYTES)?;
         let part = part.get(..LOOK_BYTES).unwrap_or(part);
         self.afford(LOOK_BYTES)?;
         if !belongs_together(part) {
             return None;
         }
-        let before = text.as_bytes().get(run.start.saturating_sub(JOINED_BYTES)..run.start)?;
-        let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'-' | b'_' | b'|' | b'~' | b'/');
+        let before = text
+            .as_bytes()
+            .get(run.start.saturating_sub(JOINED_BYTES)..run.start)?;
+        let belongs = |byte: &u8| {
+            byte.is_ascii_alphanumeric()
+                || matches!(byte, b'.' | b':' | b'-' | b'_' | b'|' | b'~' | b'/')
+        };
         let whole = run.start - before.iter().rev().take_while(|byte| belongs(byte)).count();
-        let within = text.as_bytes().get(whole..run.start)?.iter().enumerate().rev();
-        let parts = within.filter(|(_, byte)| !byte.is_ascii_alphanumeric()).map(|(at, _)| whole + at + 1);
+        let within = text
+            .as_bytes()
+            .get(whole..run.start)?
+            .iter()
+            .enumerate()
+            .rev();
+        let parts = within
+            .filter(|(_, byte)| !byte.is_ascii_alphanumeric())
+            .map(|(at, _)| whole + at + 1);
         let starts = std::iter::once(whole).chain(parts.take(TRIES));
         for start in starts {
-            let Some(byte) = text.as_bytes().get(start) else { continue };
-            let shapes = self.secrets.loose.iter().filter_map(|index| self.secrets.shapes.get(*index));
+            let Some(byte) = text.as_bytes().get(start) else {
+                continue;
+            };
+            let shapes = self
+                .secrets
+                .loose
+                .iter()
+                .filter_map(|index| self.secrets.shapes.get(*index));
             for (rule, shape) in shapes.filter(|(_, shape)| shape.begins_with(*byte)) {
                 self.afford(TRY_BYTES)?;
                 if let Some(hit) = shape.at(text, start, 0, &|_| false) {
@@ -315,10 +472,21 @@ impl<'s> Search<'s> {
     }
 
     /// A match of a shape whose literal, reversed, ends at `last`.
-    fn backwards(&mut self, text: &str, index: u32, last: usize, length: usize) -> Option<(usize, Range<usize>, String)> {
+    fn backwards(
+        &mut self,
+        text: &str,
+        index: u32,
+        last: usize,
+        length: usize,
+    ) -> Option<(usize, Range<usize>, String)> {
         let (rule, shape) = self.secrets.shapes.get(index as usize)?;
         let (_, contiguous) = start(text, last, length)?;
-        if !contiguous || text.as_bytes().get(last + 1).is_some_and(u8::is_ascii_alphanumeric) {
+        if !contiguous
+            || text
+                .as_bytes()
+                .get(last + 1)
+                .is_some_and(u8::is_ascii_alphanumeric)
+        {
             return None;
         }
         let most = if shape.long() { REACH } else { JOINED_BYTES };
@@ -326,28 +494,50 @@ impl<'s> Search<'s> {
         let from = (from..=last).find(|at| text.is_char_boundary(*at))?;
         let part = text.get(from..=last)?;
         // Only what is no blank belongs to a key of one line.
-        let part = if shape.long() { part } else { part.rsplit(|c: char| c.is_ascii_whitespace()).next()? };
+        let part = if shape.long() {
+            part
+        } else {
+            part.rsplit(|c: char| c.is_ascii_whitespace()).next()?
+        };
         self.afford(part.len() * MOVED)?;
         let reversed: String = part.chars().rev().collect();
         let hit = shape.at(&reversed, 0, length, &|_| false)?;
-        Some((*rule, (last + 1).checked_sub(hit.span.end)?..last + 1, reversed.get(hit.secret)?.to_owned()))
+        Some((
+            *rule,
+            (last + 1).checked_sub(hit.span.end)?..last + 1,
+            reversed.get(hit.secret)?.to_owned(),
+        ))
     }
 
     /// The rule by which a value with a name is a secret.
     fn weigh(&mut self, text: &str, given: &Given, near: Option<u32>) -> Option<usize> {
-        let (name, value) = (text.get(given.name.clone())?, text.get(given.value.clone())?);
+        let (name, value) = (
+            text.get(given.name.clone())?,
+            text.get(given.value.clone())?,
+        );
         self.afford(value.len() * WEIGHED)?;
-        if let Some((rule, shape)) = near.and_then(|index| self.secrets.shapes.get(index as usize)) {
-            let between = text.get(given.name.end..given.value.start).unwrap_or_default().to_ascii_lowercase();
-            let meant =
-                given.link != Link::Words || ["key", "token", "secret", "pass", "cred"].iter().any(|word| between.contains(word));
+        if let Some((rule, shape)) = near.and_then(|index| self.secrets.shapes.get(index as usize))
+        {
+            let between = text
+                .get(given.name.end..given.value.start)
+                .unwrap_or_default()
+                .to_ascii_lowercase();
+            let meant = given.link != Link::Words
+                || ["key", "token", "secret", "pass", "cred"]
+                    .iter()
+                    .any(|word| between.contains(word));
             return (meant && !is_of_something_else(name) && shape.is(value)).then_some(*rule);
         }
         is_given_secret(text, given).then_some(self.secrets.named?)
     }
 
     /// A value whose name is that of the argument which it is.
-    fn argument(&mut self, name: &str, text: &str, locate: impl Fn(Range<usize>) -> Option<Range<usize>>) {
+    fn argument(
+        &mut self,
+        name: &str,
+        text: &str,
+        locate: impl Fn(Range<usize>) -> Option<Range<usize>>,
+    ) {
         let name = name.rsplit('.').next().unwrap_or(name);
         let value = text.trim();
         if value.len() > JOINED_BYTES || value.contains(char::is_whitespace) {
@@ -363,7 +553,14 @@ impl<'s> Search<'s> {
         let before = self.found.len();
         // Only what no piece holds by itself, and what is told of the pieces together.
         self.seams = joined.starts();
-        self.look((&joined.text, &Facts::of(&joined.text)), "joined", DEPTH - 1, &|span| span, &Some, &mut open);
+        self.look(
+            (&joined.text, &Facts::of(&joined.text)),
+            "joined",
+            DEPTH - 1,
+            &|span| span,
+            &Some,
+            &mut open,
+        );
         let mut index = 0;
         self.found.retain_mut(|found| {
             index += 1;
@@ -375,23 +572,51 @@ impl<'s> Search<'s> {
             crosses
         });
         self.seams.clear();
-        while let Some(View { text, origin, reading, depth }) = open.pop() {
+        while let Some(View {
+            text,
+            origin,
+            reading,
+            depth,
+        }) = open.pop()
+        {
             if joined.crosses(&origin) {
-                self.look((&text, &Facts::of(&text)), reading, depth, &|_| origin.clone(), &|_| None, &mut open);
+                self.look(
+                    (&text, &Facts::of(&text)),
+                    reading,
+                    depth,
+                    &|_| origin.clone(),
+                    &|_| None,
+                    &mut open,
+                );
             }
         }
     }
 
-    fn tell(&mut self, mut rule: usize, span: Option<Range<usize>>, reading: &'static str, secret: &str) {
+    fn tell(
+        &mut self,
+        mut rule: usize,
+        span: Option<Range<usize>>,
+        reading: &'static str,
+        secret: &str,
+    ) {
         match (self.place.seen, self.place.direction) {
             (Some(seen), Direction::Inbound) if !secret.is_empty() => seen.note(secret),
-            (Some(seen), Direction::Outbound) if seen.came_from_here(secret) => rule = self.secrets.returned.unwrap_or(rule),
+            (Some(seen), Direction::Outbound) if seen.came_from_here(secret) => {
+                rule = self.secrets.returned.unwrap_or(rule)
+            }
             _ => {}
         }
         let known = self.found.get(self.before..).unwrap_or_default();
         let span = span.filter(|_| known.len() < SPANS);
-        if !known.iter().any(|found| found.rule == rule && found.span == span) {
-            self.found.push(Match { rule, span, reading });
+        if !known
+            .iter()
+            .any(|found| found.rule == rule && found.span == span)
+        {
+            self.found.push(Match {
+                rule,
+                span,
+                reading,
+            });
         }
     }
 }

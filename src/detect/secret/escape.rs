@@ -7,8 +7,12 @@ use crate::text::Facts;
 /// Whether a text has escapes: `%41`, `\x41`, `\u0041`, `\101`, `&#65;`, `=41`.
 pub(super) fn has_escapes(text: &str, facts: &Facts) -> bool {
     let bytes = text.as_bytes();
-    let signs = [b'%', b'\\', b'&', b'='].into_iter().filter(|sign| facts.has(*sign));
-    signs.flat_map(|sign| memchr::memchr_iter(sign, bytes)).any(|at| is_escape(bytes, at))
+    let signs = [b'%', b'\\', b'&', b'=']
+        .into_iter()
+        .filter(|sign| facts.has(*sign));
+    signs
+        .flat_map(|sign| memchr::memchr_iter(sign, bytes))
+        .any(|at| is_escape(bytes, at))
 }
 
 fn is_escape(text: &[u8], at: usize) -> bool {
@@ -25,11 +29,17 @@ fn escape(text: &[u8]) -> Option<(char, usize)> {
         digits
             .bytes()
             .all(|byte| byte.is_ascii_hexdigit())
-            .then(|| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32))?
+            .then(|| {
+                u32::from_str_radix(digits, 16)
+                    .ok()
+                    .and_then(char::from_u32)
+            })?
     };
     let (c, length) = match text {
         [b'%' | b'=', a, b, ..]
-            if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() && !a.is_ascii_lowercase() | (text.first() == Some(&b'%')) =>
+            if a.is_ascii_hexdigit()
+                && b.is_ascii_hexdigit()
+                && !a.is_ascii_lowercase() | (text.first() == Some(&b'%')) =>
         {
             (hex(1, 3)?, 3)
         }
@@ -40,7 +50,10 @@ fn escape(text: &[u8]) -> Option<(char, usize)> {
         }
         [b'\\', b'u', ..] => (hex(2, 6)?, 6),
         [b'\\', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7', ..] => {
-            let digits = text.get(1..4)?.iter().fold(0, |sum, byte| sum * 8 + u32::from(*byte - b'0'));
+            let digits = text
+                .get(1..4)?
+                .iter()
+                .fold(0, |sum, byte| sum * 8 + u32::from(*byte - b'0'));
             (char::from_u32(digits)?, 4)
         }
         [b'&', b'#', rest @ ..] => {
@@ -65,13 +78,20 @@ fn wide(text: &[u8]) -> Option<(char, usize)> {
     let unit = |at: usize| {
         let digits = std::str::from_utf8(text.get(at + 2..at + 6)?).ok()?;
         let escaped = matches!(text.get(at..at + 2), Some(b"\\u" | b"%u"));
-        (escaped && digits.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| u16::from_str_radix(digits, 16).ok())?
+        (escaped && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .then(|| u16::from_str_radix(digits, 16).ok())?
     };
     let (c, length) = match text {
         [sign @ (b'%' | b'='), b'c'..=b'f' | b'C'..=b'F', ..] => {
             let octet = |at: usize| {
-                let group = text.get(at * 3..at * 3 + 3).filter(|group| group.first() == Some(sign))?;
-                let digit = |at: usize| group.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+                let group = text
+                    .get(at * 3..at * 3 + 3)
+                    .filter(|group| group.first() == Some(sign))?;
+                let digit = |at: usize| {
+                    group
+                        .get(at)
+                        .and_then(|byte| char::from(*byte).to_digit(16))
+                };
                 u8::try_from(digit(1)? << 4 | digit(2)?).ok()
             };
             let count = match octet(0)? {
@@ -84,7 +104,13 @@ fn wide(text: &[u8]) -> Option<(char, usize)> {
             for (at, place) in octets.iter_mut().enumerate().take(count) {
                 *place = octet(at)?;
             }
-            (std::str::from_utf8(octets.get(..count)?).ok()?.chars().next()?, count * 3)
+            (
+                std::str::from_utf8(octets.get(..count)?)
+                    .ok()?
+                    .chars()
+                    .next()?,
+                count * 3,
+            )
         }
         [b'\\' | b'%', b'u', ..] => match unit(0)? {
             high @ 0xd800..=0xdbff => (char::decode_utf16([high, unit(6)?]).next()?.ok()?, 12),
@@ -92,7 +118,8 @@ fn wide(text: &[u8]) -> Option<(char, usize)> {
         },
         _ => return None,
     };
-    (folds(c) || length == 6 && text.first() == Some(&b'%') && c.is_ascii() && is_text(c as u8)).then_some((c, length))
+    (folds(c) || length == 6 && text.first() == Some(&b'%') && c.is_ascii() && is_text(c as u8))
+        .then_some((c, length))
 }
 
 /// Whether a character is a variant of an ASCII one (full-width, mathematical, circled, raised), or is not displayed.
@@ -107,12 +134,18 @@ fn folds(c: char) -> bool {
 /// enough of it to be quoted-printable (RFC 2045, 6.7).
 pub(in crate::detect) fn unescape(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
-    let signs = memchr::memchr_iter(b'=', bytes).filter(|at| !matches!(bytes.get(at + 1), Some(b'\r' | b'\n')));
-    let (all, escapes) = signs.fold((0, 0), |(all, escapes), at| (all + 1, escapes + usize::from(is_escape(bytes, at))));
+    let signs = memchr::memchr_iter(b'=', bytes)
+        .filter(|at| !matches!(bytes.get(at + 1), Some(b'\r' | b'\n')));
+    let (all, escapes) = signs.fold((0, 0), |(all, escapes), at| {
+        (all + 1, escapes + usize::from(is_escape(bytes, at)))
+    });
     // Numbers that names are given look like escapes too.
     let quoted = escapes >= QUOTED && escapes * 5 >= all * 4;
     let (mut out, mut from, mut at) = (String::new(), 0, 0);
-    while let Some(found) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| Class::of(*byte).is_escape())) {
+    while let Some(found) = bytes
+        .get(at..)
+        .and_then(|rest| rest.iter().position(|byte| Class::of(*byte).is_escape()))
+    {
         at += found;
         let rest = bytes.get(at..).unwrap_or_default();
         let resolved = match rest {
@@ -147,10 +180,19 @@ mod tests {
 
     #[test]
     fn escapes_of_every_kind() {
-        for text in ["%6b%65y", r"\x6b\u0065y", r"\u{6b}e\171", "&#107;&#x65;y", "k%65%79"] {
+        for text in [
+            "%6b%65y",
+            r"\x6b\u0065y",
+            r"\u{6b}e\171",
+            "&#107;&#x65;y",
+            "k%65%79",
+        ] {
             assert_eq!(unescape(text).as_deref(), Some("key"), "{text}");
         }
-        assert_eq!(unescape("=6B=65=79=6B=65=79=\r\n!").as_deref(), Some("keykey!"));
+        assert_eq!(
+            unescape("=6B=65=79=6B=65=79=\r\n!").as_deref(),
+            Some("keykey!")
+        );
         for (text, wanted) in [
             ("%EF%BD%8Ek%ef%bd%85", "ｎkｅ"),
             (r"\uff4e\ud835\udc5b\u{ff4e}", "ｎ𝑛ｎ"),
@@ -159,7 +201,13 @@ mod tests {
         ] {
             assert_eq!(unescape(text).as_deref(), Some(wanted), "{text}");
         }
-        for text in ["Z%C3%BCrich %E6%9D%B1%E4%BA%AC", r"\u6771\u4eac \ud83d\ude00", "%EF%BD", "%F0%9F%98%80", r"\ud835x"] {
+        for text in [
+            "Z%C3%BCrich %E6%9D%B1%E4%BA%AC",
+            r"\u6771\u4eac \ud83d\ude00",
+            "%EF%BD",
+            "%F0%9F%98%80",
+            r"\ud835x",
+        ] {
             assert_eq!(unescape(text), None, "{text}");
         }
         for text in ["100% of a=41", r"C:\users\x", "a & b", "%zz"] {

@@ -40,11 +40,26 @@ pub(super) const MIRRORED: [&str; 32] = [
 
 /// Whether the signs that end base64 stand before the run of characters at `start`, and nothing that they could follow on.
 pub(super) fn ends_first(text: &str, start: usize) -> bool {
-    let before = text.as_bytes().get(start.saturating_sub(4)..start).unwrap_or_default();
-    let signs = before.iter().rev().take_while(|byte| **byte == b'=').count();
-    let outside = before.len().checked_sub(signs + 1).and_then(|at| before.get(at));
+    let before = text
+        .as_bytes()
+        .get(start.saturating_sub(4)..start)
+        .unwrap_or_default();
+    let signs = before
+        .iter()
+        .rev()
+        .take_while(|byte| **byte == b'=')
+        .count();
+    let outside = before
+        .len()
+        .checked_sub(signs + 1)
+        .and_then(|at| before.get(at));
     matches!(signs, 1 | 2)
-        && outside.is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'(' | b'>'))
+        && outside.is_none_or(|byte| {
+            matches!(
+                byte,
+                b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'(' | b'>'
+            )
+        })
 }
 
 /// A text from its last character to its first.
@@ -69,7 +84,10 @@ mod tests {
     #[test]
     fn what_tells_is_no_word_of_its_own() {
         for literal in MIRRORED {
-            assert!(literal.len() >= 3 && literal.to_lowercase() == literal, "{literal}");
+            assert!(
+                literal.len() >= 3 && literal.to_lowercase() == literal,
+                "{literal}"
+            );
         }
         assert_eq!(reversed("drowssap é"), "é password");
     }

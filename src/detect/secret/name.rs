@@ -40,7 +40,16 @@ pub(super) const ROOTS: [&str; 24] = [
 ];
 
 /// Names of passwords in other languages: the roots above that are whole names.
-const FOREIGN: [&str; 8] = ["kennwort", "contrase", "senha", "clave", "пароль", "密码", "密碼", "パスワード"];
+const FOREIGN: [&str; 8] = [
+    "kennwort",
+    "contrase",
+    "senha",
+    "clave",
+    "пароль",
+    "密码",
+    "密碼",
+    "パスワード",
+];
 
 /// A name with one of these words in it is that of something else.
 const ELSEWHERE: [&str; 60] = [
@@ -204,7 +213,8 @@ const OPENS: [&str; 24] = [
 pub(super) fn is_of_something_else(name: &str) -> bool {
     let mut words = Words::of(name);
     let words = words.words();
-    words.iter().any(|word| ELSEWHERE.contains(word)) || words.len() > 1 && words.last().is_some_and(|word| ABOUT.contains(word))
+    words.iter().any(|word| ELSEWHERE.contains(word))
+        || words.len() > 1 && words.last().is_some_and(|word| ABOUT.contains(word))
 }
 
 /// What a name says of its value; `None` if nothing.
@@ -213,7 +223,10 @@ pub(super) fn says(name: &str) -> Option<Says> {
         // The folder that a shell is in.
         return None;
     }
-    if FOREIGN.iter().any(|word| name.to_lowercase().contains(word)) {
+    if FOREIGN
+        .iter()
+        .any(|word| name.to_lowercase().contains(word))
+    {
         return Some(Says::Password);
     }
     let mut words = Words::of(name);
@@ -224,24 +237,47 @@ pub(super) fn says(name: &str) -> Option<Says> {
         return None;
     }
     let joined = |part: &str| words.iter().any(|word| word.contains(part));
-    if words.iter().any(|word| matches!(*word, "pass" | "pwd" | "psw" | "passcode" | "pw"))
+    if words
+        .iter()
+        .any(|word| matches!(*word, "pass" | "pwd" | "psw" | "passcode" | "pw"))
         || joined("passw")
         || joined("passphrase")
         || joined("pwd")
     {
         return Some(Says::Password);
     }
-    let opens = words.windows(2).any(|pair| matches!(pair, [before, "key"] if is(&OPENS, before)));
-    let key = ["secret", "token", "apikey", "credential", "bearer", "accesskey", "privatekey", "authkey", "jwt", "webhook"]
-        .iter()
-        .any(|part| joined(part));
+    let opens = words
+        .windows(2)
+        .any(|pair| matches!(pair, [before, "key"] if is(&OPENS, before)));
+    let key = [
+        "secret",
+        "token",
+        "apikey",
+        "credential",
+        "bearer",
+        "accesskey",
+        "privatekey",
+        "authkey",
+        "jwt",
+        "webhook",
+    ]
+    .iter()
+    .any(|part| joined(part));
     if key
         || opens
-        || words.iter().any(|word| matches!(*word, "pat" | "auth" | "authorization" | "creds" | "dsn" | "cookie" | "salt"))
+        || words.iter().any(|word| {
+            matches!(
+                *word,
+                "pat" | "auth" | "authorization" | "creds" | "dsn" | "cookie" | "salt"
+            )
+        })
     {
         return Some(Says::Key);
     }
-    words.iter().any(|word| word.ends_with("key")).then_some(Says::Perhaps)
+    words
+        .iter()
+        .any(|word| word.ends_with("key"))
+        .then_some(Says::Perhaps)
 }
 
 /// Most of a name that is looked at, in bytes, and most words of it.
@@ -258,15 +294,26 @@ struct Words {
 
 impl Words {
     fn of(name: &str) -> Self {
-        let mut words = Self { text: [0; NAME_BYTES], ends: [0; NAME_WORDS], count: 0, length: 0 };
+        let mut words = Self {
+            text: [0; NAME_BYTES],
+            ends: [0; NAME_WORDS],
+            count: 0,
+            length: 0,
+        };
         let mut after_lower = false;
         let bytes = name.as_bytes();
-        for byte in bytes.get(bytes.len().saturating_sub(NAME_BYTES)..).unwrap_or_default() {
+        for byte in bytes
+            .get(bytes.len().saturating_sub(NAME_BYTES)..)
+            .unwrap_or_default()
+        {
             if !byte.is_ascii_alphanumeric() || after_lower && byte.is_ascii_uppercase() {
                 words.end();
             }
             after_lower = byte.is_ascii_lowercase() || byte.is_ascii_digit();
-            if let (true, Some(to)) = (byte.is_ascii_alphanumeric(), words.text.get_mut(words.length)) {
+            if let (true, Some(to)) = (
+                byte.is_ascii_alphanumeric(),
+                words.text.get_mut(words.length),
+            ) {
                 *to = byte.to_ascii_lowercase();
                 words.length += 1;
             }
@@ -276,7 +323,12 @@ impl Words {
     }
 
     fn end(&mut self) {
-        let before = self.count.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0);
+        let before = self
+            .count
+            .checked_sub(1)
+            .and_then(|last| self.ends.get(last))
+            .copied()
+            .unwrap_or(0);
         if let (true, Some(end)) = (self.length > before, self.ends.get_mut(self.count)) {
             *end = self.length;
             self.count += 1;
@@ -287,7 +339,9 @@ impl Words {
         let mut start = 0;
         let ends = self.ends.get(..self.count).unwrap_or_default();
         ends.iter()
-            .filter_map(|end| std::str::from_utf8(self.text.get(std::mem::replace(&mut start, *end)..*end)?).ok())
+            .filter_map(|end| {
+                std::str::from_utf8(self.text.get(std::mem::replace(&mut start, *end)..*end)?).ok()
+            })
             .collect()
     }
 }

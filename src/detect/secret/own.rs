@@ -40,7 +40,10 @@ impl Own {
         forms(value, |form| {
             self.prints.add(form.as_bytes(), 0);
         });
-        let lines = value.lines().map(str::trim).filter(|line| line.len() >= LINE_BYTES && !line.starts_with("-----"));
+        let lines = value
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.len() >= LINE_BYTES && !line.starts_with("-----"));
         for line in lines.filter(|line| line.len() < value.len()) {
             forms(line, |form| {
                 self.prints.add(form.as_bytes(), 0);
@@ -94,14 +97,18 @@ pub(in crate::detect) fn forms(value: &str, mut take: impl FnMut(&str)) {
 
 /// With everything percent-encoded that is not unreserved (RFC 3986, 2.3).
 fn percent(value: &str, upper: bool) -> String {
-    value.bytes().fold(String::with_capacity(value.len() * 3), |mut out, byte| {
-        let _infallible = match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => write!(out, "{}", char::from(byte)),
-            _ if upper => write!(out, "%{byte:02X}"),
-            _ => write!(out, "%{byte:02x}"),
-        };
-        out
-    })
+    value
+        .bytes()
+        .fold(String::with_capacity(value.len() * 3), |mut out, byte| {
+            let _infallible = match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                    write!(out, "{}", char::from(byte))
+                }
+                _ if upper => write!(out, "%{byte:02X}"),
+                _ => write!(out, "%{byte:02x}"),
+            };
+            out
+        })
 }
 
 #[cfg(test)]
@@ -125,12 +132,24 @@ mod tests {
         for before in ["", "x", "xy", "xyz"] {
             let whole = format!("{before}{VALUE} and more");
             assert!(holds(&own, &whole));
-            assert!(holds(&own, &STANDARD.encode(&whole)), "{before:?} in base64");
-            assert!(holds(&own, &URL_SAFE_NO_PAD.encode(&whole)), "{before:?} in base64url");
+            assert!(
+                holds(&own, &STANDARD.encode(&whole)),
+                "{before:?} in base64"
+            );
+            assert!(
+                holds(&own, &URL_SAFE_NO_PAD.encode(&whole)),
+                "{before:?} in base64url"
+            );
         }
         let hex = hex(VALUE.as_bytes());
         let reversed: String = VALUE.chars().rev().collect();
-        for text in [hex.to_uppercase(), hex, reversed, percent(VALUE, true), crate::message::quote(VALUE)] {
+        for text in [
+            hex.to_uppercase(),
+            hex,
+            reversed,
+            percent(VALUE, true),
+            crate::message::quote(VALUE),
+        ] {
             assert!(holds(&own, &text), "{text}");
         }
         assert!(!holds(&own, "p\"ss/wörd+42~?"));
@@ -139,7 +158,9 @@ mod tests {
     #[test]
     fn lines_of_a_file_are_known_by_themselves() {
         let mut own = Own::default();
-        own.guard("-----BEGIN THING-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nshort\n-----END THING-----");
+        own.guard(
+            "-----BEGIN THING-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nshort\n-----END THING-----",
+        );
         assert!(holds(&own, "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"));
         assert!(!holds(&own, "-----BEGIN THING-----"));
     }

@@ -30,7 +30,9 @@ impl Joined {
 
     /// Whether a seam lies within a range.
     pub(super) fn crosses(&self, span: &Range<usize>) -> bool {
-        self.seams.iter().any(|(at, _)| span.start < *at && *at < span.end)
+        self.seams
+            .iter()
+            .any(|(at, _)| span.start < *at && *at < span.end)
     }
 
     /// Where its pieces begin.
@@ -57,8 +59,14 @@ impl Joined {
 
 /// The values of a call's arguments, one after the other, where they can be pieces of something: short, without blanks.
 pub(super) fn join(parts: &[&str]) -> Option<Joined> {
-    let mut joined = Joined { text: String::new(), seams: Vec::new(), steps: 0 };
-    let fits = |part: &&&str| !part.is_empty() && part.len() <= PIECE_BYTES && !part.trim().contains(char::is_whitespace);
+    let mut joined = Joined {
+        text: String::new(),
+        seams: Vec::new(),
+        steps: 0,
+    };
+    let fits = |part: &&&str| {
+        !part.is_empty() && part.len() <= PIECE_BYTES && !part.trim().contains(char::is_whitespace)
+    };
     for part in parts.iter().filter(fits).take(PIECES) {
         if joined.text.len() + part.len() > TOGETHER_BYTES {
             break;
@@ -73,13 +81,21 @@ pub(super) fn join(parts: &[&str]) -> Option<Joined> {
 
 /// The beginning of a text without what joins its pieces. `None` if nothing does.
 pub(super) fn squeeze(text: &str, most: usize) -> Option<Joined> {
-    let mut joined = Joined { text: String::new(), seams: Vec::new(), steps: 0 };
+    let mut joined = Joined {
+        text: String::new(),
+        seams: Vec::new(),
+        steps: 0,
+    };
     let bytes = text.as_bytes();
     let mut at = 0;
     while joined.text.len() < most {
         joined.steps += 1;
-        let piece =
-            bytes.get(at..)?.iter().take(most).take_while(|byte| !Class::of(**byte).is_joint() && byte.is_ascii()).count();
+        let piece = bytes
+            .get(at..)?
+            .iter()
+            .take(most)
+            .take_while(|byte| !Class::of(**byte).is_joint() && byte.is_ascii())
+            .count();
         joined.text.push_str(text.get(at..at + piece)?);
         at += piece;
         let joint = joint(bytes.get(at..)?);
@@ -87,7 +103,12 @@ pub(super) fn squeeze(text: &str, most: usize) -> Option<Joined> {
             // A sign that joins nothing belongs to what it stands in.
             match bytes.get(at) {
                 Some(b'+') => {
-                    let signs = bytes.get(at..)?.iter().take(JOINT_BYTES).take_while(|byte| **byte == b'+').count();
+                    let signs = bytes
+                        .get(at..)?
+                        .iter()
+                        .take(JOINT_BYTES)
+                        .take_while(|byte| **byte == b'+')
+                        .count();
                     joined.text.push_str(text.get(at..at + signs)?);
                     at += signs;
                 }
@@ -112,7 +133,12 @@ fn joint(bytes: &[u8]) -> usize {
     };
     let length = bytes.iter().take(JOINT_BYTES).take_while(joins).count();
     let joint = bytes.get(..length).unwrap_or_default();
-    let blank = joint.iter().any(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b'`' | b'\\'));
+    let blank = joint.iter().any(|byte| {
+        matches!(
+            byte,
+            b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b'`' | b'\\'
+        )
+    });
     if !blank {
         return 0;
     }
@@ -125,7 +151,11 @@ fn joint(bytes: &[u8]) -> usize {
 pub(super) fn start(text: &str, last: usize, length: usize) -> Option<(usize, bool)> {
     let bytes = text.as_bytes();
     let from = (last + 1).checked_sub(length)?;
-    if bytes.get(from..=last)?.iter().all(|byte| !Class::of(*byte).is_joint()) {
+    if bytes
+        .get(from..=last)?
+        .iter()
+        .all(|byte| !Class::of(*byte).is_joint())
+    {
         return Some((from, true));
     }
     let mut left = length;
@@ -141,12 +171,18 @@ pub(super) fn start(text: &str, last: usize, length: usize) -> Option<(usize, bo
 /// Whether something new begins at `start`: no letter or digit stands before it, unless it belongs to an escape.
 pub(super) fn begins(text: &str, start: usize) -> bool {
     let bytes = text.as_bytes();
-    let alnum = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_alphanumeric);
+    let alnum = |at: Option<usize>| {
+        at.and_then(|at| bytes.get(at))
+            .is_some_and(u8::is_ascii_alphanumeric)
+    };
     if !alnum(Some(start)) || !alnum(start.checked_sub(1)) {
         return true;
     }
     let escape = start.checked_sub(2).and_then(|at| bytes.get(at..start));
-    matches!(escape, Some([b'\\', b'n' | b'r' | b't' | b'b' | b'f' | b'v']))
+    matches!(
+        escape,
+        Some([b'\\', b'n' | b'r' | b't' | b'b' | b'f' | b'v'])
+    )
 }
 
 #[cfg(test)]

@@ -26,7 +26,9 @@ pub fn fingerprint(value: &[u8]) -> [u8; 16] {
     hash.update(key().salt);
     hash.update(value);
     let mut half = [0; 16];
-    half.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
+    half.iter_mut()
+        .zip(hash.finalize())
+        .for_each(|(to, from)| *to = from);
     half
 }
 
@@ -42,9 +44,15 @@ fn key() -> &'static Key {
     KEY.get_or_init(|| {
         let mut salt = Sha256::new();
         (0..3).for_each(|_| salt.update(uuid::Uuid::new_v4().as_bytes()));
-        let base = uuid::Uuid::new_v4().as_u64_pair().0 ^ uuid::Uuid::new_v4().as_u64_pair().1.rotate_left(17) | 1;
+        let base = uuid::Uuid::new_v4().as_u64_pair().0
+            ^ uuid::Uuid::new_v4().as_u64_pair().1.rotate_left(17)
+            | 1;
         let leaving = (0..VALUE_BYTES).fold(1_u64, |power, _| power.wrapping_mul(base));
-        Key { salt: salt.finalize().into(), base, leaving }
+        Key {
+            salt: salt.finalize().into(),
+            base,
+            leaving,
+        }
     })
 }
 
@@ -76,10 +84,16 @@ impl Prints {
     /// do, is left out: `false`.
     pub fn add(&mut self, value: &[u8], owner: usize) -> bool {
         let value = value.get(..LONGEST_BYTES).unwrap_or(value);
-        let Some(start) = value.get(..VALUE_BYTES) else { return false };
+        let Some(start) = value.get(..VALUE_BYTES) else {
+            return false;
+        };
         let hash = start.iter().fold(0_u64, |hash, byte| enter(hash, *byte));
         let alike = self.by_start.entry(hash).or_default();
-        let print = Print { length: value.len(), whole: fingerprint(value), owner };
+        let print = Print {
+            length: value.len(),
+            whole: fingerprint(value),
+            owner,
+        };
         if alike.len() >= ALIKE {
             return false;
         }
@@ -110,7 +124,10 @@ impl Prints {
         self.filter.fill(0);
         for hash in self.by_start.keys() {
             let (word, bit) = place(*hash);
-            self.filter.get_mut(word).into_iter().for_each(|word| *word |= bit);
+            self.filter
+                .get_mut(word)
+                .into_iter()
+                .for_each(|word| *word |= bit);
         }
     }
 
@@ -127,9 +144,16 @@ impl Prints {
     /// Tells whose exactly this value is.
     pub fn owners(&self, value: &[u8], mut tell: impl FnMut(usize)) {
         let value = value.get(..LONGEST_BYTES).unwrap_or(value);
-        let Some(start) = value.get(..VALUE_BYTES).filter(|_| self.count > 0) else { return };
+        let Some(start) = value.get(..VALUE_BYTES).filter(|_| self.count > 0) else {
+            return;
+        };
         let hash = start.iter().fold(0_u64, |hash, byte| enter(hash, *byte));
-        let alike = self.by_start.get(&hash).into_iter().flatten().filter(|print| print.length == value.len());
+        let alike = self
+            .by_start
+            .get(&hash)
+            .into_iter()
+            .flatten()
+            .filter(|print| print.length == value.len());
         for print in alike {
             if fingerprint(value) == print.whole {
                 tell(print.owner);
@@ -159,8 +183,12 @@ impl Prints {
             let start = at + 1 - VALUE_BYTES;
             for print in self.by_start.get(&hash).into_iter().flatten() {
                 let span = start..start.saturating_add(print.length);
-                let Some(value) = text.get(span.clone()) else { continue };
-                let Some(fewer) = left.checked_sub(1) else { return tell(0..text.len(), print.owner) };
+                let Some(value) = text.get(span.clone()) else {
+                    continue;
+                };
+                let Some(fewer) = left.checked_sub(1) else {
+                    return tell(0..text.len(), print.owner);
+                };
                 left = fewer;
                 if fingerprint(value) == print.whole {
                     tell(span, print.owner);
@@ -192,7 +220,9 @@ mod tests {
 
     fn found(prints: &Prints, text: &str) -> Vec<(String, usize)> {
         let mut found = Vec::new();
-        prints.find(text.as_bytes(), |span, owner| found.push((text.get(span).unwrap().to_owned(), owner)));
+        prints.find(text.as_bytes(), |span, owner| {
+            found.push((text.get(span).unwrap().to_owned(), owner))
+        });
         found
     }
 
@@ -200,9 +230,16 @@ mod tests {
     fn values_are_found_wherever_they_stand() {
         let mut prints = Prints::default();
         assert!(prints.is_empty() && found(&prints, "whatever stands here").is_empty());
-        assert!(prints.add(b"correct horse", 1) && prints.add(b"correct horse battery", 2) && prints.add(b"12345678", 3));
+        assert!(
+            prints.add(b"correct horse", 1)
+                && prints.add(b"correct horse battery", 2)
+                && prints.add(b"12345678", 3)
+        );
         assert!(!prints.add(b"1234567", 4), "too short");
-        assert_eq!(found(&prints, "xcorrect horsex"), [("correct horse".to_owned(), 1)]);
+        assert_eq!(
+            found(&prints, "xcorrect horsex"),
+            [("correct horse".to_owned(), 1)]
+        );
         assert_eq!(found(&prints, "correct horse battery").len(), 2);
         assert_eq!(found(&prints, "x 123456789"), [("12345678".to_owned(), 3)]);
         assert!(found(&prints, "correct hors, 1234567").is_empty());
@@ -211,15 +248,23 @@ mod tests {
             prints.owners(value.as_bytes(), |owner| owners.push(owner));
             owners
         };
-        assert_eq!((owners("correct horse"), owners("correct horse ")), (vec![1], vec![]));
+        assert_eq!(
+            (owners("correct horse"), owners("correct horse ")),
+            (vec![1], vec![])
+        );
         prints.forget(1);
-        assert_eq!((prints.len(), found(&prints, "correct horse").len()), (2, 0));
+        assert_eq!(
+            (prints.len(), found(&prints, "correct horse").len()),
+            (2, 0)
+        );
     }
 
     #[test]
     fn nothing_of_a_value_is_shown_and_few_may_begin_alike() {
         let mut prints = Prints::default();
-        let added = (0..40).filter(|n| prints.add(format!("same-start-{n}").as_bytes(), 0)).count();
+        let added = (0..40)
+            .filter(|n| prints.add(format!("same-start-{n}").as_bytes(), 0))
+            .count();
         assert_eq!(added, ALIKE);
         assert_eq!(format!("{prints:?}"), "Prints(16)");
     }

@@ -7,9 +7,10 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 /// For each letter, the letters that hardly ever follow it in words and names: 61 % of all pairs, and 4 % of those in use
 /// (counted in source code and documentation).
 const RARE: [u32; 26] = [
-    0x201_4291, 0x2eb_b4ee, 0x3e1_b24a, 0x2e9_b6a6, 0x210_4680, 0x3e9_b68e, 0x3e9_deef, 0x3f5_beee, 0x151_0780, 0x3ff_ffef,
-    0x3ff_feef, 0x2e3_b6c6, 0x3e3_2eec, 0x3c3_1282, 0x381_0291, 0x2e1_366e, 0x3ef_ffff, 0x2c1_0282, 0x2e3_226a, 0x2e1_2662,
-    0x3f1_4688, 0x3ff_feee, 0x3f9_9e6e, 0x3f7_7fef, 0x3f3_5fff, 0x3ff_ffef,
+    0x201_4291, 0x2eb_b4ee, 0x3e1_b24a, 0x2e9_b6a6, 0x210_4680, 0x3e9_b68e, 0x3e9_deef, 0x3f5_beee,
+    0x151_0780, 0x3ff_ffef, 0x3ff_feef, 0x2e3_b6c6, 0x3e3_2eec, 0x3c3_1282, 0x381_0291, 0x2e1_366e,
+    0x3ef_ffff, 0x2c1_0282, 0x2e3_226a, 0x2e1_2662, 0x3f1_4688, 0x3ff_feee, 0x3f9_9e6e, 0x3f7_7fef,
+    0x3f3_5fff, 0x3ff_ffef,
 ];
 
 /// What stands in a value that is there to be replaced, in any case.
@@ -133,7 +134,8 @@ pub(super) fn surprise(run: &str) -> f32 {
 
 fn is_rare(a: u8, b: u8) -> bool {
     let letter = |byte: u8| usize::from(byte.to_ascii_lowercase().wrapping_sub(b'a'));
-    RARE.get(letter(a)).is_some_and(|rare| rare >> letter(b).min(31) & 1 == 1)
+    RARE.get(letter(a))
+        .is_some_and(|rare| rare >> letter(b).min(31) & 1 == 1)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -190,7 +192,10 @@ impl Made {
 
     /// Of lower-case letters, capitals, digits and other characters: how many kinds there are.
     pub(super) fn kinds(&self) -> usize {
-        [self.lower, self.upper, self.digits, self.other].iter().filter(|count| **count > 0).count()
+        [self.lower, self.upper, self.digits, self.other]
+            .iter()
+            .filter(|count| **count > 0)
+            .count()
     }
 
     /// Hexadecimal with digits and letters as chance mixes them.
@@ -204,7 +209,9 @@ impl Made {
 
 /// Whether a value only stands where a secret would: a variable, an instruction, a sequence, one character again and again.
 pub(super) fn is_standin(value: &str) -> bool {
-    if value.contains(['<', '>', '{', '}', '$', '…']) && (value.contains("${") || value.contains("{{") || value.contains('<')) {
+    if value.contains(['<', '>', '{', '}', '$', '…'])
+        && (value.contains("${") || value.contains("{{") || value.contains('<'))
+    {
         return true;
     }
     let mut run = 1;
@@ -225,9 +232,10 @@ fn few(value: &str) -> bool {
         return false;
     }
     let mut seen = [false; 256];
-    let different = value
-        .bytes()
-        .filter(|byte| seen.get_mut(usize::from(byte.to_ascii_lowercase())).is_some_and(|seen| !std::mem::replace(seen, true)));
+    let different = value.bytes().filter(|byte| {
+        seen.get_mut(usize::from(byte.to_ascii_lowercase()))
+            .is_some_and(|seen| !std::mem::replace(seen, true))
+    });
     different.take(6).count() < 6
 }
 
@@ -246,9 +254,16 @@ pub(super) fn is_common(password: &str) -> bool {
             _ => None,
         })
         .collect();
-    let plain: String = password.chars().filter(char::is_ascii_alphabetic).map(|c| c.to_ascii_lowercase()).collect();
-    let word =
-        |text: &str| text.is_empty() || WORDS.contains(&text) || WORDS.contains(&text.trim_end_matches(['i', 'e', 's', 'o']));
+    let plain: String = password
+        .chars()
+        .filter(char::is_ascii_alphabetic)
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    let word = |text: &str| {
+        text.is_empty()
+            || WORDS.contains(&text)
+            || WORDS.contains(&text.trim_end_matches(['i', 'e', 's', 'o']))
+    };
     word(&plain) || word(&letters) || plain.chars().all(|c| plain.starts_with(c))
 }
 
@@ -258,22 +273,37 @@ mod tests {
 
     #[test]
     fn chance_is_told_from_words() {
-        for random in
-            ["TfU9e8bi1y1FRVSrVdj5", "BcAbfmn5jtotqpyHnm", "wAgLM_nwvRgQyLVnzCE8", "rkmlwcZrPdnaBEcybtehwy", "q8zt4vnp2rkx7wdf"]
-        {
+        for random in [
+            "TfU9e8bi1y1FRVSrVdj5",
+            "BcAbfmn5jtotqpyHnm",
+            "wAgLM_nwvRgQyLVnzCE8",
+            "rkmlwcZrPdnaBEcybtehwy",
+            "q8zt4vnp2rkx7wdf",
+        ] {
             assert!(surprise(random) > 6.0, "{random} {}", surprise(random));
         }
-        for words in ["getAccessTokenFromHeader", "secret-manager-service", "authentication", "MAX_TOKEN_COUNT_2", "tokenizer_v2"]
-        {
+        for words in [
+            "getAccessTokenFromHeader",
+            "secret-manager-service",
+            "authentication",
+            "MAX_TOKEN_COUNT_2",
+            "tokenizer_v2",
+        ] {
             assert!(surprise(words) < 2.0, "{words} {}", surprise(words));
         }
     }
 
     #[test]
     fn standins_are_known() {
-        for standin in
-            ["<YOUR_API_KEY>", "${TOKEN}", "xxxxxxxx", "AKIAIOSFODNN7EXAMPLE", "{{ token }}", "aaaaaaaaaaaaaaaa", "abcdefghijkl"]
-        {
+        for standin in [
+            "<YOUR_API_KEY>",
+            "${TOKEN}",
+            "xxxxxxxx",
+            "AKIAIOSFODNN7EXAMPLE",
+            "{{ token }}",
+            "aaaaaaaaaaaaaaaa",
+            "abcdefghijkl",
+        ] {
             assert!(is_standin(standin), "{standin}");
         }
         let of_documentation = [
@@ -286,7 +316,16 @@ mod tests {
 
     #[test]
     fn common_passwords_are_known() {
-        for common in ["password123", "P@ssw0rd!", "admin", "root", "Test1234", "123456", "letmein!", "aaaa1"] {
+        for common in [
+            "password123",
+            "P@ssw0rd!",
+            "admin",
+            "root",
+            "Test1234",
+            "123456",
+            "letmein!",
+            "aaaa1",
+        ] {
             assert!(is_common(common), "{common}");
         }
         for own in ["BcAbfmn5", "blue-Kettle7", "tr0ub4dor&3"] {

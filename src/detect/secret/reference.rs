@@ -119,14 +119,19 @@ pub(super) fn is_reference(value: &str, made: &Made) -> bool {
         || made.digits + made.other == value.len()
         || is_path(value)
         || is_member(value)
-        || value.split_once('@').is_some_and(|(_, host)| host.contains('.'))
+        || value
+            .split_once('@')
+            .is_some_and(|(_, host)| host.contains('.'))
 }
 
 fn is_path(value: &str) -> bool {
     let parts = value.split('/');
-    let in_store = |(folder, name): (&str, &str)| STORE_FOLDERS.contains(&folder) && surprise(name) < STORE_NAME;
+    let in_store = |(folder, name): (&str, &str)| {
+        STORE_FOLDERS.contains(&folder) && surprise(name) < STORE_NAME
+    };
     value.starts_with('/') && value.matches('/').count() > 1 && parts.clone().count() <= 12
-        || parts.clone().count() > 2 && parts.filter(|part| surprise(part) > 4.0).count() * 3 < value.split('/').count()
+        || parts.clone().count() > 2
+            && parts.filter(|part| surprise(part) > 4.0).count() * 3 < value.split('/').count()
         || value.split_once('/').is_some_and(in_store)
 }
 
@@ -134,7 +139,9 @@ fn is_path(value: &str) -> bool {
 fn is_member(value: &str) -> bool {
     let is_name = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'[' | b']'))
+            && part
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'[' | b']'))
             && surprise(part) < 6.0
     };
     value.split('.').count() > 2 && value.split('.').all(is_name)
@@ -146,8 +153,13 @@ pub(super) fn in_address(text: &str, name: &Range<usize>) -> bool {
     if !matches!(bytes.get(name.end), Some(b':' | b'/')) {
         return false;
     }
-    let within = bytes.get(name.start.saturating_sub(ADDRESS_BYTES)..name.start).unwrap_or_default();
-    let belongs = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'/' | b'-' | b'_' | b'.' | b'+' | b'*');
+    let within = bytes
+        .get(name.start.saturating_sub(ADDRESS_BYTES)..name.start)
+        .unwrap_or_default();
+    let belongs = |byte: &&u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b':' | b'/' | b'-' | b'_' | b'.' | b'+' | b'*')
+    };
     let length = within.iter().rev().take_while(belongs).count();
     let address = text.get(name.start - length..name.end).unwrap_or_default();
     let address = address.trim_start_matches([':', '/', '-', '.', '+', '*']);
@@ -166,8 +178,9 @@ pub(super) fn is_example(text: &str, name: &Range<usize>, value: &str) -> bool {
     {
         return false;
     }
-    let start =
-        (name.start.saturating_sub(EXAMPLE_BYTES)..=name.start).find(|at| text.is_char_boundary(*at)).unwrap_or(name.start);
+    let start = (name.start.saturating_sub(EXAMPLE_BYTES)..=name.start)
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(name.start);
     let before = text.get(start..name.start).unwrap_or_default();
     // The line that the name is in says nothing: its host may be called `example`.
     let above = before.rsplit('\n').skip(1).take(EXAMPLE_LINES);
@@ -179,8 +192,12 @@ pub(super) fn is_example(text: &str, name: &Range<usize>, value: &str) -> bool {
 
 /// Whether a line contains one of the words outside names of hosts and files.
 fn says_example(line: &str) -> bool {
-    let words = line.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '.'));
-    words.map(|word| word.trim_end_matches('.').to_ascii_lowercase()).any(|word| EXAMPLE_WORDS.contains(&word.as_str()))
+    let words = line
+        .split_whitespace()
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '.'));
+    words
+        .map(|word| word.trim_end_matches('.').to_ascii_lowercase())
+        .any(|word| EXAMPLE_WORDS.contains(&word.as_str()))
 }
 
 #[cfg(test)]
@@ -207,8 +224,13 @@ mod tests {
         ] {
             assert!(refers(value), "{value}");
         }
-        for value in ["blue-Kettle7!", "TfU9e8bi1y1FRVSrVdj5", "prod/TfU9e8bi1y1FRVSrVdj5Bz", "blue.Kettle7", "q8Zt4.vNp2r.Kx7wD"]
-        {
+        for value in [
+            "blue-Kettle7!",
+            "TfU9e8bi1y1FRVSrVdj5",
+            "prod/TfU9e8bi1y1FRVSrVdj5Bz",
+            "blue.Kettle7",
+            "q8Zt4.vNp2r.Kx7wD",
+        ] {
             assert!(!refers(value), "{value}");
         }
     }
@@ -219,10 +241,20 @@ mod tests {
             let at = text.find("secret").unwrap();
             in_address(text, &(at..at + "secret".len()))
         };
-        for text in ["X=arn:aws:sm:eu:1:secret:a", "{{resolve:secret:a}}", "'projects/p/secret:a'", "op://v/secret:a"] {
+        for text in [
+            "X=arn:aws:sm:eu:1:secret:a",
+            "{{resolve:secret:a}}",
+            "'projects/p/secret:a'",
+            "op://v/secret:a",
+        ] {
             assert!(within(text), "{text}");
         }
-        for text in ["secret:a", "https://x.example/secret=a", "arn:aws:x secret:a", "arn:aws:x,\"secret\":\"a\""] {
+        for text in [
+            "secret:a",
+            "https://x.example/secret=a",
+            "arn:aws:x secret:a",
+            "arn:aws:x,\"secret\":\"a\"",
+        ] {
             assert!(!within(text), "{text}");
         }
     }
@@ -256,6 +288,9 @@ mod tests {
             assert!(!example(text), "{text}");
         }
         let text = "# Example\nAPI_KEY=blue-Kettle7";
-        assert!(!is_example(text, &(10..17), "blue-Kettle7"), "only passwords");
+        assert!(
+            !is_example(text, &(10..17), "blue-Kettle7"),
+            "only passwords"
+        );
     }
 }

@@ -70,13 +70,22 @@ impl Learnt {
 impl<'s> Seen<'s> {
     /// What is known, and room for what is found.
     pub fn new(prints: &'s Prints, from: usize) -> Self {
-        Self { prints, from, found: RefCell::default() }
+        Self {
+            prints,
+            from,
+            found: RefCell::default(),
+        }
     }
 
     /// Notes a secret of the message at hand.
     pub(super) fn note(&self, value: &str) {
-        let Ok(mut found) = self.found.try_borrow_mut() else { return };
-        if found.values.len() < VALUES && value.len() <= VALUE_BYTES && found.values.iter().all(|known| known.as_str() != value) {
+        let Ok(mut found) = self.found.try_borrow_mut() else {
+            return;
+        };
+        if found.values.len() < VALUES
+            && value.len() <= VALUE_BYTES
+            && found.values.iter().all(|known| known.as_str() != value)
+        {
             found.values.push(value.to_owned().into());
         }
     }
@@ -84,7 +93,9 @@ impl<'s> Seen<'s> {
     /// Whether this server sent the value.
     pub(super) fn came_from_here(&self, value: &str) -> bool {
         let mut here = false;
-        self.prints.owners(value.as_bytes(), |owner| here |= owner % UPSTREAMS == self.from);
+        self.prints.owners(value.as_bytes(), |owner| {
+            here |= owner % UPSTREAMS == self.from
+        });
         here
     }
 
@@ -92,7 +103,11 @@ impl<'s> Seen<'s> {
     pub(super) fn tell_elsewhere(&self, text: &str, mut tell: impl FnMut(Range<usize>)) {
         let mut last = None;
         self.prints.find(text.as_bytes(), |span, _| {
-            if last.as_ref() != Some(&span) && !text.get(span.clone()).is_some_and(|value| self.came_from_here(value)) {
+            if last.as_ref() != Some(&span)
+                && !text
+                    .get(span.clone())
+                    .is_some_and(|value| self.came_from_here(value))
+            {
                 tell(span.clone());
             }
             last = Some(span);

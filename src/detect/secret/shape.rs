@@ -35,7 +35,11 @@ pub struct Shape {
 
 impl std::fmt::Debug for Shape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}={:?} {:?} {:?}", self.name, self.source, self.check, self.near)
+        write!(
+            f,
+            "{}={:?} {:?} {:?}",
+            self.name, self.source, self.check, self.near
+        )
     }
 }
 
@@ -54,8 +58,17 @@ impl Shape {
     /// What is wrong with it.
     pub fn new(name: &str, source: &str, check: Check, near: Vec<String>) -> Result<Self, String> {
         let used = used(&near);
-        let begin = prepared::record(used, source).and_then(Begin::read).map_or_else(|| Begin::new(source, used), Ok)?;
-        Ok(Self { name: name.into(), source: source.into(), check, near, begin, regex: OnceLock::new() })
+        let begin = prepared::record(used, source)
+            .and_then(Begin::read)
+            .map_or_else(|| Begin::new(source, used), Ok)?;
+        Ok(Self {
+            name: name.into(),
+            source: source.into(),
+            check,
+            near,
+            begin,
+            regex: OnceLock::new(),
+        })
     }
 
     #[cfg(test)]
@@ -109,7 +122,11 @@ impl Shape {
     pub(super) fn goes_on(&self, text: &str, at: usize) -> bool {
         let rest = text.as_bytes().get(at..).unwrap_or_default();
         let fits = |byte: Option<&u8>| byte.is_none_or(|byte| self.begin.next.has(*byte));
-        let joints = rest.iter().take(JOINTS_BYTES).take_while(|byte| Class::of(**byte).is_joint()).count();
+        let joints = rest
+            .iter()
+            .take(JOINTS_BYTES)
+            .take_while(|byte| Class::of(**byte).is_joint())
+            .count();
         // A line end may be written as two characters.
         let written = joints > 0 && rest.get(joints - 1) == Some(&b'\\');
         written || joints == JOINTS_BYTES || fits(rest.first()) || fits(rest.get(joints))
@@ -119,18 +136,31 @@ impl Shape {
     pub(super) fn cost(&self, text: &str, start: usize) -> usize {
         let most = self.longest().min(REACH);
         let rest = text.as_bytes().get(start..).unwrap_or_default();
-        let line = || rest.iter().take(most).take_while(|byte| !byte.is_ascii_whitespace()).count();
+        let line = || {
+            rest.iter()
+                .take(most)
+                .take_while(|byte| !byte.is_ascii_whitespace())
+                .count()
+        };
         // What runs over several lines is seldom more than begun.
         if self.long() { most } else { line() * WEIGHED }
     }
 
     fn regex(&self) -> Option<&meta::Regex> {
-        self.regex.get_or_init(|| compile(&self.source).ok()).as_ref()
+        self.regex
+            .get_or_init(|| compile(&self.source).ok())
+            .as_ref()
     }
 
     /// The match that begins at `start`, if there is one that is not the beginning of something longer. `literal` is how
     /// much of it is known by the literal that led here; `seam` says where another piece begins, which ends this one.
-    pub(super) fn at(&self, text: &str, start: usize, literal: usize, seam: &dyn Fn(usize) -> bool) -> Option<Hit> {
+    pub(super) fn at(
+        &self,
+        text: &str,
+        start: usize,
+        literal: usize,
+        seam: &dyn Fn(usize) -> bool,
+    ) -> Option<Hit> {
         let end = text.len().min(start.saturating_add(REACH));
         let hit = self.search(text, start..end)?;
         let next = text.as_bytes().get(hit.secret.end);
@@ -139,15 +169,25 @@ impl Shape {
         if hit.secret.end < end && runs_on(next) && runs_on(last) && !seam(hit.secret.end) {
             return None;
         }
-        let known = if hit.secret == hit.span { start + literal } else { hit.secret.start };
-        check::holds(self.check, text.get(hit.span.clone())?, text.get(known.min(hit.secret.end)..hit.secret.end)?).then_some(hit)
+        let known = if hit.secret == hit.span {
+            start + literal
+        } else {
+            hit.secret.start
+        };
+        check::holds(
+            self.check,
+            text.get(hit.span.clone())?,
+            text.get(known.min(hit.secret.end)..hit.secret.end)?,
+        )
+        .then_some(hit)
     }
 
     /// Whether the whole of a value has this shape.
     pub(super) fn is(&self, value: &str) -> bool {
         value.len() <= self.longest()
             && self.search(value, 0..value.len()).is_some_and(|hit| {
-                hit.span.end == value.len() && check::holds(self.check, value, value.get(hit.secret).unwrap_or(value))
+                hit.span.end == value.len()
+                    && check::holds(self.check, value, value.get(hit.secret).unwrap_or(value))
             })
     }
 
@@ -156,30 +196,46 @@ impl Shape {
         let input = Input::new(text).range(range).anchored(Anchored::Yes);
         if regex.captures_len() == 1 {
             let span = regex.search(&input)?.range();
-            return Some(Hit { secret: span.clone(), span });
+            return Some(Hit {
+                secret: span.clone(),
+                span,
+            });
         }
         // Most do not match: what was captured is asked for afterwards.
         regex.search_half(&input)?;
         let mut captures: Captures = regex.create_captures();
         regex.search_captures(&input, &mut captures);
         let span = captures.get_match()?.range();
-        let secret =
-            (1..captures.group_len()).find_map(|group| captures.get_group(group)).map_or(span.clone(), |group| group.range());
+        let secret = (1..captures.group_len())
+            .find_map(|group| captures.get_group(group))
+            .map_or(span.clone(), |group| group.range());
         Some(Hit { span, secret })
     }
 }
 
 /// How a shape is searched for, by the words of which one stands before it.
 fn used(near: &[String]) -> Use {
-    if near.is_empty() { Use::Shape } else { Use::Value }
+    if near.is_empty() {
+        Use::Shape
+    } else {
+        Use::Value
+    }
 }
 
 fn compile(source: &str) -> Result<meta::Regex, String> {
-    let bounds = meta::Config::new().utf8_empty(false).nfa_size_limit(Some(REGEX_BYTES)).hybrid_cache_capacity(CACHE_BYTES);
-    meta::Builder::new().configure(bounds).build_from_hir(&parse(source)?).map_err(|error| match error.size_limit() {
-        Some(_) => format!("the regex is too large: compiled, it takes more than {REGEX_BYTES} bytes"),
-        None => format!("the regex cannot be compiled: {error}"),
-    })
+    let bounds = meta::Config::new()
+        .utf8_empty(false)
+        .nfa_size_limit(Some(REGEX_BYTES))
+        .hybrid_cache_capacity(CACHE_BYTES);
+    meta::Builder::new()
+        .configure(bounds)
+        .build_from_hir(&parse(source)?)
+        .map_err(|error| match error.size_limit() {
+            Some(_) => {
+                format!("the regex is too large: compiled, it takes more than {REGEX_BYTES} bytes")
+            }
+            None => format!("the regex cannot be compiled: {error}"),
+        })
 }
 
 #[cfg(test)]
@@ -192,11 +248,23 @@ mod tests {
 
     #[test]
     fn literals_are_what_a_match_begins_with() {
-        assert_eq!(shape("gh[ops]_[a-z]{4}", Check::Any).literals(), ["gho_", "ghp_", "ghs_"]);
-        assert_eq!(shape("-----BEGIN (?:RSA )?PRIVATE KEY", Check::Any).literals(), ["-----begin"]);
-        assert!(shape("[a-z]{3}x", Check::Any).literals().is_empty() && shape("ab[0-9x]{2,}", Check::Any).literals().is_empty());
+        assert_eq!(
+            shape("gh[ops]_[a-z]{4}", Check::Any).literals(),
+            ["gho_", "ghp_", "ghs_"]
+        );
+        assert_eq!(
+            shape("-----BEGIN (?:RSA )?PRIVATE KEY", Check::Any).literals(),
+            ["-----begin"]
+        );
+        assert!(
+            shape("[a-z]{3}x", Check::Any).literals().is_empty()
+                && shape("ab[0-9x]{2,}", Check::Any).literals().is_empty()
+        );
         for bad in ["a*", "x(y"] {
-            assert!(Shape::new("x", bad, Check::Any, Vec::new()).is_err(), "{bad}");
+            assert!(
+                Shape::new("x", bad, Check::Any, Vec::new()).is_err(),
+                "{bad}"
+            );
         }
     }
 
@@ -206,7 +274,14 @@ mod tests {
             let shape = shape(source, Check::Any);
             (0..=255).filter(|byte| shape.begins_with(*byte)).count()
         };
-        assert_eq!((begins("SK[0-9a-f]{32}"), begins("[0-9]{8}:A"), begins("(?:a|[x-z])[0-9]{20}")), (1, 10, 4));
+        assert_eq!(
+            (
+                begins("SK[0-9a-f]{32}"),
+                begins("[0-9]{8}:A"),
+                begins("(?:a|[x-z])[0-9]{20}")
+            ),
+            (1, 10, 4)
+        );
         assert_eq!(begins("(?s-u:.)[0-9]{20}"), 256);
         assert!(shape("[^ ]{3}[0-9]{20}", Check::Any).begins_with(b'q'));
     }
@@ -214,12 +289,22 @@ mod tests {
     #[test]
     fn a_match_ends_where_the_secret_does() {
         let key = shape("tok_[A-Za-z0-9]{8}", Check::Any);
-        assert!(key.at("tok_a1B2c3D4", 0, 4, &|_| false).is_some() && key.at("tok_a1B2c3D4.", 0, 4, &|_| false).is_some());
         assert!(
-            key.at("tok_a1B2c3D4e", 0, 4, &|_| false).is_none() && key.at("tok_a1B2c3D4e", 0, 4, &|at| at == 12).is_some(),
+            key.at("tok_a1B2c3D4", 0, 4, &|_| false).is_some()
+                && key.at("tok_a1B2c3D4.", 0, 4, &|_| false).is_some()
+        );
+        assert!(
+            key.at("tok_a1B2c3D4e", 0, 4, &|_| false).is_none()
+                && key.at("tok_a1B2c3D4e", 0, 4, &|at| at == 12).is_some(),
             "longer than the shape"
         );
         let password = shape("://[^:]*:([^@]+)@", Check::Any);
-        assert_eq!(password.at("://me:s3cret@x", 0, 3, &|_| false).unwrap().secret, 6..12);
+        assert_eq!(
+            password
+                .at("://me:s3cret@x", 0, 3, &|_| false)
+                .unwrap()
+                .secret,
+            6..12
+        );
     }
 }

@@ -74,7 +74,11 @@ struct Literal {
 /// Something met on the way.
 pub(super) enum Met<'s> {
     /// A literal whose last byte is at `last`.
-    Literal { last: usize, length: usize, meanings: &'s [Meaning] },
+    Literal {
+        last: usize,
+        length: usize,
+        meanings: &'s [Meaning],
+    },
     /// A run of characters that encodings are made of.
     Run { start: usize, end: usize },
 }
@@ -96,13 +100,26 @@ impl Owner {
     /// Of a literal of at least three bytes that ends with `last`.
     fn new(word: &[u8], literal: u16, last: u8) -> Self {
         let score = |gram: &[u8]| gram.iter().map(|b| rarity(*b)).sum::<u32>();
-        let rarest = word.windows(GRAM_BYTES).enumerate().max_by_key(|(_, gram)| score(gram));
+        let rarest = word
+            .windows(GRAM_BYTES)
+            .enumerate()
+            .max_by_key(|(_, gram)| score(gram));
         let (at, gram, mask) = match (rarest, word) {
-            (Some((at, gram)), _) => (at, gram.first_chunk().copied().unwrap_or_default(), u32::MAX),
+            (Some((at, gram)), _) => (
+                at,
+                gram.first_chunk().copied().unwrap_or_default(),
+                u32::MAX,
+            ),
             (None, [a, b, c]) => (0, [*a, *b, *c, 0], u32::MAX >> 8),
             (None, _) => (0, [0; GRAM_BYTES], 0),
         };
-        Self { gram: u32::from_le_bytes(gram), mask, literal, at: at as u8, last }
+        Self {
+            gram: u32::from_le_bytes(gram),
+            mask,
+            literal,
+            at: at as u8,
+            last,
+        }
     }
 }
 
@@ -125,7 +142,8 @@ impl Sieve {
         let (mut bytes, mut meanings, mut owners) = (Vec::new(), Vec::new(), Vec::new());
         let mut literals = vec![Literal::default()];
         for (word, meant) in words {
-            let literal = u16::try_from(literals.len()).map_err(|_| "too many literals".to_owned())?;
+            let literal =
+                u16::try_from(literals.len()).map_err(|_| "too many literals".to_owned())?;
             let word: Vec<u8> = word.bytes().map(folded).collect();
             // What a text never has once it is squeezed is never found.
             if let (Some(&last), false) = (word.last(), word.contains(&JOINT)) {
@@ -133,22 +151,43 @@ impl Sieve {
             }
             bytes.extend(word);
             meanings.extend(meant);
-            literals.push(Literal { bytes: bytes.len() as u32, meanings: meanings.len() as u32 });
+            literals.push(Literal {
+                bytes: bytes.len() as u32,
+                meanings: meanings.len() as u32,
+            });
         }
         owners.sort_by_key(|owner| hash(owner.gram));
         let mut bits = Box::new([0_u64; 1 << HASH_BITS]);
         for owner in &owners {
-            let follows = if owner.mask == u32::MAX { 1 << bit(owner.gram) } else { u64::MAX };
-            bits.get_mut(hash(owner.gram)).into_iter().for_each(|bits| *bits |= follows);
+            let follows = if owner.mask == u32::MAX {
+                1 << bit(owner.gram)
+            } else {
+                u64::MAX
+            };
+            bits.get_mut(hash(owner.gram))
+                .into_iter()
+                .for_each(|bits| *bits |= follows);
         }
         let start = |least: usize| owners.partition_point(|owner| hash(owner.gram) < least) as u32;
         let starts = (0..=1 << HASH_BITS).map(start).collect();
         let (literals, bytes, meanings) = (literals.into(), bytes.into(), meanings.into());
-        Ok(Self { bits, owners: owners.into(), starts, literals, bytes, meanings })
+        Ok(Self {
+            bits,
+            owners: owners.into(),
+            starts,
+            literals,
+            bytes,
+            meanings,
+        })
     }
 
     /// Tells what is in `text`, in its order, for as long as `tell` says to go on. `runs` are its runs of code characters.
-    pub(super) fn pass<'s>(&'s self, text: &str, runs: &[Range<usize>], mut tell: impl FnMut(Met<'s>) -> bool) {
+    pub(super) fn pass<'s>(
+        &'s self,
+        text: &str,
+        runs: &[Range<usize>],
+        mut tell: impl FnMut(Met<'s>) -> bool,
+    ) {
         let mut runs = runs.iter().peekable();
         let mut squeezed = Squeezed::default();
         let mut hits = Vec::new();
@@ -156,21 +195,36 @@ impl Sieve {
             squeezed.go_on(part);
             self.find(&squeezed, &mut hits);
             hits.sort_unstable_by_key(|hit: &Hit| (hit.last, Reverse(hit.length)));
-            for Hit { last, length, literal } in hits.drain(..) {
+            for Hit {
+                last,
+                length,
+                literal,
+            } in hits.drain(..)
+            {
                 let last = nth * STRETCH + squeezed.locate(part, last);
                 while let Some(run) = runs.next_if(|run| run.end <= last) {
-                    if !tell(Met::Run { start: run.start, end: run.end }) {
+                    if !tell(Met::Run {
+                        start: run.start,
+                        end: run.end,
+                    }) {
                         return;
                     }
                 }
                 let meanings = self.literal(literal, |literal| literal.meanings);
-                if !tell(Met::Literal { last, length, meanings: self.meanings.get(meanings).unwrap_or_default() }) {
+                if !tell(Met::Literal {
+                    last,
+                    length,
+                    meanings: self.meanings.get(meanings).unwrap_or_default(),
+                }) {
                     return;
                 }
             }
         }
         for run in runs {
-            if !tell(Met::Run { start: run.start, end: run.end }) {
+            if !tell(Met::Run {
+                start: run.start,
+                end: run.end,
+            }) {
                 return;
             }
         }
@@ -180,7 +234,11 @@ impl Sieve {
     fn find(&self, squeezed: &Squeezed, hits: &mut Vec<Hit>) {
         for (at, gram) in squeezed.padded().windows(GRAM_BYTES).enumerate() {
             let gram = u32::from_le_bytes(gram.first_chunk().copied().unwrap_or_default());
-            if self.bits.get(hash(gram)).is_some_and(|bits| bits >> bit(gram) & 1 == 1) {
+            if self
+                .bits
+                .get(hash(gram))
+                .is_some_and(|bits| bits >> bit(gram) & 1 == 1)
+            {
                 self.confirm(squeezed, at, gram, hits);
             }
         }
@@ -188,22 +246,40 @@ impl Sieve {
 
     #[inline(never)]
     fn confirm(&self, squeezed: &Squeezed, at: usize, gram: u32, hits: &mut Vec<Hit>) {
-        let owners = self.starts.get(hash(gram)).zip(self.starts.get(hash(gram) + 1));
-        let owners = owners.and_then(|(start, end)| self.owners.get(*start as usize..*end as usize)).unwrap_or_default();
+        let owners = self
+            .starts
+            .get(hash(gram))
+            .zip(self.starts.get(hash(gram) + 1));
+        let owners = owners
+            .and_then(|(start, end)| self.owners.get(*start as usize..*end as usize))
+            .unwrap_or_default();
         let bytes = squeezed.bytes();
-        for owner in owners.iter().filter(|owner| owner.gram == gram & owner.mask) {
+        for owner in owners
+            .iter()
+            .filter(|owner| owner.gram == gram & owner.mask)
+        {
             let range = self.literal(owner.literal.into(), |literal| literal.bytes);
-            let Some(start) = at.checked_sub(owner.at.into()) else { continue };
+            let Some(start) = at.checked_sub(owner.at.into()) else {
+                continue;
+            };
             let end = start + range.len();
             let ends = end > squeezed.kept && bytes.get(end - 1) == Some(&owner.last);
             if ends && bytes.get(start..end) == self.bytes.get(range) {
-                hits.push(Hit { last: end - 1, length: end - start, literal: owner.literal.into() });
+                hits.push(Hit {
+                    last: end - 1,
+                    length: end - start,
+                    literal: owner.literal.into(),
+                });
             }
         }
     }
 
     fn literal(&self, literal: usize, end: fn(&Literal) -> u32) -> Range<usize> {
-        let end = |at: usize| self.literals.get(at).map_or(0, |literal| end(literal) as usize);
+        let end = |at: usize| {
+            self.literals
+                .get(at)
+                .map_or(0, |literal| end(literal) as usize)
+        };
         end(literal.saturating_sub(1))..end(literal)
     }
 }
@@ -221,7 +297,10 @@ const fn folded(byte: u8) -> u8 {
     }
 }
 
-#[allow(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
+#[allow(
+    clippy::indexing_slicing,
+    reason = "done by the compiler, which would say so"
+)]
 const FOLDED: [u8; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -235,7 +314,10 @@ const FOLDED: [u8; 256] = {
 /// How seldom ordinary text has a byte.
 fn rarity(byte: u8) -> u32 {
     const COMMON: &[u8] = b"etaoinsrlhdcumpfgybwvkxjqz";
-    COMMON.iter().position(|common| *common == byte).map_or(20, |at| at as u32)
+    COMMON
+        .iter()
+        .position(|common| *common == byte)
+        .map_or(20, |at| at as u32)
 }
 
 /// A hash of the first three of four bytes.
@@ -265,9 +347,11 @@ struct Squeezed {
 impl Squeezed {
     fn go_on(&mut self, part: &[u8]) {
         self.kept = self.length.min(LONGEST);
-        self.bytes.copy_within(self.length - self.kept..self.length, 0);
+        self.bytes
+            .copy_within(self.length - self.kept..self.length, 0);
         let mut length = self.kept;
-        self.bytes.resize(self.bytes.len().max(length + part.len() + 1), JOINT);
+        self.bytes
+            .resize(self.bytes.len().max(length + part.len() + 1), JOINT);
         for (block, before) in part.chunks(BLOCK).zip(&mut self.blocks) {
             *before = length as u16;
             for byte in block {
@@ -293,12 +377,25 @@ impl Squeezed {
 
     /// Where in `part` the byte at `at` comes from.
     fn locate(&self, part: &[u8], at: usize) -> usize {
-        let blocks = self.blocks.get(..part.len().div_ceil(BLOCK)).unwrap_or_default();
-        let block = blocks.partition_point(|before| usize::from(*before) <= at).saturating_sub(1);
+        let blocks = self
+            .blocks
+            .get(..part.len().div_ceil(BLOCK))
+            .unwrap_or_default();
+        let block = blocks
+            .partition_point(|before| usize::from(*before) <= at)
+            .saturating_sub(1);
         let before = blocks.get(block).map_or(0, |before| usize::from(*before));
         let block = block * BLOCK;
-        let stays = part.get(block..).unwrap_or_default().iter().enumerate().filter(|(_, byte)| folded(**byte) != JOINT);
-        stays.map(|(at, _)| block + at).nth(at.saturating_sub(before)).unwrap_or(block)
+        let stays = part
+            .get(block..)
+            .unwrap_or_default()
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| folded(**byte) != JOINT);
+        stays
+            .map(|(at, _)| block + at)
+            .nth(at.saturating_sub(before))
+            .unwrap_or(block)
     }
 }
 
@@ -308,11 +405,24 @@ mod tests {
 
     /// Each literal with the place of its last byte.
     fn found(literals: &[&str], text: &str) -> Vec<(usize, String)> {
-        let sieve = Sieve::new(literals.iter().map(|literal| ((*literal).to_owned(), Meaning::Name))).unwrap();
+        let sieve = Sieve::new(
+            literals
+                .iter()
+                .map(|literal| ((*literal).to_owned(), Meaning::Name)),
+        )
+        .unwrap();
         let mut found = Vec::new();
         sieve.pass(text, &[], |met| {
-            let Met::Literal { last, length, .. } = met else { return true };
-            let literal = text.get(..=last).unwrap().bytes().rev().filter(|b| !Class::of(*b).is_joint()).take(length);
+            let Met::Literal { last, length, .. } = met else {
+                return true;
+            };
+            let literal = text
+                .get(..=last)
+                .unwrap()
+                .bytes()
+                .rev()
+                .filter(|b| !Class::of(*b).is_joint())
+                .take(length);
             let literal: Vec<u8> = literal.collect::<Vec<_>>().into_iter().rev().collect();
             found.push((last, String::from_utf8(literal).unwrap()));
             true
@@ -326,25 +436,44 @@ mod tests {
         assert_eq!(found("AKIA"), [(3, "AKIA".into())]);
         assert_eq!(found("a K\n+i,a"), [(7, "aKia".into())]);
         assert_eq!(found("my__KEY"), [(4, "__K".into()), (6, "KEY".into())]);
-        assert_eq!(found("пароль: \0key"), [(11, "пароль".into()), (17, "key".into())]);
+        assert_eq!(
+            found("пароль: \0key"),
+            [(11, "пароль".into()), (17, "key".into())]
+        );
         assert_eq!(found("ak ke "), []);
     }
 
     #[test]
     fn what_ends_together_is_told_the_longest_first() {
-        let ends: Vec<String> = found(&["token", "ken", "authtoken"], "auth token").into_iter().map(|(_, word)| word).collect();
+        let ends: Vec<String> = found(&["token", "ken", "authtoken"], "auth token")
+            .into_iter()
+            .map(|(_, word)| word)
+            .collect();
         assert_eq!(ends, ["authtoken", "token", "ken"]);
     }
 
     #[test]
     fn every_place_in_a_long_text_once() {
         let longest = "q".repeat(LONGEST);
-        for gap in [STRETCH - 70, STRETCH - 5, STRETCH - 1, STRETCH, 3 * STRETCH + 7] {
+        for gap in [
+            STRETCH - 70,
+            STRETCH - 5,
+            STRETCH - 1,
+            STRETCH,
+            3 * STRETCH + 7,
+        ] {
             for filler in ["x", " ", "\u{e9}"] {
-                let text = format!("{}key{}{longest}", filler.repeat(gap), "pass word ".repeat(700));
+                let text = format!(
+                    "{}key{}{longest}",
+                    filler.repeat(gap),
+                    "pass word ".repeat(700)
+                );
                 let found = found(&["key", "pass", "swo", &longest], &text);
                 assert_eq!(found.len(), 1402, "{gap} {filler}");
-                assert_eq!(found.first().map(|(at, _)| *at), Some(gap * filler.len() + 2));
+                assert_eq!(
+                    found.first().map(|(at, _)| *at),
+                    Some(gap * filler.len() + 2)
+                );
                 assert_eq!(found.last().map(|(at, _)| *at), Some(text.len() - 1));
                 assert!(found.is_sorted());
             }
@@ -353,7 +482,14 @@ mod tests {
 
     #[test]
     fn runs_come_between_literals_in_the_order_of_the_text() {
-        let sieve = Sieve::new([("key".to_owned(), Meaning::Name), (":/x".to_owned(), Meaning::Name)].into_iter()).unwrap();
+        let sieve = Sieve::new(
+            [
+                ("key".to_owned(), Meaning::Name),
+                (":/x".to_owned(), Meaning::Name),
+            ]
+            .into_iter(),
+        )
+        .unwrap();
         let mut met = Vec::new();
         sieve.pass("key abcd:/x key", &[4..8, 12..15], |found| {
             met.push(match found {

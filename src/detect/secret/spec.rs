@@ -30,7 +30,11 @@ impl Spec {
     /// # Errors
     /// Which bound they break.
     pub fn compile(&self) -> Result<(), String> {
-        self.shapes.iter().try_for_each(|shape| shape.compile().map_err(|error| format!("`{}`: {error}", shape.name)))
+        self.shapes.iter().try_for_each(|shape| {
+            shape
+                .compile()
+                .map_err(|error| format!("`{}`: {error}", shape.name))
+        })
     }
 }
 
@@ -71,7 +75,10 @@ pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
     }
     table.finish();
     if way.is_none() && spec.shapes.is_empty() && !table.has("is") && good {
-        table.fault("no shape", Some("write `[rule.find.secret.shapes]` with `NAME = 'REGEX'`, or `is = \"named\"`"));
+        table.fault(
+            "no shape",
+            Some("write `[rule.find.secret.shapes]` with `NAME = 'REGEX'`, or `is = \"named\"`"),
+        );
         good = false;
     }
     good.then_some(spec)
@@ -85,11 +92,21 @@ fn shape(shapes: &Table<'_>, name: &str) -> Result<Shape, Option<String>> {
     }
     let table = shapes.table(name).ok_or(None)?;
     let source = table.required("shape", "a regular expression, best written in '…'");
-    let check = if table.has("check") { table.choice("check", &Check::WORDS).ok_or(None)? } else { Check::default() };
-    let near: Vec<String> = table.strings("near").into_iter().map(|word| word.value.to_lowercase()).collect();
+    let check = if table.has("check") {
+        table.choice("check", &Check::WORDS).ok_or(None)?
+    } else {
+        Check::default()
+    };
+    let near: Vec<String> = table
+        .strings("near")
+        .into_iter()
+        .map(|word| word.value.to_lowercase())
+        .collect();
     table.finish();
     if near.iter().any(|word| !(3..=LONGEST).contains(&word.len())) {
-        return Err(Some(format!("a word of `near` has 3 to {LONGEST} characters")));
+        return Err(Some(format!(
+            "a word of `near` has 3 to {LONGEST} characters"
+        )));
     }
     Shape::new(name, &source.ok_or(None)?.value, check, near).map_err(Some)
 }

@@ -52,18 +52,29 @@ struct SumRule {
 impl SumRule {
     /// Whether an event counts. What tells of mention always does.
     fn counts(&self, event: &Event) -> bool {
-        event.weight < 0 || self.counted.get(event.intent as usize).copied().unwrap_or_default()
+        event.weight < 0
+            || self
+                .counted
+                .get(event.intent as usize)
+                .copied()
+                .unwrap_or_default()
     }
 }
 
 impl Signals {
     /// Adds the phrases to those that are searched for.
-    pub(in crate::detect) fn new<'s>(rules: &[(usize, &'s Spec)], phrases: &mut Vec<Phrase<'s>>) -> Self {
+    pub(in crate::detect) fn new<'s>(
+        rules: &[(usize, &'s Spec)],
+        phrases: &mut Vec<Phrase<'s>>,
+    ) -> Self {
         let (mut weights, mut ordering, mut shares) = (Vec::new(), Vec::new(), Vec::new());
         let mut adding: Vec<(usize, &Sum)> = Vec::new();
         let mut intents: Vec<&'s str> = Vec::new();
         let mut number = |intent: &'s str| {
-            let at = intents.iter().position(|known| *known == intent).unwrap_or(intents.len());
+            let at = intents
+                .iter()
+                .position(|known| *known == intent)
+                .unwrap_or(intents.len());
             if at == intents.len() {
                 intents.push(intent);
             }
@@ -80,11 +91,19 @@ impl Signals {
                     let intent = number(&phrase.intent);
                     // Texts are full of commands to run: only those beside other signals are looked at.
                     let is_anchor = phrase.weight >= ANCHOR && !phrase.orders_command;
-                    let class = if is_anchor { Class::Anchor } else { Class::Other };
+                    let class = if is_anchor {
+                        Class::Anchor
+                    } else {
+                        Class::Other
+                    };
                     if phrase.orders_command {
                         ordering.push(weights.len());
                     }
-                    phrases.push(Phrase { number: weights.len(), class, spec: &phrase.search });
+                    phrases.push(Phrase {
+                        number: weights.len(),
+                        class,
+                        spec: &phrase.search,
+                    });
                     weights.push((*rule, intent, phrase.weight));
                 }
             }
@@ -95,15 +114,27 @@ impl Signals {
         };
         let sums = adding.into_iter().map(|(rule, sum)| {
             let counted = intents.iter().map(|intent| counts(sum, intent)).collect();
-            SumRule { rule, sum: sum.clone(), counted }
+            SumRule {
+                rule,
+                sum: sum.clone(),
+                counted,
+            }
         });
         let sums = sums.collect();
         let model = Model::shipped().filter(|_| !shares.is_empty());
         let wording = model.map(|model| {
-            let phrases = shares.into_iter().map(|(share, phrase)| (model.threshold(share), phrase)).collect();
+            let phrases = shares
+                .into_iter()
+                .map(|(share, phrase)| (model.threshold(share), phrase))
+                .collect();
             Wording { model, phrases }
         });
-        Self { weights, ordering, sums, wording }
+        Self {
+            weights,
+            ordering,
+            sums,
+            wording,
+        }
     }
 
     /// The rule of a phrase.
@@ -119,7 +150,11 @@ impl Signals {
         if let Some(wording) = &self.wording {
             self.judge_wording(wording, text, &mut events);
         }
-        let regions = if place.trial { std::iter::once(0..text.len()).collect() } else { around(text, &events) };
+        let regions = if place.trial {
+            std::iter::once(0..text.len()).collect()
+        } else {
+            around(text, &events)
+        };
         for region in regions {
             self.find(searched, Class::Other, region, place, &mut events);
         }
@@ -128,10 +163,14 @@ impl Signals {
     }
 
     fn judge_wording(&self, wording: &Wording, text: &str, events: &mut Vec<Event>) {
-        let Some(least) = wording.phrases.iter().map(|(least, _)| *least).min() else { return };
+        let Some(least) = wording.phrases.iter().map(|(least, _)| *least).min() else {
+            return;
+        };
         for (span, score) in wording.model.windows(text, least) {
             for (_, phrase) in wording.phrases.iter().filter(|(least, _)| score >= *least) {
-                let Some((_, intent, weight)) = self.weights.get(*phrase) else { continue };
+                let Some((_, intent, weight)) = self.weights.get(*phrase) else {
+                    continue;
+                };
                 let number = u32::try_from(*phrase).unwrap_or(u32::MAX);
                 let mut event = Event::new(span.clone(), number, (*intent, *weight), false);
                 event.is_estimate = true;
@@ -140,23 +179,42 @@ impl Signals {
         }
     }
 
-    fn find(&self, searched: &Searched<'_>, class: Class, region: Range<usize>, place: &Place<'_>, events: &mut Vec<Event>) {
-        searched.engine.search(searched.scan, class, searched.text, region.clone(), |phrase, span| {
-            let Some((_, intent, weight)) = self.weights.get(phrase) else { return };
-            // What could not be followed to its end counts everywhere.
-            let everywhere = span.is_none() && *weight > 0;
-            let mut span = span.unwrap_or_else(|| region.clone());
-            if self.ordering.contains(&phrase) {
-                let command = ordered::command(searched.text, span.end);
-                let judged = searched.text.get(command.clone()).zip(place.ordered).filter(|_| !everywhere);
-                if judged.is_none_or(|(command, rules)| rules.refused_by(command).is_none()) {
+    fn find(
+        &self,
+        searched: &Searched<'_>,
+        class: Class,
+        region: Range<usize>,
+        place: &Place<'_>,
+        events: &mut Vec<Event>,
+    ) {
+        searched.engine.search(
+            searched.scan,
+            class,
+            searched.text,
+            region.clone(),
+            |phrase, span| {
+                let Some((_, intent, weight)) = self.weights.get(phrase) else {
                     return;
+                };
+                // What could not be followed to its end counts everywhere.
+                let everywhere = span.is_none() && *weight > 0;
+                let mut span = span.unwrap_or_else(|| region.clone());
+                if self.ordering.contains(&phrase) {
+                    let command = ordered::command(searched.text, span.end);
+                    let judged = searched
+                        .text
+                        .get(command.clone())
+                        .zip(place.ordered)
+                        .filter(|_| !everywhere);
+                    if judged.is_none_or(|(command, rules)| rules.refused_by(command).is_none()) {
+                        return;
+                    }
+                    span.end = command.end;
                 }
-                span.end = command.end;
-            }
-            let number = u32::try_from(phrase).unwrap_or(u32::MAX);
-            events.push(Event::new(span, number, (*intent, *weight), everywhere));
-        });
+                let number = u32::try_from(phrase).unwrap_or(u32::MAX);
+                events.push(Event::new(span, number, (*intent, *weight), everywhere));
+            },
+        );
     }
 }
 
@@ -188,7 +246,8 @@ fn around(text: &str, events: &[Event]) -> Vec<Range<usize>> {
 impl Signals {
     /// Whether signals are looked for in a text at all.
     pub(in crate::detect) fn look_at(&self, text: &Text<'_>, place: &Place<'_>) -> bool {
-        place.direction == Direction::Inbound && (place.role != Role::Key || text.raw().len() >= KEY_BYTES)
+        place.direction == Direction::Inbound
+            && (place.role != Role::Key || text.raw().len() >= KEY_BYTES)
     }
 
     /// Adds what adds up in the plain reading of a text.
@@ -199,7 +258,13 @@ impl Signals {
         place: &Place<'_>,
         found: &mut Vec<Match>,
     ) {
-        self.judge(searched, text, place, (None, &|part| Some(text.locate(part))), found);
+        self.judge(
+            searched,
+            text,
+            place,
+            (None, &|part| Some(text.locate(part))),
+            found,
+        );
     }
 
     /// Adds what adds up in another reading of a text.
@@ -213,9 +278,18 @@ impl Signals {
         // A reading that only leaves marks out is no disguise.
         let way = Some(reading.way).filter(|_| !REJOINED.contains(&reading.path));
         let mut told = Vec::new();
-        self.judge(searched, text, place, (way, &|part| text.locate_in(reading, &part)), &mut told);
+        self.judge(
+            searched,
+            text,
+            place,
+            (way, &|part| text.locate_in(reading, &part)),
+            &mut told,
+        );
         told.dedup_by(|a, b| a.rule == b.rule && a.span == b.span);
-        found.extend(told.into_iter().map(|told| Match { reading: reading.path, ..told }));
+        found.extend(told.into_iter().map(|told| Match {
+            reading: reading.path,
+            ..told
+        }));
     }
 
     /// `locate` gives the place in the text of a part of this reading; `None` where it is no other than in the text itself.
@@ -231,7 +305,11 @@ impl Signals {
         if place.trial {
             told.extend(events.iter().filter_map(|event| {
                 let span = locate(event.span())?;
-                Some(Match { rule: self.rule(event.phrase as usize)?, span: Some(span), reading: "plain" })
+                Some(Match {
+                    rule: self.rule(event.phrase as usize)?,
+                    span: Some(span),
+                    reading: "plain",
+                })
             }));
         }
         let before = told.len();
@@ -240,8 +318,10 @@ impl Signals {
             return;
         }
         // Samples of attacks are left out before anything is added up, so that they do not cover what is next to them.
-        let is_sample =
-            |event: &Event| !event.everywhere && locate(event.span()).is_some_and(|span| text.is_attack_sample(&span));
+        let is_sample = |event: &Event| {
+            !event.everywhere
+                && locate(event.span()).is_some_and(|span| text.is_attack_sample(&span))
+        };
         let count = events.len();
         events.retain(|event| event.weight < 0 || !is_sample(event));
         if events.len() < count {
@@ -275,15 +355,31 @@ impl Signals {
         told: &mut Vec<Match>,
     ) {
         let Some(first) = sums.first() else { return };
-        let found = |rule: usize, span| Match { rule, span, reading: "plain" };
-        let longest = events.iter().map(|event| event.span().len()).max().unwrap_or_default();
+        let found = |rule: usize, span| Match {
+            rule,
+            span,
+            reading: "plain",
+        };
+        let longest = events
+            .iter()
+            .map(|event| event.span().len())
+            .max()
+            .unwrap_or_default();
         for window in windows(text, events, |event| first.counts(event)) {
-            let begin = events.partition_point(|event| event.span().start + longest <= window.span.start);
+            let begin =
+                events.partition_point(|event| event.span().start + longest <= window.span.start);
             let end = events.partition_point(|event| event.span().start < window.span.end);
-            let Some(near) = events.get_mut(begin..end) else { continue };
-            let is_part = |event: &Event| event.span().end > window.span.start && event.weight > 0 && first.counts(event);
+            let Some(near) = events.get_mut(begin..end) else {
+                continue;
+            };
+            let is_part = |event: &Event| {
+                event.span().end > window.span.start && event.weight > 0 && first.counts(event)
+            };
             let is_located = |event: &Event| is_part(event) && locate(event.span()).is_some();
-            let Some(span) = locate(window.span.clone()).filter(|_| near.iter().any(is_located)) else { continue };
+            let Some(span) = locate(window.span.clone()).filter(|_| near.iter().any(is_located))
+            else {
+                continue;
+            };
             let mut fired = false;
             for SumRule { rule, sum, .. } in sums {
                 let extra = match way {
@@ -299,10 +395,18 @@ impl Signals {
             }
             if fired && !place.trial {
                 // What added up, so that a person knows why. Once, whichever sum it is for.
-                for event in near.iter_mut().filter(|event| is_part(event) && !event.is_told) {
-                    let Some(rule) = self.rule(event.phrase as usize) else { continue };
+                for event in near
+                    .iter_mut()
+                    .filter(|event| is_part(event) && !event.is_told)
+                {
+                    let Some(rule) = self.rule(event.phrase as usize) else {
+                        continue;
+                    };
                     event.is_told = true;
-                    told.push(found(rule, locate(event.span()).or_else(|| Some(span.clone()))));
+                    told.push(found(
+                        rule,
+                        locate(event.span()).or_else(|| Some(span.clone())),
+                    ));
                 }
             }
         }

@@ -72,7 +72,8 @@ pub struct Sum {
 }
 
 /// Description of `intent` in errors.
-const INTENT: &str = "what a writer of it is after: `override`, `secrecy`, …; or `sum`, to add signals up";
+const INTENT: &str =
+    "what a writer of it is after: `override`, `secrecy`, …; or `sum`, to add signals up";
 /// Most points that a rule may give or ask for.
 const POINTS: u64 = 1000;
 
@@ -110,22 +111,54 @@ impl Kind for Signal {
 }
 
 fn points(table: &Table<'_>, key: &str) -> Option<i32> {
-    table.integer(key, 0..=POINTS).and_then(|points| i32::try_from(points).ok())
+    table
+        .integer(key, 0..=POINTS)
+        .and_then(|points| i32::try_from(points).ok())
 }
 
 fn sum(table: &Table<'_>) -> Option<Sum> {
-    let extra = |key: &str| if table.has(key) { points(table, key) } else { Some(0) };
-    let (disguise, odd, encoded, hidden) = (extra("disguise"), extra("odd"), extra("encoded"), extra("hidden"));
-    let [intents, except] =
-        ["intents", "except"].map(|key| table.strings(key).into_iter().map(|intent| intent.value).collect::<Vec<_>>());
+    let extra = |key: &str| {
+        if table.has(key) {
+            points(table, key)
+        } else {
+            Some(0)
+        }
+    };
+    let (disguise, odd, encoded, hidden) = (
+        extra("disguise"),
+        extra("odd"),
+        extra("encoded"),
+        extra("hidden"),
+    );
+    let [intents, except] = ["intents", "except"].map(|key| {
+        table
+            .strings(key)
+            .into_iter()
+            .map(|intent| intent.value)
+            .collect::<Vec<_>>()
+    });
     let points = points(table, "sum");
-    Some(Sum { points: points?, disguise: disguise?, odd: odd?, encoded: encoded?, hidden: hidden?, intents, except })
+    Some(Sum {
+        points: points?,
+        disguise: disguise?,
+        odd: odd?,
+        encoded: encoded?,
+        hidden: hidden?,
+        intents,
+        except,
+    })
 }
 
 fn wording(table: &Table<'_>) -> Option<Wording> {
     let intent = table.required("intent", INTENT);
-    let share = table.integer("per_100k", wording::SHARES).and_then(|share| u32::try_from(share).ok());
-    Some(Wording { intent: intent?.value, weight: points(table, "weight")?, per_100k: share? })
+    let share = table
+        .integer("per_100k", wording::SHARES)
+        .and_then(|share| u32::try_from(share).ok());
+    Some(Wording {
+        intent: intent?.value,
+        weight: points(table, "weight")?,
+        per_100k: share?,
+    })
 }
 
 fn phrase(table: &Table<'_>) -> Option<Phrase> {
@@ -133,29 +166,60 @@ fn phrase(table: &Table<'_>) -> Option<Phrase> {
     let against = table.has("against");
     let key = if against { "against" } else { "weight" };
     if !table.has(key) {
-        table.missing("weight", "points that it adds; or `against`, points that it takes off");
+        table.missing(
+            "weight",
+            "points that it adds; or `against`, points that it takes off",
+        );
     }
     let weight = points(table, key).map(|points| if against { -points } else { points });
     let any = table.texts("any");
     if any.is_empty() {
-        table.missing("any", "a list of regular expressions, best written in '''…'''");
+        table.missing(
+            "any",
+            "a list of regular expressions, best written in '''…'''",
+        );
     }
     let keywords = table.texts("keywords");
     let mut good = !any.is_empty() && long_enough(table, &keywords);
-    let made =
-        search::Spec::new(keywords.iter().map(|keyword| keyword.value.clone()), any.iter().map(|source| source.value.clone()));
-    let wrong = made.as_ref().err().into_iter().flatten().map(|(at, message)| (*at, message.as_str(), None));
+    let made = search::Spec::new(
+        keywords.iter().map(|keyword| keyword.value.clone()),
+        any.iter().map(|source| source.value.clone()),
+    );
+    let wrong = made
+        .as_ref()
+        .err()
+        .into_iter()
+        .flatten()
+        .map(|(at, message)| (*at, message.as_str(), None));
     // Regexes run only near what is part of every match; most show themselves what that is.
-    let vague = made.as_ref().ok().filter(|_| keywords.is_empty()).into_iter().flat_map(search::Spec::without_literals);
+    let vague = made
+        .as_ref()
+        .ok()
+        .filter(|_| keywords.is_empty())
+        .into_iter()
+        .flat_map(search::Spec::without_literals);
     let hint = "give `keywords` for all regexes of the rule, one of which stands in every match";
-    let vague = vague.map(|at| (at, "no letters stand in every match of this regex", Some(hint)));
+    let vague = vague.map(|at| {
+        (
+            at,
+            "no letters stand in every match of this regex",
+            Some(hint),
+        )
+    });
     for (at, message, hint) in wrong.chain(vague) {
-        let place = any.get(at).map_or_else(|| table.place(), |source| source.place.clone());
+        let place = any
+            .get(at)
+            .map_or_else(|| table.place(), |source| source.place.clone());
         table.fault_at(&place, message, hint);
         good = false;
     }
     let orders_command = table.boolean("orders_command").unwrap_or(false);
-    Some(Phrase { intent: intent?.value, weight: weight?, orders_command, search: made.ok().filter(|_| good)? })
+    Some(Phrase {
+        intent: intent?.value,
+        weight: weight?,
+        orders_command,
+        search: made.ok().filter(|_| good)?,
+    })
 }
 
 #[cfg(test)]

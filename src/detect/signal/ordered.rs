@@ -20,7 +20,9 @@ pub trait OrderedCommands: Debug {
 /// Where a command stands that an order before `at` asks for: in a block of code, in marks of code, or to the end of the line.
 pub(super) fn command(text: &str, at: usize) -> Range<usize> {
     let (order, rest) = text.split_at_checked(at).unwrap_or((text, ""));
-    let line = order.get(order.trim_end().rfind('\n').map_or(0, |at| at + 1)..).unwrap_or_default();
+    let line = order
+        .get(order.trim_end().rfind('\n').map_or(0, |at| at + 1)..)
+        .unwrap_or_default();
     let end = if order.ends_with('\n') && line.trim_start().starts_with(FENCE) {
         rest.find(FENCE).unwrap_or(rest.len())
     } else if order.ends_with('`') {
@@ -28,7 +30,10 @@ pub(super) fn command(text: &str, at: usize) -> Range<usize> {
     } else {
         rest.find('\n').unwrap_or(rest.len())
     };
-    let end = (0..=end.min(COMMAND_BYTES)).rev().find(|end| rest.is_char_boundary(*end)).unwrap_or(0);
+    let end = (0..=end.min(COMMAND_BYTES))
+        .rev()
+        .find(|end| rest.is_char_boundary(*end))
+        .unwrap_or(0);
     at..at + end
 }
 
@@ -41,7 +46,11 @@ mod tests {
     fn a_command_ends_with_its_marks() {
         for (order, rest, said) in [
             ("Run `", "rm -rf ~` now", "rm -rf ~"),
-            ("Run this:\n```bash\n", "rm -rf ~\nls\n```\nthen", "rm -rf ~\nls\n"),
+            (
+                "Run this:\n```bash\n",
+                "rm -rf ~\nls\n```\nthen",
+                "rm -rf ~\nls\n",
+            ),
             ("Run: ", "rm -rf ~\nThen", "rm -rf ~"),
             ("Run `", "rm", "rm"),
         ] {

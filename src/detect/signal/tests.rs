@@ -7,7 +7,10 @@ fn event(start: usize, intent: u32, weight: i32) -> Event {
 /// The points of each window.
 fn points(mut events: Vec<Event>) -> Vec<i32> {
     sort(&mut events);
-    windows(&"x".repeat(2000), &events, |_| true).iter().map(|window| window.points).collect()
+    windows(&"x".repeat(2000), &events, |_| true)
+        .iter()
+        .map(|window| window.points)
+        .collect()
 }
 
 #[test]
@@ -34,6 +37,17 @@ fn estimate_does_not_count_where_a_text_is_about_words() {
         event
     };
     assert_eq!(points(vec![estimate(), event(120, 1, 40)]), [146]);
-    assert_eq!(points(vec![estimate(), event(120, 1, 40), event(20, 2, -30)]), [116]);
-    assert_eq!(points(vec![estimate(), event(120, 1, 40), event(20, 2, -30), event(140, 2, -28)]), [-18]);
+    assert_eq!(
+        points(vec![estimate(), event(120, 1, 40), event(20, 2, -30)]),
+        [116]
+    );
+    assert_eq!(
+        points(vec![
+            estimate(),
+            event(120, 1, 40),
+            event(20, 2, -30),
+            event(140, 2, -28)
+        ]),
+        [-18]
+    );
 }

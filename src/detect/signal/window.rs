@@ -37,10 +37,24 @@ pub(super) struct Event {
 }
 
 impl Event {
-    pub(super) fn new(span: Range<usize>, phrase: u32, (intent, weight): (u32, i32), everywhere: bool) -> Self {
+    pub(super) fn new(
+        span: Range<usize>,
+        phrase: u32,
+        (intent, weight): (u32, i32),
+        everywhere: bool,
+    ) -> Self {
         // No text is so long: a message is bounded far below.
         let [start, end] = [span.start, span.end].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
-        Self { start, end, phrase, intent, weight, everywhere, is_estimate: false, is_told: false }
+        Self {
+            start,
+            end,
+            phrase,
+            intent,
+            weight,
+            everywhere,
+            is_estimate: false,
+            is_told: false,
+        }
     }
 
     pub(super) fn span(&self) -> Range<usize> {
@@ -61,11 +75,25 @@ pub(super) struct Window {
 }
 
 /// Windows that start with a signal each, those that come to most of those that overlap. The events are sorted.
-pub(super) fn windows(text: &str, events: &[Event], counts: impl Fn(&Event) -> bool) -> Vec<Window> {
-    let wide = if text.is_ascii() { WINDOW_BYTES } else { WINDOW_BYTES_WIDE };
-    let (signals, mentions): (Vec<&Event>, Vec<&Event>) =
-        events.iter().filter(|event| counts(event)).partition(|event| event.weight > 0);
-    let everywhere: Vec<&Event> = signals.iter().copied().filter(|event| event.everywhere).collect();
+pub(super) fn windows(
+    text: &str,
+    events: &[Event],
+    counts: impl Fn(&Event) -> bool,
+) -> Vec<Window> {
+    let wide = if text.is_ascii() {
+        WINDOW_BYTES
+    } else {
+        WINDOW_BYTES_WIDE
+    };
+    let (signals, mentions): (Vec<&Event>, Vec<&Event>) = events
+        .iter()
+        .filter(|event| counts(event))
+        .partition(|event| event.weight > 0);
+    let everywhere: Vec<&Event> = signals
+        .iter()
+        .copied()
+        .filter(|event| event.everywhere)
+        .collect();
     let mut found: Vec<Window> = Vec::new();
     let mut nearest = 0;
     let mut best = BestOfIntents::new(&signals);
@@ -76,7 +104,11 @@ pub(super) fn windows(text: &str, events: &[Event], counts: impl Fn(&Event) -> b
         everywhere.iter().for_each(|event| best.add(event));
         let mut estimated = None;
         let mut end = start;
-        let within = signals.iter().skip(at).take(EVENTS).take_while(|event| event.span().start < limit);
+        let within = signals
+            .iter()
+            .skip(at)
+            .take(EVENTS)
+            .take_while(|event| event.span().start < limit);
         for event in within.clone() {
             end = end.max(event.span().end.min(limit.max(first.span().end)));
             if event.is_estimate {
@@ -84,23 +116,43 @@ pub(super) fn windows(text: &str, events: &[Event], counts: impl Fn(&Event) -> b
             }
             best.add(event);
         }
-        while mentions.get(nearest).is_some_and(|mention| mention.span().end + AROUND_BYTES < start) {
+        while mentions
+            .get(nearest)
+            .is_some_and(|mention| mention.span().end + AROUND_BYTES < start)
+        {
             nearest += 1;
         }
-        let near = mentions.iter().skip(nearest).take(EVENTS).take_while(|mention| mention.span().start < end + AROUND_BYTES);
-        let mut off = near.map(|mention| mention.weight).fold(0, i32::saturating_add);
+        let near = mentions
+            .iter()
+            .skip(nearest)
+            .take(EVENTS)
+            .take_while(|mention| mention.span().start < end + AROUND_BYTES);
+        let mut off = near
+            .map(|mention| mention.weight)
+            .fold(0, i32::saturating_add);
         if let Some(intent) = estimated.filter(|_| off <= ABOUT_WORDS) {
             best.remove(intent);
         }
-        if off < 0 && within.clone().any(|event| is_quoted(text, event.span().start)) {
+        if off < 0
+            && within
+                .clone()
+                .any(|event| is_quoted(text, event.span().start))
+        {
             off += QUOTED;
         }
         let points = best.points() + off.max(MENTION);
-        let window = Window { span: start..end, points };
+        let window = Window {
+            span: start..end,
+            points,
+        };
         let room = found.len() < WINDOWS;
         match found.last_mut() {
             Some(last) if window.span.start < last.span.end => {
-                let better = if window.points > last.points { window } else { continue };
+                let better = if window.points > last.points {
+                    window
+                } else {
+                    continue;
+                };
                 *last = better;
             }
             // So many windows are an attack or a book about them: what is left counts as one.
@@ -125,17 +177,33 @@ struct BestOfIntents {
 
 impl BestOfIntents {
     fn new(signals: &[&Event]) -> Self {
-        let intents = signals.iter().map(|event| event.intent as usize + 1).max().unwrap_or_default();
-        Self { weights: vec![(0, 0); intents], window: 0, intents: 0, sum: 0 }
+        let intents = signals
+            .iter()
+            .map(|event| event.intent as usize + 1)
+            .max()
+            .unwrap_or_default();
+        Self {
+            weights: vec![(0, 0); intents],
+            window: 0,
+            intents: 0,
+            sum: 0,
+        }
     }
 
     /// Starts the next window.
     fn clear(&mut self) {
-        *self = Self { weights: std::mem::take(&mut self.weights), window: self.window + 1, intents: 0, sum: 0 };
+        *self = Self {
+            weights: std::mem::take(&mut self.weights),
+            window: self.window + 1,
+            intents: 0,
+            sum: 0,
+        };
     }
 
     fn add(&mut self, event: &Event) {
-        let Some((window, weight)) = self.weights.get_mut(event.intent as usize) else { return };
+        let Some((window, weight)) = self.weights.get_mut(event.intent as usize) else {
+            return;
+        };
         if *window != self.window {
             (*window, *weight) = (self.window, 0);
             self.intents += 1;
@@ -148,7 +216,10 @@ impl BestOfIntents {
     }
 
     fn remove(&mut self, intent: u32) {
-        let weight = self.weights.get(intent as usize).filter(|(window, _)| *window == self.window);
+        let weight = self
+            .weights
+            .get(intent as usize)
+            .filter(|(window, _)| *window == self.window);
         if let Some((_, weight)) = weight {
             self.sum -= weight;
             self.intents -= 1;
@@ -162,5 +233,8 @@ impl BestOfIntents {
 
 fn is_quoted(text: &str, start: usize) -> bool {
     let before = text.get(..start).unwrap_or_default().chars().next_back();
-    matches!(before, Some('"' | '`' | '\u{201c}' | '\u{ab}' | '\u{2018}' | '\u{300c}' | '*'))
+    matches!(
+        before,
+        Some('"' | '`' | '\u{201c}' | '\u{ab}' | '\u{2018}' | '\u{300c}' | '*')
+    )
 }

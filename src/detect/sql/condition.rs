@@ -5,13 +5,27 @@ use super::lex::{Kind, Token};
 /// Brackets and alternatives are followed this deep.
 const DEPTH: usize = 8;
 /// Words that end a condition.
-const ENDS: [&str; 11] = ["returning", "limit", "order", "option", "group", "having", "union", "on", "for", "allow", "qualify"];
+const ENDS: [&str; 11] = [
+    "returning",
+    "limit",
+    "order",
+    "option",
+    "group",
+    "having",
+    "union",
+    "on",
+    "for",
+    "allow",
+    "qualify",
+];
 
 /// Whether every row meets it, whatever is in the row: `1=1`, `true`, `x = x`, `a OR true`. Unsure is no.
 pub(super) fn is_always_true(tokens: &[Token<'_>]) -> bool {
     let level = tokens.first().map_or(0, |first| first.depth);
     let ends = |token: &Token<'_>| {
-        token.depth < level || token.is_mark(";") || token.depth == level && ENDS.iter().any(|word| token.is(word))
+        token.depth < level
+            || token.is_mark(";")
+            || token.depth == level && ENDS.iter().any(|word| token.is(word))
     };
     let end = tokens.iter().position(ends).unwrap_or(tokens.len());
     holds(tokens.get(..end).unwrap_or_default(), DEPTH)
@@ -19,16 +33,27 @@ pub(super) fn is_always_true(tokens: &[Token<'_>]) -> bool {
 
 fn holds(tokens: &[Token<'_>], depth: usize) -> bool {
     let tokens = bare(tokens);
-    let Some(first) = tokens.first() else { return false };
+    let Some(first) = tokens.first() else {
+        return false;
+    };
     if depth == 0 {
         return false;
     }
-    let level = tokens.iter().map(|token| token.depth).min().unwrap_or(first.depth);
+    let level = tokens
+        .iter()
+        .map(|token| token.depth)
+        .min()
+        .unwrap_or(first.depth);
     let apart = |words: &[&str]| -> Vec<&[Token<'_>]> {
         let joins = |token: &Token<'_>| {
-            token.depth == level && (words.iter().any(|word| token.is(word)) || words.contains(&"or") && token.is_mark("|"))
+            token.depth == level
+                && (words.iter().any(|word| token.is(word))
+                    || words.contains(&"or") && token.is_mark("|"))
         };
-        tokens.split(joins).filter(|part| !part.is_empty()).collect()
+        tokens
+            .split(joins)
+            .filter(|part| !part.is_empty())
+            .collect()
     };
     let either = apart(&["or", "xor"]);
     if either.len() > 1 {
@@ -45,40 +70,77 @@ fn holds(tokens: &[Token<'_>], depth: usize) -> bool {
 fn bare<'p, 't>(tokens: &'p [Token<'t>]) -> &'p [Token<'t>] {
     let level = tokens.first().map_or(0, |first| first.depth);
     let opens = tokens.iter().take_while(|token| token.is_mark("(")).count();
-    let closes = tokens.iter().rev().take_while(|token| token.is_mark(")")).count();
-    let inner = tokens.get(opens..tokens.len().saturating_sub(closes)).unwrap_or_default();
-    let around = inner.iter().map(|token| token.depth.saturating_sub(level)).min().unwrap_or(0);
+    let closes = tokens
+        .iter()
+        .rev()
+        .take_while(|token| token.is_mark(")"))
+        .count();
+    let inner = tokens
+        .get(opens..tokens.len().saturating_sub(closes))
+        .unwrap_or_default();
+    let around = inner
+        .iter()
+        .map(|token| token.depth.saturating_sub(level))
+        .min()
+        .unwrap_or(0);
     let peeled = opens.min(closes).min(around);
-    tokens.get(peeled..tokens.len().saturating_sub(peeled)).unwrap_or_default()
+    tokens
+        .get(peeled..tokens.len().saturating_sub(peeled))
+        .unwrap_or_default()
 }
 
 fn atom(tokens: &[Token<'_>]) -> bool {
     match tokens {
         [one] => one.is("true") || is_nonzero(one),
-        [not, one] if not.is("not") => one.is("false") || (one.kind == Kind::Number && !is_nonzero(one)),
+        [not, one] if not.is("not") => {
+            one.is("false") || (one.kind == Kind::Number && !is_nonzero(one))
+        }
         [a, op, b] if op.is_mark("=") => same(a, b),
         [a, op, b] if op.is_mark(">") => compare(a, b).is_some_and(std::cmp::Ordering::is_gt),
         [a, op, b] if op.is_mark("<") => compare(a, b).is_some_and(std::cmp::Ordering::is_lt),
         [a, op, b] if op.is("like") || op.is("ilike") || op.is("rlike") || op.is("regexp") => {
-            b.kind == Kind::Text && matches!(b.text, "%" | "%%" | ".*" | "") && (a.kind == Kind::Word || !b.text.is_empty())
+            b.kind == Kind::Text
+                && matches!(b.text, "%" | "%%" | ".*" | "")
+                && (a.kind == Kind::Word || !b.text.is_empty())
                 || same(a, b)
         }
         [a, is, b] if is.is("is") => a.is("null") && b.is("null") || same(a, b) && a.is("true"),
-        [a, is, not, b] if is.is("is") && not.is("not") => b.is("null") && matches!(a.kind, Kind::Number | Kind::Text),
-        [a, op, eq, b] if op.is_mark("<") && eq.is_mark(">") || op.is_mark("!") && eq.is_mark("=") => {
+        [a, is, not, b] if is.is("is") && not.is("not") => {
+            b.is("null") && matches!(a.kind, Kind::Number | Kind::Text)
+        }
+        [a, op, eq, b]
+            if op.is_mark("<") && eq.is_mark(">") || op.is_mark("!") && eq.is_mark("=") =>
+        {
             a.kind == b.kind && matches!(a.kind, Kind::Number | Kind::Text) && a.text != b.text
         }
-        [a, op, eq, b] if eq.is_mark("=") && (op.is_mark("<") || op.is_mark(">") || op.is_mark("=")) => {
-            same(a, b) || compare(a, b).is_some_and(|order| if op.is_mark("<") { order.is_lt() } else { order.is_gt() })
+        [a, op, eq, b]
+            if eq.is_mark("=") && (op.is_mark("<") || op.is_mark(">") || op.is_mark("=")) =>
+        {
+            same(a, b)
+                || compare(a, b).is_some_and(|order| {
+                    if op.is_mark("<") {
+                        order.is_lt()
+                    } else {
+                        order.is_gt()
+                    }
+                })
         }
-        [a, r#in, open, list @ .., close] if r#in.is("in") && open.is_mark("(") && close.is_mark(")") => {
+        [a, r#in, open, list @ .., close]
+            if r#in.is("in") && open.is_mark("(") && close.is_mark(")") =>
+        {
             matches!(a.kind, Kind::Number | Kind::Text) && list.iter().any(|one| same(a, one))
         }
         [exists, open, select, what, close] => {
-            exists.is("exists") && open.is_mark("(") && select.is("select") && what.kind == Kind::Number && close.is_mark(")")
+            exists.is("exists")
+                && open.is_mark("(")
+                && select.is("select")
+                && what.kind == Kind::Number
+                && close.is_mark(")")
         }
         // `t.x = t.x`
-        [a, dot, b, op, c, dot2, d] if op.is_mark("=") && dot.is_mark(".") && dot2.is_mark(".") => same(a, c) && same(b, d),
+        [a, dot, b, op, c, dot2, d] if op.is_mark("=") && dot.is_mark(".") && dot2.is_mark(".") => {
+            same(a, c) && same(b, d)
+        }
         _ => false,
     }
 }
@@ -95,5 +157,8 @@ fn compare(a: &Token<'_>, b: &Token<'_>) -> Option<std::cmp::Ordering> {
     if a.kind != Kind::Number || b.kind != Kind::Number {
         return None;
     }
-    a.text.parse::<f64>().ok()?.partial_cmp(&b.text.parse::<f64>().ok()?)
+    a.text
+        .parse::<f64>()
+        .ok()?
+        .partial_cmp(&b.text.parse::<f64>().ok()?)
 }

@@ -74,7 +74,16 @@ pub(super) fn is_ambiguous(text: &str) -> bool {
 
 /// The tokens of a text; `None` where a string, a name or a comment has no end.
 pub(super) fn tokens(text: &str, flavour: Flavour) -> Option<Vec<Token<'_>>> {
-    Lexer { text, bytes: text.as_bytes(), at: 0, flavour, out: Vec::new(), depth: 0, hint: false }.run()
+    Lexer {
+        text,
+        bytes: text.as_bytes(),
+        at: 0,
+        flavour,
+        out: Vec::new(),
+        depth: 0,
+        hint: false,
+    }
+    .run()
 }
 
 struct Lexer<'t> {
@@ -113,7 +122,9 @@ impl<'t> Lexer<'t> {
             b'\'' => self.string(1, self.flavour == Flavour::MySql),
             b'"' => self.quoted(b'"', self.flavour == Flavour::MySql),
             b'`' => self.quoted(b'`', false),
-            b'[' if self.flavour == Flavour::MsSql || self.is_bracketed_name() => self.quoted(b']', false),
+            b'[' if self.flavour == Flavour::MsSql || self.is_bracketed_name() => {
+                self.quoted(b']', false)
+            }
             b'$' if self.flavour == Flavour::Postgres && self.dollar()? => Some(()),
             b'0'..=b'9' => {
                 self.word(Kind::Number);
@@ -123,7 +134,9 @@ impl<'t> Lexer<'t> {
                 let prefix = byte.to_ascii_lowercase();
                 match (prefix, self.byte(1)) {
                     (b'e', b'\'') => self.string(2, true),
-                    (b'n' | b'b' | b'x' | b'r', b'\'') => self.string(2, self.flavour == Flavour::MySql),
+                    (b'n' | b'b' | b'x' | b'r', b'\'') => {
+                        self.string(2, self.flavour == Flavour::MySql)
+                    }
                     (b'q', b'\'') if self.flavour == Flavour::Plain => self.oracle(),
                     (b'u', b'&') if matches!(self.byte(2), b'\'') => self.string(3, false),
                     _ => {
@@ -133,8 +146,16 @@ impl<'t> Lexer<'t> {
                 }
             }
             _ => {
-                let long = self.text.get(start..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
-                if self.text.get(start..start + long).is_some_and(|c| c.chars().all(char::is_whitespace)) {
+                let long = self
+                    .text
+                    .get(start..)
+                    .and_then(|rest| rest.chars().next())
+                    .map_or(1, char::len_utf8);
+                if self
+                    .text
+                    .get(start..start + long)
+                    .is_some_and(|c| c.chars().all(char::is_whitespace))
+                {
                     self.at += long;
                     return Some(());
                 }
@@ -151,7 +172,12 @@ impl<'t> Lexer<'t> {
 
     fn push(&mut self, kind: Kind, start: usize, inner: Range<usize>, end: usize) {
         let text = self.text.get(inner).unwrap_or_default();
-        self.out.push(Token { kind, text, span: start..end, depth: self.depth });
+        self.out.push(Token {
+            kind,
+            text,
+            span: start..end,
+            depth: self.depth,
+        });
         self.at = end;
     }
 
@@ -161,7 +187,10 @@ impl<'t> Lexer<'t> {
         match (self.byte(0), self.byte(1)) {
             (b'-', b'-') if !mysql || self.byte(2) <= b' ' => self.skip_line(),
             (b'#', _) if mysql => self.skip_line(),
-            (b'/', b'*') if mysql && (self.byte(2) == b'!' || (self.byte(2) == b'M' && self.byte(3) == b'!')) => {
+            (b'/', b'*')
+                if mysql
+                    && (self.byte(2) == b'!' || (self.byte(2) == b'M' && self.byte(3) == b'!')) =>
+            {
                 self.at += if self.byte(2) == b'!' { 3 } else { 4 };
                 while self.byte(0).is_ascii_digit() {
                     self.at += 1;
@@ -203,12 +232,16 @@ impl<'t> Lexer<'t> {
     }
 
     fn line_end(&self) -> usize {
-        memchr::memchr2(b'\n', b'\r', self.bytes.get(self.at..).unwrap_or_default()).map_or(self.bytes.len(), |n| self.at + n)
+        memchr::memchr2(b'\n', b'\r', self.bytes.get(self.at..).unwrap_or_default())
+            .map_or(self.bytes.len(), |n| self.at + n)
     }
 
     /// Takes a command of the client: `\!` and its like anywhere, `.shell`, `!`, `:!!` where a statement would begin.
     fn client(&mut self) -> bool {
-        let begins = self.out.last().is_none_or(|last| last.is_mark(";") || last.kind == Kind::Client);
+        let begins = self
+            .out
+            .last()
+            .is_none_or(|last| last.is_mark(";") || last.kind == Kind::Client);
         let (byte, next) = (self.byte(0), self.byte(1));
         let is = match byte {
             b'\\' => next == b'!' || next.is_ascii_alphabetic(),
@@ -230,7 +263,10 @@ impl<'t> Lexer<'t> {
         let start = self.at;
         let sharp = self.flavour != Flavour::MySql;
         let goes_on = |c: char| {
-            c.is_alphanumeric() || matches!(c, '_' | '@' | '$') || c == '#' && sharp || !c.is_ascii() && !c.is_whitespace()
+            c.is_alphanumeric()
+                || matches!(c, '_' | '@' | '$')
+                || c == '#' && sharp
+                || !c.is_ascii() && !c.is_whitespace()
         };
         let rest = self.text.get(start..).unwrap_or_default();
         let length = rest.find(|c| !goes_on(c)).unwrap_or(rest.len());
@@ -268,7 +304,9 @@ impl<'t> Lexer<'t> {
     /// `$tag$…$tag$`; whether there was one. `None` where it has no end.
     fn dollar(&mut self) -> Option<bool> {
         let rest = self.text.get(self.at + 1..)?;
-        let Some(tag) = rest.find('$').and_then(|end| rest.get(..end)) else { return Some(false) };
+        let Some(tag) = rest.find('$').and_then(|end| rest.get(..end)) else {
+            return Some(false);
+        };
         if tag.len() > 64
             || !tag.bytes().all(|b| is_word(b) || b.is_ascii_digit())
             || tag.starts_with(|c: char| c.is_ascii_digit())
@@ -300,7 +338,9 @@ impl<'t> Lexer<'t> {
     /// Whether `[` begins a name, as SQLite allows, and no index or list.
     fn is_bracketed_name(&self) -> bool {
         let after = self.out.last();
-        let index = after.is_some_and(|t| (t.kind == Kind::Word && t.span.end == self.at) || t.is_mark(")") || t.is_mark("]"));
+        let index = after.is_some_and(|t| {
+            (t.kind == Kind::Word && t.span.end == self.at) || t.is_mark(")") || t.is_mark("]")
+        });
         self.flavour == Flavour::Plain && !index && (is_word(self.byte(1)))
     }
 }

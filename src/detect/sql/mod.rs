@@ -33,9 +33,15 @@ impl Kind for Sql {
     }
 
     fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        let of_rule =
-            |(rule, spec): &(usize, &Spec)| spec.clauses.iter().map(|clause| (*rule, clause.clone())).collect::<Vec<_>>();
-        Ok(Box::new(Statements { clauses: rules.iter().flat_map(of_rule).collect() }))
+        let of_rule = |(rule, spec): &(usize, &Spec)| {
+            spec.clauses
+                .iter()
+                .map(|clause| (*rule, clause.clone()))
+                .collect::<Vec<_>>()
+        };
+        Ok(Box::new(Statements {
+            clauses: rules.iter().flat_map(of_rule).collect(),
+        }))
     }
 }
 
@@ -51,7 +57,11 @@ impl Statements {
         for (rule, clause) in &self.clauses {
             if !found.iter().any(|hit| hit.rule == *rule) && answers(clause, &facts) {
                 let too_much = clause.does == Some(Behaviour::Unreadable) && facts.too_much;
-                found.push(Match { rule: *rule, span: None, reading: if too_much { work::SQL } else { reading } });
+                found.push(Match {
+                    rule: *rule,
+                    span: None,
+                    reading: if too_much { work::SQL } else { reading },
+                });
             }
         }
     }
@@ -61,16 +71,29 @@ fn answers(clause: &Clause, facts: &Facts) -> bool {
     match clause.does {
         Some(Behaviour::Unreadable) => facts.unreadable,
         Some(Behaviour::BeyondReading) => false,
-        None => facts.statements.iter().any(|statement| clause.matches(statement)),
+        None => facts
+            .statements
+            .iter()
+            .any(|statement| clause.matches(statement)),
     }
 }
 
 impl Detector for Statements {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         if place.read_only {
-            let objects = [text.raw(), text.plain()].into_iter().any(|text| read_only::objection(text).is_some());
-            for (rule, _) in self.clauses.iter().filter(|(_, clause)| objects && clause.does == Some(Behaviour::BeyondReading)) {
-                found.push(Match { rule: *rule, span: None, reading: "sql" });
+            let objects = [text.raw(), text.plain()]
+                .into_iter()
+                .any(|text| read_only::objection(text).is_some());
+            for (rule, _) in self
+                .clauses
+                .iter()
+                .filter(|(_, clause)| objects && clause.does == Some(Behaviour::BeyondReading))
+            {
+                found.push(Match {
+                    rule: *rule,
+                    span: None,
+                    reading: "sql",
+                });
             }
         }
         match place.read_as {

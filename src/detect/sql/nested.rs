@@ -27,10 +27,19 @@ const RUN_SQL: [&str; 18] = [
 
 /// Strings that the statement has run as SQL.
 pub(super) fn nested(part: &[Token<'_>], statement: &Statement) -> Vec<String> {
-    let first = |any: &[&str]| part.first().is_some_and(|first| any.iter().any(|word| first.is(word)));
+    let first = |any: &[&str]| {
+        part.first()
+            .is_some_and(|first| any.iter().any(|word| first.is(word)))
+    };
     let runs = first(&["exec", "execute", "do", "prepare"])
-        || statement.words.windows(2).any(|two| two == ["execute", "immediate"])
-        || statement.calls.iter().any(|call| RUN_SQL.contains(&call.as_str()));
+        || statement
+            .words
+            .windows(2)
+            .any(|two| two == ["execute", "immediate"])
+        || statement
+            .calls
+            .iter()
+            .any(|call| RUN_SQL.contains(&call.as_str()));
     if !runs {
         return Vec::new();
     }
@@ -40,7 +49,10 @@ pub(super) fn nested(part: &[Token<'_>], statement: &Statement) -> Vec<String> {
         _ => None,
     };
     let mut found: Vec<String> = part.iter().filter_map(open).collect();
-    let joined = texts(part).into_iter().filter(|text| !found.contains(text)).collect::<Vec<_>>();
+    let joined = texts(part)
+        .into_iter()
+        .filter(|text| !found.contains(text))
+        .collect::<Vec<_>>();
     found.extend(joined);
     found
 }
@@ -53,16 +65,18 @@ pub(super) fn texts(part: &[Token<'_>]) -> Vec<String> {
     for (at, token) in part.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| part.get(before));
         // `N'…'` and `E'…'` are strings with a letter in front.
-        let prefix =
-            ["n", "e", "u"].iter().any(|prefix| token.is(prefix)) && part.get(at + 1).is_some_and(|next| next.kind == Kind::Text);
-        let joins = ["+", "|"].iter().any(|mark| token.is_mark(mark)) || concat.is_some() && token.is_mark(",");
+        let prefix = ["n", "e", "u"].iter().any(|prefix| token.is(prefix))
+            && part.get(at + 1).is_some_and(|next| next.kind == Kind::Text);
+        let joins = ["+", "|"].iter().any(|mark| token.is_mark(mark))
+            || concat.is_some() && token.is_mark(",");
         match token.kind {
             Kind::Text => text.push_str(&token.text.replace("''", "'")),
             _ if prefix || joins => {}
             _ => {
                 if token.is_mark("(") && before.is_some_and(|before| before.is("concat")) {
                     concat = Some(token.depth);
-                } else if token.is_mark(")") && concat.is_some_and(|depth| token.depth <= depth + 1) {
+                } else if token.is_mark(")") && concat.is_some_and(|depth| token.depth <= depth + 1)
+                {
                     concat = None;
                 }
                 found.extend((!text.is_empty()).then(|| std::mem::take(&mut text)));
@@ -76,21 +90,42 @@ pub(super) fn texts(part: &[Token<'_>]) -> Vec<String> {
 
 /// Whether a statement gives a value to a variable.
 pub(super) fn sets(part: &[Token<'_>]) -> bool {
-    let first = part.first().is_some_and(|first| ["declare", "set", "select"].iter().any(|word| first.is(word)));
-    first && part.iter().any(|token| token.is_mark("=")) && part.iter().any(|token| token.text.starts_with('@'))
+    let first = part.first().is_some_and(|first| {
+        ["declare", "set", "select"]
+            .iter()
+            .any(|word| first.is(word))
+    });
+    first
+        && part.iter().any(|token| token.is_mark("="))
+        && part.iter().any(|token| token.text.starts_with('@'))
 }
 
 /// Whether a statement runs what a variable holds.
 pub(super) fn runs_variable(part: &[Token<'_>]) -> bool {
-    let runs = part.first().is_some_and(|first| ["exec", "execute", "prepare"].iter().any(|word| first.is(word)));
+    let runs = part.first().is_some_and(|first| {
+        ["exec", "execute", "prepare"]
+            .iter()
+            .any(|word| first.is(word))
+    });
     runs && part.iter().take(8).any(|token| token.text.starts_with('@'))
 }
 
 /// The text that a number such as `0x44524f50…` encodes.
 fn hex(number: &str) -> Option<String> {
-    let digits = number.strip_prefix("0x").or_else(|| number.strip_prefix("0X")).filter(|digits| digits.len() >= 12)?;
-    let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
-    let bytes: Vec<u8> = digits.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?;
+    let digits = number
+        .strip_prefix("0x")
+        .or_else(|| number.strip_prefix("0X"))
+        .filter(|digits| digits.len() >= 12)?;
+    let byte = |pair: &[u8]| {
+        std::str::from_utf8(pair)
+            .ok()
+            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
+    };
+    let bytes: Vec<u8> = digits
+        .as_bytes()
+        .chunks(2)
+        .map(byte)
+        .collect::<Option<_>>()?;
     // SQL Server's own strings have two bytes a character.
     String::from_utf8(bytes.into_iter().filter(|byte| *byte != 0).collect()).ok()
 }

@@ -5,8 +5,8 @@
 
 use sqlparser::ast::{Query, SetExpr, Statement as Parsed};
 use sqlparser::dialect::{
-    BigQueryDialect, ClickHouseDialect, Dialect, DuckDbDialect, GenericDialect, MsSqlDialect, MySqlDialect, PostgreSqlDialect,
-    SQLiteDialect, SnowflakeDialect,
+    BigQueryDialect, ClickHouseDialect, Dialect, DuckDbDialect, GenericDialect, MsSqlDialect,
+    MySqlDialect, PostgreSqlDialect, SQLiteDialect, SnowflakeDialect,
 };
 use sqlparser::parser::Parser;
 
@@ -170,8 +170,13 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
     }
     let mut readings: Vec<(Vec<Token<'_>>, Vec<Flavour>)> = Vec::new();
     for flavour in Flavour::ALL {
-        let Some(tokens) = lex::tokens(text, flavour) else { continue };
-        match readings.iter_mut().find(|(other, _)| same_parts(other, &tokens)) {
+        let Some(tokens) = lex::tokens(text, flavour) else {
+            continue;
+        };
+        match readings
+            .iter_mut()
+            .find(|(other, _)| same_parts(other, &tokens))
+        {
             Some((_, flavours)) => flavours.push(flavour),
             None => readings.push((tokens, vec![flavour])),
         }
@@ -188,11 +193,17 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
         if let Some(why) = words(tokens) {
             return Some(why);
         }
-        let explains = tokens.first().is_some_and(|first| first.is("explain") || first.is("describe") || first.is("desc"));
+        let explains = tokens
+            .first()
+            .is_some_and(|first| first.is("explain") || first.is("describe") || first.is("desc"));
         let mut here = false;
         for dialect in flavours.iter().flat_map(|flavour| dialects(*flavour)) {
-            let parser = Parser::new(*dialect).with_recursion_limit(PARSER_DEPTH).try_with_sql(text);
-            let Ok(statements) = parser.and_then(|mut parser| parser.parse_statements()) else { continue };
+            let parser = Parser::new(*dialect)
+                .with_recursion_limit(PARSER_DEPTH)
+                .try_with_sql(text);
+            let Ok(statements) = parser.and_then(|mut parser| parser.parse_statements()) else {
+                continue;
+            };
             match statements.as_slice() {
                 [one] if reads(one) => here = true,
                 [_] => return Some("it is no query"),
@@ -201,17 +212,32 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
             // One that takes it for a query is enough: the others take it apart at the same places.
             break;
         }
-        if !here && !explains && tokens.iter().any(|token| MAY_WRITE.iter().any(|word| token.is(word))) {
+        if !here
+            && !explains
+            && tokens
+                .iter()
+                .any(|token| MAY_WRITE.iter().any(|word| token.is(word)))
+        {
             return Some("it could not be read as a query");
         }
         parsed |= here;
     }
-    if parsed { None } else { Some("it could not be read as a query") }
+    if parsed {
+        None
+    } else {
+        Some("it could not be read as a query")
+    }
 }
 
 fn dialects(flavour: Flavour) -> &'static [&'static dyn Dialect] {
     match flavour {
-        Flavour::Plain => &[&GenericDialect {}, &SQLiteDialect {}, &DuckDbDialect {}, &SnowflakeDialect, &ClickHouseDialect {}],
+        Flavour::Plain => &[
+            &GenericDialect {},
+            &SQLiteDialect {},
+            &DuckDbDialect {},
+            &SnowflakeDialect,
+            &ClickHouseDialect {},
+        ],
         Flavour::Postgres => &[&PostgreSqlDialect {}],
         Flavour::MySql => &[&MySqlDialect {}, &BigQueryDialect {}],
         Flavour::MsSql => &[&MsSqlDialect {}],
@@ -222,9 +248,17 @@ fn dialects(flavour: Flavour) -> &'static [&'static dyn Dialect] {
 fn reads(statement: &Parsed) -> bool {
     match statement {
         Parsed::Query(query) => is_query(query),
-        Parsed::Explain { analyze, options, statement, .. } => {
-            let carried_out =
-                *analyze || options.iter().flatten().any(|option| option.name.value.to_ascii_lowercase().starts_with("analy"));
+        Parsed::Explain {
+            analyze,
+            options,
+            statement,
+            ..
+        } => {
+            let carried_out = *analyze
+                || options
+                    .iter()
+                    .flatten()
+                    .any(|option| option.name.value.to_ascii_lowercase().starts_with("analy"));
             !carried_out || matches!(statement.as_ref(), Parsed::Query(query) if is_query(query))
         }
         Parsed::ExplainTable { .. }
@@ -250,14 +284,22 @@ fn is_query(query: &Query) -> bool {
         return false;
     }
     if let Some(with) = &query.with {
-        bodies.extend(with.cte_tables.iter().map(|table| table.query.body.as_ref()));
+        bodies.extend(
+            with.cte_tables
+                .iter()
+                .map(|table| table.query.body.as_ref()),
+        );
     }
     while let Some(body) = bodies.pop() {
         match body {
             SetExpr::Select(select) if select.into.is_none() => {}
             SetExpr::Values(_) | SetExpr::Table(_) => {}
-            SetExpr::SetOperation { left, right, .. } => bodies.extend([left.as_ref(), right.as_ref()]),
-            SetExpr::Query(inner) if inner.locks.is_empty() && inner.with.is_none() => bodies.push(inner.body.as_ref()),
+            SetExpr::SetOperation { left, right, .. } => {
+                bodies.extend([left.as_ref(), right.as_ref()])
+            }
+            SetExpr::Query(inner) if inner.locks.is_empty() && inner.with.is_none() => {
+                bodies.push(inner.body.as_ref())
+            }
             _ => return false,
         }
     }
@@ -266,21 +308,35 @@ fn is_query(query: &Query) -> bool {
 
 /// What its words say against it, whatever a parser makes of them.
 fn words(tokens: &[Token<'_>]) -> Option<&'static str> {
-    const FIRST: [&str; 10] = ["select", "with", "values", "table", "show", "explain", "describe", "desc", "from", "("];
-    let end = tokens.iter().rposition(|token| !token.is_mark(";")).map_or(0, |last| last + 1);
+    const FIRST: [&str; 10] = [
+        "select", "with", "values", "table", "show", "explain", "describe", "desc", "from", "(",
+    ];
+    let end = tokens
+        .iter()
+        .rposition(|token| !token.is_mark(";"))
+        .map_or(0, |last| last + 1);
     let tokens = tokens.get(..end).unwrap_or(tokens);
-    let Some(first) = tokens.first() else { return Some("there is no statement in it") };
+    let Some(first) = tokens.first() else {
+        return Some("there is no statement in it");
+    };
     if tokens.iter().any(|token| token.is_mark(";")) {
         return Some("it holds more than one statement");
     }
     if tokens.iter().any(|token| token.kind == Kind::Client) {
         return Some("it holds a command of the client");
     }
-    if !FIRST.iter().any(|word| first.is(word) || first.is_mark(word)) {
+    if !FIRST
+        .iter()
+        .any(|word| first.is(word) || first.is_mark(word))
+    {
         return Some("it is no query");
     }
     // `EXPLAIN DELETE …` only tells, unless it is told to carry it out.
-    let tells = first.is("explain") && !tokens.iter().take(24).any(|token| token.is("analyze") || token.is("analyse"));
+    let tells = first.is("explain")
+        && !tokens
+            .iter()
+            .take(24)
+            .any(|token| token.is("analyze") || token.is("analyse"));
     for (at, token) in tokens.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| tokens.get(before));
         let called = tokens.get(at + 1).is_some_and(|next| next.is_mark("("));
@@ -292,11 +348,18 @@ fn words(tokens: &[Token<'_>]) -> Option<&'static str> {
         }
         let column = before.is_some_and(|before| before.is_mark(".")) && !token.is("nextval");
         let function = called && (token.is("insert") || token.is("truncate"));
-        if !tells && !column && !function && WRITES.iter().any(|word| token.is(word)) && !shown(first, token) {
+        if !tells
+            && !column
+            && !function
+            && WRITES.iter().any(|word| token.is(word))
+            && !shown(first, token)
+        {
             return Some("it holds a word that writes or locks");
         }
-        let locks =
-            token.is("for") && tokens.get(at + 1).is_some_and(|next| ["no", "key", "share", "update"].iter().any(|w| next.is(w)));
+        let locks = token.is("for")
+            && tokens
+                .get(at + 1)
+                .is_some_and(|next| ["no", "key", "share", "update"].iter().any(|w| next.is(w)));
         let sequence = token.is("next") && tokens.get(at + 1).is_some_and(|next| next.is("value"));
         if locks || sequence {
             return Some("it locks rows or moves a sequence");
@@ -307,9 +370,15 @@ fn words(tokens: &[Token<'_>]) -> Option<&'static str> {
 
 /// `TABLE a.b`, which is all of a table.
 fn is_table(tokens: &[Token<'_>]) -> bool {
-    let [first, name @ ..] = tokens else { return false };
+    let [first, name @ ..] = tokens else {
+        return false;
+    };
     let of_name = |(at, token): (usize, &Token<'_>)| {
-        if at % 2 == 0 { matches!(token.kind, Kind::Word | Kind::Quoted) } else { token.is_mark(".") || token.is_mark(";") }
+        if at % 2 == 0 {
+            matches!(token.kind, Kind::Word | Kind::Quoted)
+        } else {
+            token.is_mark(".") || token.is_mark(";")
+        }
     };
     first.is("table") && !name.is_empty() && name.iter().enumerate().all(of_name)
 }

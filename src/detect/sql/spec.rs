@@ -35,7 +35,10 @@ pub(super) enum Behaviour {
 }
 
 impl Behaviour {
-    const WORDS: [(&'static str, Self); 2] = [("unreadable", Self::Unreadable), ("beyond-reading", Self::BeyondReading)];
+    const WORDS: [(&'static str, Self); 2] = [
+        ("unreadable", Self::Unreadable),
+        ("beyond-reading", Self::BeyondReading),
+    ];
 }
 
 impl Spec {
@@ -44,12 +47,17 @@ impl Spec {
     /// # Errors
     /// Which bound they break.
     pub fn compile(&self) -> Result<(), String> {
-        self.clauses.iter().flat_map(|clause| clause.line.iter().chain(&clause.unless)).try_for_each(Regex::compile)
+        self.clauses
+            .iter()
+            .flat_map(|clause| clause.line.iter().chain(&clause.unless))
+            .try_for_each(Regex::compile)
     }
 
     /// Whether it keeps arguments that a policy names in `sql_read_only` to reading.
     pub fn keeps_to_reading(&self) -> bool {
-        self.clauses.iter().any(|clause| clause.does == Some(Behaviour::BeyondReading))
+        self.clauses
+            .iter()
+            .any(|clause| clause.does == Some(Behaviour::BeyondReading))
     }
 
     pub(super) fn read(table: &Table<'_>) -> Self {
@@ -60,7 +68,11 @@ impl Spec {
                 clause.finish();
             }
             if clauses.is_empty() {
-                table.fault_of("any", "`any` has no clause", Some("write `any = [{ statement = [\"drop table\"] }, … ]`"));
+                table.fault_of(
+                    "any",
+                    "`any` has no clause",
+                    Some("write `any = [{ statement = [\"drop table\"] }, … ]`"),
+                );
             }
         } else {
             clauses.push(Clause::read(table));
@@ -72,8 +84,19 @@ impl Spec {
 
 impl Clause {
     fn read(table: &Table<'_>) -> Self {
-        let names = |key: &str| table.strings(key).into_iter().map(|name| name.value.to_ascii_lowercase()).collect::<Vec<_>>();
-        let runs = |key: &str| names(key).iter().map(|run| run.split(' ').map(String::from).collect()).collect::<Vec<_>>();
+        let names = |key: &str| {
+            table
+                .strings(key)
+                .into_iter()
+                .map(|name| name.value.to_ascii_lowercase())
+                .collect::<Vec<_>>()
+        };
+        let runs = |key: &str| {
+            names(key)
+                .iter()
+                .map(|run| run.split(' ').map(String::from).collect())
+                .collect::<Vec<_>>()
+        };
         let clause = Self {
             statement: runs("statement"),
             words: runs("words"),
@@ -107,23 +130,46 @@ impl Clause {
     /// Whether a statement answers all that it asks of one.
     pub(super) fn matches(&self, statement: &Statement) -> bool {
         let any = |globs: &[String], names: &[String]| {
-            globs.is_empty() || names.iter().any(|name| globs.iter().any(|glob| glob_fits(glob, name)))
+            globs.is_empty()
+                || names
+                    .iter()
+                    .any(|name| globs.iter().any(|glob| glob_fits(glob, name)))
         };
         self.does.is_none()
-            && (self.statement.is_empty() || self.statement.iter().any(|run| starts_with(&statement.words, run)))
+            && (self.statement.is_empty()
+                || self
+                    .statement
+                    .iter()
+                    .any(|run| starts_with(&statement.words, run)))
             && (self.words.is_empty()
-                || self.words.iter().any(|run| statement.words.windows(run.len()).any(|at| starts_with(at, run))))
+                || self.words.iter().any(|run| {
+                    statement
+                        .words
+                        .windows(run.len())
+                        .any(|at| starts_with(at, run))
+                }))
             && any(&self.calls, &statement.calls)
             && any(&self.tables, &statement.tables)
             && (self.client.is_empty() || any(&self.client, statement.client.as_slice()))
             && (!self.unbounded || statement.unbounded)
-            && (self.line.is_empty() || self.line.iter().any(|regex| regex.may_match(&statement.line)))
-            && !self.unless.iter().any(|regex| regex.is_match(&statement.line))
+            && (self.line.is_empty()
+                || self
+                    .line
+                    .iter()
+                    .any(|regex| regex.may_match(&statement.line)))
+            && !self
+                .unless
+                .iter()
+                .any(|regex| regex.is_match(&statement.line))
     }
 }
 
 fn starts_with(words: &[String], run: &[String]) -> bool {
-    words.len() >= run.len() && run.iter().zip(words).all(|(glob, word)| !word.is_empty() && glob_fits(glob, word))
+    words.len() >= run.len()
+        && run
+            .iter()
+            .zip(words)
+            .all(|(glob, word)| !word.is_empty() && glob_fits(glob, word))
 }
 
 /// Regexes over text that is already put in order: keywords stand in lower case.
@@ -131,7 +177,11 @@ fn regexes(table: &Table<'_>, key: &str) -> Vec<Regex> {
     let read = |text: Located<String>| match Regex::exact(&text.value) {
         Ok(regex) => Some(regex),
         Err(error) => {
-            table.fault_at(&text.place, error, Some("look-around and back-references are not supported"));
+            table.fault_at(
+                &text.place,
+                error,
+                Some("look-around and back-references are not supported"),
+            );
             None
         }
     };

@@ -91,7 +91,16 @@ pub(super) fn read(text: &str) -> Facts {
         facts.unreadable = facts.too_much || looks_like_sql(text);
         if text.len() <= TEXT_BYTES {
             // What databases cannot read they refuse; if one can after all, its words are still seen.
-            let loose: String = text.chars().map(|c| if matches!(c, '\'' | '"' | '`' | '\\') { ' ' } else { c }).collect();
+            let loose: String = text
+                .chars()
+                .map(|c| {
+                    if matches!(c, '\'' | '"' | '`' | '\\') {
+                        ' '
+                    } else {
+                        c
+                    }
+                })
+                .collect();
             let uncommented = loose.replace("/*", " ").replace("*/", " ");
             read_into(&uncommented, &mut facts.statements, &mut budget, NESTING);
         }
@@ -101,10 +110,16 @@ pub(super) fn read(text: &str) -> Facts {
 
 /// Adds the statements of a text. Whether it could be read in some way.
 fn read_into(text: &str, out: &mut Vec<Statement>, budget: &mut usize, nesting: usize) -> bool {
-    let flavours: &[Flavour] = if lex::is_ambiguous(text) { &Flavour::ALL } else { &[Flavour::Plain] };
+    let flavours: &[Flavour] = if lex::is_ambiguous(text) {
+        &Flavour::ALL
+    } else {
+        &[Flavour::Plain]
+    };
     let mut seen: Vec<Vec<Token<'_>>> = Vec::new();
     for flavour in flavours {
-        let Some(tokens) = lex::tokens(text, *flavour) else { continue };
+        let Some(tokens) = lex::tokens(text, *flavour) else {
+            continue;
+        };
         if seen.iter().any(|other| same_parts(other, &tokens)) {
             continue;
         }
@@ -145,10 +160,16 @@ pub(super) fn same_parts(a: &[Token<'_>], b: &[Token<'_>]) -> bool {
 /// Whether its first word is one that statements begin with.
 fn looks_like_sql(text: &str) -> bool {
     const VERBS: [&str; 22] = [
-        "select", "insert", "update", "delete", "drop", "alter", "create", "truncate", "with", "grant", "revoke", "copy", "call",
-        "exec", "execute", "merge", "load", "attach", "set", "begin", "declare", "do",
+        "select", "insert", "update", "delete", "drop", "alter", "create", "truncate", "with",
+        "grant", "revoke", "copy", "call", "exec", "execute", "merge", "load", "attach", "set",
+        "begin", "declare", "do",
     ];
-    let word: String = text.trim_start().chars().take_while(char::is_ascii_alphabetic).take(16).collect();
+    let word: String = text
+        .trim_start()
+        .chars()
+        .take_while(char::is_ascii_alphabetic)
+        .take(16)
+        .collect();
     VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb))
 }
 
@@ -176,8 +197,14 @@ fn split<'p, 't>(tokens: &'p [Token<'t>]) -> Vec<&'p [Token<'t>]> {
 
 /// Whether a statement begins at a token in the middle of another.
 fn begins(tokens: &[Token<'_>], start: usize, at: usize) -> bool {
-    let Some(token) = tokens.get(at).filter(|token| token.kind == Kind::Word) else { return false };
-    let word = |ahead: usize, any: &[&str]| tokens.get(at + ahead).is_some_and(|token| any.iter().any(|word| token.is(word)));
+    let Some(token) = tokens.get(at).filter(|token| token.kind == Kind::Word) else {
+        return false;
+    };
+    let word = |ahead: usize, any: &[&str]| {
+        tokens
+            .get(at + ahead)
+            .is_some_and(|token| any.iter().any(|word| token.is(word)))
+    };
     let is = |any: &[&str]| any.iter().any(|word| token.is(word));
     let second = if is(&["drop", "alter", "create"]) {
         word(1, &OBJECTS) || (word(1, &["or"]) && word(2, &["replace", "alter"]))
@@ -192,17 +219,32 @@ fn begins(tokens: &[Token<'_>], start: usize, at: usize) -> bool {
     } else {
         is(&["exec", "execute", "shutdown", "xp_cmdshell"])
     };
-    let Some(first) = tokens.get(start).filter(|_| second) else { return false };
-    let verb = ["drop", "alter", "create", "grant", "revoke", "deny", "explain", "comment", "show", "prepare", "copy", "analyze"];
+    let Some(first) = tokens.get(start).filter(|_| second) else {
+        return false;
+    };
+    let verb = [
+        "drop", "alter", "create", "grant", "revoke", "deny", "explain", "comment", "show",
+        "prepare", "copy", "analyze",
+    ];
     let owns = verb.iter().any(|word| first.is(word));
     let before = tokens.get(at - 1);
-    let joined = ["for", "on", "do", "then", "before", "after", "or", "of", "key", "instead"]
-        .iter()
-        .any(|word| before.is_some_and(|before| before.is(word)));
-    let joined = joined || before.is_some_and(|before| before.is_mark(".") || before.is_mark("=")) || follows_exec(tokens, at);
-    let defines =
-        first.is("create") && tokens.get(start..at).unwrap_or_default().iter().take(64).any(|t| t.is("as") || t.is("begin"));
-    let fresh = is(&["drop", "exec"]) && (first.is("create") || first.is("copy")) && word(1, &OBJECTS);
+    let joined = [
+        "for", "on", "do", "then", "before", "after", "or", "of", "key", "instead",
+    ]
+    .iter()
+    .any(|word| before.is_some_and(|before| before.is(word)));
+    let joined = joined
+        || before.is_some_and(|before| before.is_mark(".") || before.is_mark("="))
+        || follows_exec(tokens, at);
+    let defines = first.is("create")
+        && tokens
+            .get(start..at)
+            .unwrap_or_default()
+            .iter()
+            .take(64)
+            .any(|t| t.is("as") || t.is("begin"));
+    let fresh =
+        is(&["drop", "exec"]) && (first.is("create") || first.is("copy")) && word(1, &OBJECTS);
     !joined && (!owns || defines || fresh)
 }
 
@@ -210,8 +252,13 @@ fn statement(part: &[Token<'_>]) -> Statement {
     let mut made = Statement::default();
     if let Some(first) = part.first().filter(|first| first.kind == Kind::Client) {
         let bare = first.text.trim_start_matches(['\\', '.', ':', '@']);
-        let end = bare.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(bare.len());
-        let name = bare.get(..end).filter(|name| !name.is_empty()).unwrap_or("!");
+        let end = bare
+            .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .unwrap_or(bare.len());
+        let name = bare
+            .get(..end)
+            .filter(|name| !name.is_empty())
+            .unwrap_or("!");
         made.client = Some(name.to_ascii_lowercase());
         first.text.clone_into(&mut made.line);
         return made;
@@ -249,8 +296,14 @@ fn statement(part: &[Token<'_>]) -> Statement {
 fn name(part: &[Token<'_>], at: usize) -> Option<(String, usize)> {
     let is_name = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Quoted);
     let mut from = at;
-    let mut name = part.get(at).filter(|token| is_name(token))?.text.to_ascii_lowercase();
-    while let Some(dot) = from.checked_sub(1).filter(|dot| part.get(*dot).is_some_and(|token| token.is_mark(".")))
+    let mut name = part
+        .get(at)
+        .filter(|token| is_name(token))?
+        .text
+        .to_ascii_lowercase();
+    while let Some(dot) = from
+        .checked_sub(1)
+        .filter(|dot| part.get(*dot).is_some_and(|token| token.is_mark(".")))
         && at - from < 8
     {
         // `master..xp_cmdshell` leaves one out.
@@ -268,8 +321,9 @@ fn name(part: &[Token<'_>], at: usize) -> Option<(String, usize)> {
 fn calls(part: &[Token<'_>], out: &mut Vec<String>) {
     for at in 0..part.len() {
         let called = part.get(at + 1).is_some_and(|next| next.is_mark("("));
-        let Some((name, from)) =
-            (at == 0 || called || part.len() < 40 || follows_exec(part, at)).then(|| name(part, at)).flatten()
+        let Some((name, from)) = (at == 0 || called || part.len() < 40 || follows_exec(part, at))
+            .then(|| name(part, at))
+            .flatten()
         else {
             continue;
         };
@@ -287,21 +341,33 @@ fn calls(part: &[Token<'_>], out: &mut Vec<String>) {
 /// Whether what is called by `EXEC` or `CALL` begins here; `@result =` may stand between.
 fn follows_exec(part: &[Token<'_>], at: usize) -> bool {
     let is_exec = |at: Option<usize>| {
-        at.and_then(|at| part.get(at)).is_some_and(|token| ["exec", "execute", "call"].iter().any(|word| token.is(word)))
+        at.and_then(|at| part.get(at)).is_some_and(|token| {
+            ["exec", "execute", "call"]
+                .iter()
+                .any(|word| token.is(word))
+        })
     };
-    let assigned = at.checked_sub(1).and_then(|before| part.get(before)).is_some_and(|before| before.is_mark("="));
+    let assigned = at
+        .checked_sub(1)
+        .and_then(|before| part.get(before))
+        .is_some_and(|before| before.is_mark("="));
     is_exec(at.checked_sub(1)) || (assigned && is_exec(at.checked_sub(3)))
 }
 
 fn tables(part: &[Token<'_>], out: &mut Vec<String>) {
-    const BEFORE: [&str; 13] =
-        ["from", "join", "into", "update", "table", "truncate", "only", "database", "schema", "exists", "view", "using", "on"];
+    const BEFORE: [&str; 13] = [
+        "from", "join", "into", "update", "table", "truncate", "only", "database", "schema",
+        "exists", "view", "using", "on",
+    ];
     for (at, token) in part.iter().enumerate() {
         if !BEFORE.iter().any(|word| token.is(word)) {
             continue;
         }
         let mut end = at + 1;
-        while part.get(end + 1).is_some_and(|dot| dot.is_mark(".")) && part.get(end + 2).is_some() && end < at + 9 {
+        while part.get(end + 1).is_some_and(|dot| dot.is_mark("."))
+            && part.get(end + 2).is_some()
+            && end < at + 9
+        {
             end += 2;
         }
         if let Some((name, _)) = name(part, end)
@@ -314,7 +380,9 @@ fn tables(part: &[Token<'_>], out: &mut Vec<String>) {
 
 /// Whether it deletes or updates and no condition narrows what.
 fn is_unbounded(part: &[Token<'_>]) -> bool {
-    let Some(first) = part.first() else { return false };
+    let Some(first) = part.first() else {
+        return false;
+    };
     let deletes = first.is("delete") && (part.len() > 1);
     let updates = first.is("update") && part.iter().any(|token| token.is("set"));
     if !(deletes || updates) {
@@ -322,11 +390,26 @@ fn is_unbounded(part: &[Token<'_>]) -> bool {
     }
     let level = first.depth;
     // What stands in the brackets around it, as in a `WITH`, ends it.
-    let end = part.iter().position(|token| token.depth < level).unwrap_or(part.len());
+    let end = part
+        .iter()
+        .position(|token| token.depth < level)
+        .unwrap_or(part.len());
     let own = part.get(..end).unwrap_or(part);
-    let narrows = |word: &str| own.iter().any(|token| token.depth == level && token.is(word));
-    match own.iter().position(|token| token.depth == level && token.is("where")) {
+    let narrows = |word: &str| {
+        own.iter()
+            .any(|token| token.depth == level && token.is(word))
+    };
+    match own
+        .iter()
+        .position(|token| token.depth == level && token.is("where"))
+    {
         Some(at) => condition::is_always_true(own.get(at + 1..).unwrap_or_default()),
-        None => !(narrows("limit") || narrows("top") || narrows("using") || narrows("join") || narrows("from") && updates),
+        None => {
+            !(narrows("limit")
+                || narrows("top")
+                || narrows("using")
+                || narrows("join")
+                || narrows("from") && updates)
+        }
     }
 }

@@ -7,11 +7,18 @@ fn statements(text: &str) -> Vec<Statement> {
 }
 
 fn lines(text: &str) -> Vec<String> {
-    statements(text).into_iter().map(|statement| statement.line).collect()
+    statements(text)
+        .into_iter()
+        .map(|statement| statement.line)
+        .collect()
 }
 
 fn texts(text: &str, flavour: Flavour) -> Vec<&str> {
-    tokens(text, flavour).unwrap().into_iter().map(|token| token.text).collect()
+    tokens(text, flavour)
+        .unwrap()
+        .into_iter()
+        .map(|token| token.text)
+        .collect()
 }
 
 #[test]
@@ -30,7 +37,11 @@ fn each_family_takes_a_text_apart_its_own_way() {
         ("/*!50000 drop*/ t", Flavour::MySql, vec!["drop", "t"]),
         ("q'[it's]' x", Flavour::Plain, vec!["it's", "x"]),
         ("e'a\\'b' c", Flavour::Postgres, vec!["a\\'b", "c"]),
-        ("'it''s' \"a\"\"b\"", Flavour::Plain, vec!["it''s", "a\"\"b"]),
+        (
+            "'it''s' \"a\"\"b\"",
+            Flavour::Plain,
+            vec!["it''s", "a\"\"b"],
+        ),
     ];
     for (text, flavour, expected) in cases {
         assert_eq!(texts(text, flavour), expected, "{text} as {flavour:?}");
@@ -42,11 +53,21 @@ fn each_family_takes_a_text_apart_its_own_way() {
 
 #[test]
 fn a_text_is_as_many_statements_as_any_database_sees() {
-    assert_eq!(lines("select 1; select ';' ; drop table a"), ["select 1", "select ';'", "drop table a"]);
+    assert_eq!(
+        lines("select 1; select ';' ; drop table a"),
+        ["select 1", "select ';'", "drop table a"]
+    );
     assert_eq!(lines("select 1 drop table a"), ["select 1", "drop table a"]);
-    assert_eq!(lines("with x as (delete from t returning a) select * from x").len(), 2);
+    assert_eq!(
+        lines("with x as (delete from t returning a) select * from x").len(),
+        2
+    );
     assert!(lines("select 'a\\'; drop table t; -- '").contains(&"drop table t".to_owned()));
-    assert!(lines("select 1 /*! into outfile '/x' */").iter().any(|line| line.contains("into outfile")));
+    assert!(
+        lines("select 1 /*! into outfile '/x' */")
+            .iter()
+            .any(|line| line.contains("into outfile"))
+    );
     // What belongs to another statement begins none.
     for one in [
         "alter table t drop column c",
@@ -71,7 +92,13 @@ fn strings_that_are_run_are_read_too() {
         "select * from dblink('x', 'drop table t') as a(b int)",
         "exec(0x64726f70207461626c652074)",
     ] {
-        assert!(lines(text).iter().any(|line| line.starts_with("drop table t")), "{text}: {:?}", lines(text));
+        assert!(
+            lines(text)
+                .iter()
+                .any(|line| line.starts_with("drop table t")),
+            "{text}: {:?}",
+            lines(text)
+        );
     }
     assert_eq!(lines("select 'drop table t'"), ["select 'drop table t'"]);
 }
@@ -79,12 +106,37 @@ fn strings_that_are_run_are_read_too() {
 #[test]
 fn names_of_what_is_called_and_used() {
     let of = |text: &str| statements(text).remove(0);
-    assert!(of("exec master..xp_cmdshell 'x'").calls.contains(&"xp_cmdshell".to_owned()));
-    assert!(of("exec @r = xp_cmdshell 'x'").calls.contains(&"xp_cmdshell".to_owned()));
-    assert!(of("select \"pg_read_file\"('x')").calls.contains(&"pg_read_file".to_owned()));
-    assert!(of("select a.utl_file.fopen('x')").calls.contains(&"fopen".to_owned()));
-    assert!(of("delete from a.b where c = 1").tables.contains(&"a.b".to_owned()));
-    assert!(of("select pg_sleep from t").calls.iter().all(|call| call != "pg_sleep"));
+    assert!(
+        of("exec master..xp_cmdshell 'x'")
+            .calls
+            .contains(&"xp_cmdshell".to_owned())
+    );
+    assert!(
+        of("exec @r = xp_cmdshell 'x'")
+            .calls
+            .contains(&"xp_cmdshell".to_owned())
+    );
+    assert!(
+        of("select \"pg_read_file\"('x')")
+            .calls
+            .contains(&"pg_read_file".to_owned())
+    );
+    assert!(
+        of("select a.utl_file.fopen('x')")
+            .calls
+            .contains(&"fopen".to_owned())
+    );
+    assert!(
+        of("delete from a.b where c = 1")
+            .tables
+            .contains(&"a.b".to_owned())
+    );
+    assert!(
+        of("select pg_sleep from t")
+            .calls
+            .iter()
+            .all(|call| call != "pg_sleep")
+    );
 }
 
 #[test]
@@ -187,9 +239,16 @@ fn hostile_texts_take_little_time_and_no_stack() {
         long("'", 200_001),
         long("\\", 200_000),
         long("exec('", 30_000),
-        format!("delete from t where {}1=1{}", long("(", 20_000), long(")", 20_000)),
+        format!(
+            "delete from t where {}1=1{}",
+            long("(", 20_000),
+            long(")", 20_000)
+        ),
         format!("delete from t where {}1=1", long("1=1 or ", 20_000)),
-        format!("select * from t where {}", long("a in (select a from (", 15)),
+        format!(
+            "select * from t where {}",
+            long("a in (select a from (", 15)
+        ),
         format!("select {}", long("f(x, ", 14)),
         long("e'\\", 50_000),
         long("\u{3000}\u{a0}x", 30_000),
@@ -199,6 +258,10 @@ fn hostile_texts_take_little_time_and_no_stack() {
         let count = read(&text).statements.len();
         let refused = objection(&text).is_some();
         let took = start.elapsed();
-        assert!(took.as_millis() < 1_500, "{took:?} for {:?} ({count}, {refused})", text.get(..20));
+        assert!(
+            took.as_millis() < 1_500,
+            "{took:?} for {:?} ({count}, {refused})",
+            text.get(..20)
+        );
     }
 }

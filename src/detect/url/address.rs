@@ -31,12 +31,23 @@ pub(super) struct Spelt {
 pub(super) fn spelt(host: &str) -> Vec<Spelt> {
     if host.contains(':') {
         let host = host.split('%').next().unwrap_or(host);
-        let Ok(address) = host.parse::<Ipv6Addr>() else { return Vec::new() };
-        let odd = embedded(address).iter().flatten().any(|v4| v4.octets() != [0, 0, 0, 0] && v4.octets() != [0, 0, 0, 1]);
-        return vec![Spelt { address: IpAddr::V6(address), odd }];
+        let Ok(address) = host.parse::<Ipv6Addr>() else {
+            return Vec::new();
+        };
+        let odd = embedded(address)
+            .iter()
+            .flatten()
+            .any(|v4| v4.octets() != [0, 0, 0, 0] && v4.octets() != [0, 0, 0, 1]);
+        return vec![Spelt {
+            address: IpAddr::V6(address),
+            odd,
+        }];
     }
     if let Ok(address) = host.parse::<Ipv4Addr>() {
-        return vec![Spelt { address: IpAddr::V4(address), odd: false }];
+        return vec![Spelt {
+            address: IpAddr::V4(address),
+            odd: false,
+        }];
     }
     let parts: Vec<&str> = host.split('.').collect();
     if host.is_empty() || parts.len() > 4 || !parts.iter().all(|part| is_number(part)) {
@@ -46,9 +57,16 @@ pub(super) fn spelt(host: &str) -> Vec<Spelt> {
     // A leading zero is octal to some clients and nothing to others.
     for octal in [true, false] {
         let numbers: Vec<u128> = parts.iter().map_while(|part| number(part, octal)).collect();
-        let Some((last, front)) = numbers.split_last().filter(|_| numbers.len() == parts.len()) else { continue };
+        let Some((last, front)) = numbers
+            .split_last()
+            .filter(|_| numbers.len() == parts.len())
+        else {
+            continue;
+        };
         let rest = 8 * (4 - front.len() as u32);
-        let high = front.iter().fold(0u128, |sum, part| (sum << 8) | (part & 0xff));
+        let high = front
+            .iter()
+            .fold(0u128, |sum, part| (sum << 8) | (part & 0xff));
         // What overflows is cut off by some clients and refused by others.
         let value = (high << rest) | (last & ((1u128 << rest) - 1));
         let address = IpAddr::V4(Ipv4Addr::from((value & u128::from(u32::MAX)) as u32));
@@ -62,20 +80,36 @@ pub(super) fn spelt(host: &str) -> Vec<Spelt> {
 fn is_number(part: &str) -> bool {
     let digits = part.strip_prefix("0x").unwrap_or(part);
     let hex = digits.len() != part.len();
-    part.len() <= 40 && !part.is_empty() && digits.bytes().all(|b| if hex { b.is_ascii_hexdigit() } else { b.is_ascii_digit() })
+    part.len() <= 40
+        && !part.is_empty()
+        && digits.bytes().all(|b| {
+            if hex {
+                b.is_ascii_hexdigit()
+            } else {
+                b.is_ascii_digit()
+            }
+        })
 }
 
 fn number(part: &str, octal: bool) -> Option<u128> {
     match part.strip_prefix("0x") {
         Some("") => Some(0),
-        Some(hex) => u128::from_str_radix(hex.trim_start_matches('0'), 16).or_else(|_| zero(hex)).ok(),
-        None if octal && part.starts_with('0') && part.len() > 1 => u128::from_str_radix(part, 8).ok(),
+        Some(hex) => u128::from_str_radix(hex.trim_start_matches('0'), 16)
+            .or_else(|_| zero(hex))
+            .ok(),
+        None if octal && part.starts_with('0') && part.len() > 1 => {
+            u128::from_str_radix(part, 8).ok()
+        }
         None => part.parse().ok(),
     }
 }
 
 fn zero(digits: &str) -> Result<u128, ()> {
-    if digits.bytes().all(|b| b == b'0') { Ok(0) } else { Err(()) }
+    if digits.bytes().all(|b| b == b'0') {
+        Ok(0)
+    } else {
+        Err(())
+    }
 }
 
 #[cfg(test)]
@@ -102,11 +136,28 @@ mod tests {
             ("0", "0.0.0.0"),
             ("0x0", "0.0.0.0"),
         ] {
-            assert!(spelt(host).iter().any(|found| found.address.to_string() == expected), "{host}: {:?}", spelt(host));
+            assert!(
+                spelt(host)
+                    .iter()
+                    .any(|found| found.address.to_string() == expected),
+                "{host}: {:?}",
+                spelt(host)
+            );
         }
-        for name in ["", "localhost", "1.2.3.4.5", "a.1", "0x", "1..2", "v1.2", "deadbeef"] {
+        for name in [
+            "",
+            "localhost",
+            "1.2.3.4.5",
+            "a.1",
+            "0x",
+            "1..2",
+            "v1.2",
+            "deadbeef",
+        ] {
             assert!(name == "0x" || spelt(name).is_empty(), "{name}");
         }
-        assert!(!spelt("127.0.0.1")[0].odd && spelt("::ffff:127.0.0.1")[0].odd && !spelt("::1")[0].odd);
+        assert!(
+            !spelt("127.0.0.1")[0].odd && spelt("::ffff:127.0.0.1")[0].odd && !spelt("::1")[0].odd
+        );
     }
 }

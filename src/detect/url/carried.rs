@@ -39,11 +39,20 @@ pub(super) fn opaque_bytes(parsed: &Parsed) -> usize {
     let values = query.split(['&', ';', '#']).filter_map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or(("", pair));
         let name = name.to_ascii_lowercase();
-        (!OPAQUE_BY_NATURE.contains(&name.as_str()) && !name.starts_with("x-amz-") && !name.starts_with("x-goog-"))
-            .then_some(value)
+        (!OPAQUE_BY_NATURE.contains(&name.as_str())
+            && !name.starts_with("x-amz-")
+            && !name.starts_with("x-goog-"))
+        .then_some(value)
     });
     // Labels of a host are short: what is told by them is told by many.
-    let host = parsed.targets.first().map(|target| target.host.split('.').filter(|label| opaque(label)).map(str::len).sum());
+    let host = parsed.targets.first().map(|target| {
+        target
+            .host
+            .split('.')
+            .filter(|label| opaque(label))
+            .map(str::len)
+            .sum()
+    });
     values
         .chain(path.split('/'))
         .map(fold::percent)
@@ -57,15 +66,24 @@ pub(super) fn opaque_bytes(parsed: &Parsed) -> usize {
 /// Encoded rather than written: one long run of letters and digits of every kind.
 fn opaque(value: &str) -> bool {
     let value = value.trim_end_matches('=');
-    let fits = value.len() >= 24 && value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-'));
+    let fits = value.len() >= 24
+        && value
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-'));
     if !fits {
         return false;
     }
     let count = |is: fn(&u8) -> bool| value.bytes().filter(is).count();
-    let (digits, upper, lower) = (count(u8::is_ascii_digit), count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
+    let (digits, upper, lower) = (
+        count(u8::is_ascii_digit),
+        count(u8::is_ascii_uppercase),
+        count(u8::is_ascii_lowercase),
+    );
     let hex = value.bytes().all(|b| b.is_ascii_hexdigit());
     let words = value.split(['-', '_']).map(str::len).max().unwrap_or(0) < 20;
-    !words && (hex && digits * 8 > value.len() || digits > 0 && upper * 8 > value.len() && lower * 8 > value.len())
+    !words
+        && (hex && digits * 8 > value.len()
+            || digits > 0 && upper * 8 > value.len() && lower * 8 > value.len())
 }
 
 /// Whether a host is written with letters of other scripts that look like Latin ones, throughout a label.
@@ -129,8 +147,14 @@ mod tests {
     #[test]
     fn opaque_values_are_counted_and_honest_ones_are_not() {
         for (text, least) in [
-            ("https://x.example/?d=QWxhZGRpbjpvcGVuIHNlc2FtZSBhbmQgdGhlIGZvcnR5IHRoaWV2ZXM", 40),
-            ("https://x.example/c/4d5a90000300000004000000ffff0000b800000000000000", 40),
+            (
+                "https://x.example/?d=QWxhZGRpbjpvcGVuIHNlc2FtZSBhbmQgdGhlIGZvcnR5IHRoaWV2ZXM",
+                40,
+            ),
+            (
+                "https://x.example/c/4d5a90000300000004000000ffff0000b800000000000000",
+                40,
+            ),
             ("https://QWxhZGRpbjpvcGVuIHNlc2FtZSBh.x.example/", 0),
         ] {
             assert!(opaque_bytes(&parse(text).unwrap()) >= least, "{text}");
@@ -147,10 +171,22 @@ mod tests {
 
     #[test]
     fn look_alikes() {
-        for host in ["аррӏе.com", "xn--80ak6aa92e.com", "gооgle.com", "раураӏ.example"] {
+        for host in [
+            "аррӏе.com",
+            "xn--80ak6aa92e.com",
+            "gооgle.com",
+            "раураӏ.example",
+        ] {
             assert!(looks_like_another(host), "{host}");
         }
-        for host in ["example.com", "münchen.de", "пример.рф", "xn--mnchen-3ya.de", "日本語.jp", "xn--zzzz-"] {
+        for host in [
+            "example.com",
+            "münchen.de",
+            "пример.рф",
+            "xn--mnchen-3ya.de",
+            "日本語.jp",
+            "xn--zzzz-",
+        ] {
             assert!(!looks_like_another(host), "{host}");
         }
     }

@@ -25,8 +25,10 @@ pub(super) fn fold(text: &str) -> (Cow<'_, str>, bool) {
 /// The ASCII character that a look-alike stands for, among those that part hosts and paths.
 pub(crate) fn like(c: char) -> char {
     match c {
-        '\u{3002}' | '\u{ff61}' | '\u{ff0e}' | '\u{2024}' | '\u{fe52}' | '\u{a4f8}' | '\u{701}' | '\u{702}' => '.',
-        '\u{2044}' | '\u{2215}' | '\u{29f8}' | '\u{ff0f}' | '\u{2571}' | '\u{27cb}' | '\u{30ce}' => '/',
+        '\u{3002}' | '\u{ff61}' | '\u{ff0e}' | '\u{2024}' | '\u{fe52}' | '\u{a4f8}' | '\u{701}'
+        | '\u{702}' => '.',
+        '\u{2044}' | '\u{2215}' | '\u{29f8}' | '\u{ff0f}' | '\u{2571}' | '\u{27cb}'
+        | '\u{30ce}' => '/',
         '\u{2216}' | '\u{29f5}' | '\u{29f9}' | '\u{ff3c}' | '\u{fe68}' => '\\',
         '\u{a789}' | '\u{2236}' | '\u{fe55}' | '\u{ff1a}' => ':',
         '\u{fe6b}' | '\u{ff20}' => '@',
@@ -43,7 +45,11 @@ pub(super) fn percent(text: &str) -> String {
             None => break,
         }
     }
-    if now == text { now } else { fold(&now).0.into_owned() }
+    if now == text {
+        now
+    } else {
+        fold(&now).0.into_owned()
+    }
 }
 
 /// One round; `None` if nothing changes.
@@ -67,5 +73,7 @@ pub(super) fn once(text: &str) -> Option<String> {
             }
         }
     }
-    String::from_utf8(out).ok().filter(|decoded| decoded != text)
+    String::from_utf8(out)
+        .ok()
+        .filter(|decoded| decoded != text)
 }

@@ -56,8 +56,15 @@ impl Hosts {
     /// What is said of `host`, a name or an address, at `port`, when `tool` is called.
     pub fn say(&self, tool: Option<&str>, host: &str, port: Option<u16>) -> Said {
         let address = host.parse::<IpAddr>().ok();
-        let fits = |patterns: &[HostPattern]| patterns.iter().any(|pattern| pattern.fits(host, address, port));
-        let of_tool = self.tools.iter().filter(|(glob, _)| tool.is_some_and(|tool| glob_fits(glob, tool)));
+        let fits = |patterns: &[HostPattern]| {
+            patterns
+                .iter()
+                .any(|pattern| pattern.fits(host, address, port))
+        };
+        let of_tool = self
+            .tools
+            .iter()
+            .filter(|(glob, _)| tool.is_some_and(|tool| glob_fits(glob, tool)));
         for list in of_tool.map(|(_, list)| list).chain([&self.all]) {
             if fits(&list.allow) {
                 return Said::Allowed;
@@ -102,9 +109,9 @@ impl HostPattern {
         let same = match (&self.what, address) {
             (What::Any, _) => true,
             (What::Name(name), _) => name == host,
-            (What::Under(domain), _) => {
-                host.strip_suffix(domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-            }
+            (What::Under(domain), _) => host
+                .strip_suffix(domain.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
             (What::Net(net, bits), Some(address)) => holds(*net, *bits, address),
             (What::Net(..), None) => false,
         };
@@ -113,23 +120,39 @@ impl HostPattern {
 }
 
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_'))
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_'))
 }
 
 /// An address or a range, if it is one: `10.0.0.0/8`, `127.0.0.1:8080`, `[::1]:80`, `fd00::/8`.
 fn net(written: &str) -> Result<Option<HostPattern>, &'static str> {
     let (address, bits) = match written.split_once('/') {
-        Some((address, bits)) => {
-            (address, Some(bits.parse::<u8>().map_err(|_| "a range is an address, `/` and a number of bits")?))
-        }
+        Some((address, bits)) => (
+            address,
+            Some(
+                bits.parse::<u8>()
+                    .map_err(|_| "a range is an address, `/` and a number of bits")?,
+            ),
+        ),
         None => (written, None),
     };
-    let (address, port) = match (address.parse::<IpAddr>(), address.parse::<std::net::SocketAddr>()) {
+    let (address, port) = match (
+        address.parse::<IpAddr>(),
+        address.parse::<std::net::SocketAddr>(),
+    ) {
         (Ok(address), _) => (address, None),
         (_, Ok(socket)) => (socket.ip(), Some(socket.port())),
-        _ => match address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).and_then(|rest| rest.parse().ok()) {
+        _ => match address
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+            .and_then(|rest| rest.parse().ok())
+        {
             Some(address) => (IpAddr::V6(address), None),
-            None if bits.is_some() => return Err("a range is an address, `/` and a number of bits"),
+            None if bits.is_some() => {
+                return Err("a range is an address, `/` and a number of bits");
+            }
             None => return Ok(None),
         },
     };
@@ -138,7 +161,10 @@ fn net(written: &str) -> Result<Option<HostPattern>, &'static str> {
     if bits > most {
         return Err("a range has 0 to 32 bits, for IPv6 to 128");
     }
-    Ok(Some(HostPattern { what: What::Net(address, bits), port }))
+    Ok(Some(HostPattern {
+        what: What::Net(address, bits),
+        port,
+    }))
 }
 
 fn holds(net: IpAddr, bits: u8, address: IpAddr) -> bool {
@@ -160,8 +186,15 @@ mod tests {
     use super::*;
 
     fn list(allow: &[&str], deny: &[&str]) -> HostList {
-        let read = |all: &[&str]| all.iter().map(|one| HostPattern::read(one).unwrap()).collect();
-        HostList { allow: read(allow), deny: read(deny) }
+        let read = |all: &[&str]| {
+            all.iter()
+                .map(|one| HostPattern::read(one).unwrap())
+                .collect()
+        };
+        HostList {
+            allow: read(allow),
+            deny: read(deny),
+        }
     }
 
     #[test]
@@ -185,9 +218,23 @@ mod tests {
             ("[::1]:80", "::1", Some(80), true),
         ] {
             let pattern = HostPattern::read(pattern).unwrap();
-            assert_eq!(pattern.fits(host, host.parse().ok(), port), fits, "{pattern:?} {host} {port:?}");
+            assert_eq!(
+                pattern.fits(host, host.parse().ok(), port),
+                fits,
+                "{pattern:?} {host} {port:?}"
+            );
         }
-        for bad in ["", "https://example.org", "a b", "10.0.0.0/33", "x/8", "user@host", "host:port", "*.*.x", "a.*"] {
+        for bad in [
+            "",
+            "https://example.org",
+            "a b",
+            "10.0.0.0/33",
+            "x/8",
+            "user@host",
+            "host:port",
+            "*.*.x",
+            "a.*",
+        ] {
             assert!(HostPattern::read(bad).is_err(), "{bad}");
         }
     }

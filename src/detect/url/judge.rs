@@ -39,8 +39,22 @@ const RETURNS: [&str; 18] = [
     "allowed_callback_urls",
 ];
 /// Parameters that hold a host as often as a URL.
-const HOLDS_HOST: [&str; 14] =
-    ["url", "uri", "u", "host", "target", "dest", "destination", "domain", "server", "proxy", "site", "feed", "endpoint", "addr"];
+const HOLDS_HOST: [&str; 14] = [
+    "url",
+    "uri",
+    "u",
+    "host",
+    "target",
+    "dest",
+    "destination",
+    "domain",
+    "server",
+    "proxy",
+    "site",
+    "feed",
+    "endpoint",
+    "addr",
+];
 
 /// Where a URL stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +67,8 @@ pub(super) enum Where {
 
 impl Where {
     /// Words of rule files.
-    pub(super) const WORDS: [(&'static str, Self); 2] = [("argument", Self::Argument), ("command", Self::Command)];
+    pub(super) const WORDS: [(&'static str, Self); 2] =
+        [("argument", Self::Argument), ("command", Self::Command)];
 }
 
 /// Somewhere inside that a URL leads.
@@ -142,12 +157,26 @@ impl Seen {
 
     fn give_up(&mut self) {
         self.too_much = true;
-        self.reached.push(Reached { reach: Reach::Metadata, odd: true, resolved: false });
+        self.reached.push(Reached {
+            reach: Reach::Metadata,
+            odd: true,
+            resolved: false,
+        });
     }
 
     fn new(stands: Where) -> Self {
         let (reached, schemes, hosts) = (Vec::new(), Vec::new(), Vec::new());
-        Self { reached, schemes, carries: 0, denied: false, unresolved: false, homograph: false, hosts, stands, too_much: false }
+        Self {
+            reached,
+            schemes,
+            carries: 0,
+            denied: false,
+            unresolved: false,
+            homograph: false,
+            hosts,
+            stands,
+            too_much: false,
+        }
     }
 
     pub(super) fn stands(&self, inside: Where) -> bool {
@@ -158,7 +187,9 @@ impl Seen {
     pub(super) fn names(&self, patterns: &[HostPattern]) -> bool {
         let names = |(host, port): &(String, Option<u16>)| {
             let address = host.parse::<IpAddr>().ok();
-            patterns.iter().any(|pattern| pattern.fits(host, address, *port))
+            patterns
+                .iter()
+                .any(|pattern| pattern.fits(host, address, *port))
         };
         !patterns.is_empty() && self.hosts.iter().any(names)
     }
@@ -190,18 +221,30 @@ impl Seen {
         }
     }
 
-    fn target(&mut self, target: &Target, parsed: &Parsed, place: &Place<'_>, depth: usize, returns: bool) {
+    fn target(
+        &mut self,
+        target: &Target,
+        parsed: &Parsed,
+        place: &Place<'_>,
+        depth: usize,
+        returns: bool,
+    ) {
         let sure = target.by == By::Standard;
         let empty = Hosts::default();
         let hosts = place.ground.map_or(&empty, |ground| &ground.hosts);
         let spelt = address::spelt(&target.host);
         if sure || target.by == By::Start {
             let said = |host: &str| hosts.say(place.tool, host, target.port);
-            let plain = spelt.first().filter(|_| spelt.len() == 1).map(|one| one.address.to_string());
+            let plain = spelt
+                .first()
+                .filter(|_| spelt.len() == 1)
+                .map(|one| one.address.to_string());
             match said(plain.as_deref().unwrap_or(&target.host)) {
                 // Who allows a host does not allow to hide it.
                 Said::Allowed if !target.odd && spelt.iter().all(|one| !one.odd) => return,
-                Said::Denied if sure || depth == 0 && target.host.contains('.') => self.denied = true,
+                Said::Denied if sure || depth == 0 && target.host.contains('.') => {
+                    self.denied = true
+                }
                 _ => {}
             }
             self.hosts.push((target.host.clone(), target.port));
@@ -211,9 +254,13 @@ impl Seen {
         if number && !sure && target.host.len() < 9 {
             return;
         }
-        let by_address = spelt.iter().filter_map(|one: &Spelt| Some((reach::of(one.address)?, one.odd)));
+        let by_address = spelt
+            .iter()
+            .filter_map(|one: &Spelt| Some((reach::of(one.address)?, one.odd)));
         let name = spelt.is_empty() && !target.host.contains(':');
-        let by_name = names::reach(&target.host).filter(|_| name).map(|reach| (reach, false));
+        let by_name = names::reach(&target.host)
+            .filter(|_| name)
+            .map(|reach| (reach, false));
         let scheme = parsed.schemes.last().map_or("", String::as_str);
         let looked_up = scheme.is_empty() || LOOKED_UP.contains(&scheme);
         let label = !target.host.contains(['.', ':']) && spelt.is_empty();
@@ -233,24 +280,42 @@ impl Seen {
             let meant = !named || looked_up && depth == 0 && target.by != By::Trick;
             // `metadata` is a word, and a host only where one must stand.
             let word = reach == Reach::Metadata && label && !sure && target.port.is_none();
-            let allowed = self.stands == Where::Command && !odd && !target.odd && reach < Reach::LinkLocal;
-            if !meant || word || allowed && target.by == By::Trick || returns && reach == Reach::Loopback && !odd {
+            let allowed =
+                self.stands == Where::Command && !odd && !target.odd && reach < Reach::LinkLocal;
+            if !meant
+                || word
+                || allowed && target.by == By::Trick
+                || returns && reach == Reach::Loopback && !odd
+            {
                 continue;
             }
             let odd = odd || target.odd || target.by == By::Trick || reach == Reach::WildcardDns;
-            self.reached.push(Reached { reach, odd, resolved: false });
+            self.reached.push(Reached {
+                reach,
+                odd,
+                resolved: false,
+            });
         }
         if name && target.by != By::Trick {
-            let stands_for_host = depth == 0 && looked_up && (sure || self.stands == Where::Argument);
+            let stands_for_host =
+                depth == 0 && looked_up && (sure || self.stands == Where::Argument);
             self.resolve(target, place, returns, stands_for_host);
         }
     }
 
     /// Follows a name to its addresses, where somebody looks names up. What is read as a host by its place alone may be
     /// something else: only one that `stands_for_host` is missed if there is no such name.
-    fn resolve(&mut self, target: &Target, place: &Place<'_>, returns: bool, stands_for_host: bool) {
+    fn resolve(
+        &mut self,
+        target: &Target,
+        place: &Place<'_>,
+        returns: bool,
+        stands_for_host: bool,
+    ) {
         let Some(lookup) = place.lookup else { return };
-        if !can_be_asked(&target.host) || names::reach(&target.host).is_some_and(|reach| reach >= Reach::Loopback) {
+        if !can_be_asked(&target.host)
+            || names::reach(&target.host).is_some_and(|reach| reach >= Reach::Loopback)
+        {
             return;
         }
         let addresses = match lookup.of(&target.host) {
@@ -262,12 +327,20 @@ impl Seen {
             Known::At(addresses) => addresses,
         };
         for address in addresses {
-            let said = place.ground.map(|ground| ground.hosts.say(place.tool, &address.to_string(), target.port));
+            let said = place.ground.map(|ground| {
+                ground
+                    .hosts
+                    .say(place.tool, &address.to_string(), target.port)
+            });
             match (said, reach::of(*address)) {
                 (Some(Said::Allowed), _) => {}
                 (Some(Said::Denied), _) => self.denied = true,
                 (_, Some(Reach::Loopback)) if returns => {}
-                (_, Some(reach)) => self.reached.push(Reached { reach, odd: false, resolved: true }),
+                (_, Some(reach)) => self.reached.push(Reached {
+                    reach,
+                    odd: false,
+                    resolved: true,
+                }),
                 (_, None) => {}
             }
         }
@@ -278,8 +351,10 @@ impl Seen {
         let (path, query) = parsed.rest.split_once('?').unwrap_or((&parsed.rest, ""));
         let lower = path.to_ascii_lowercase();
         for (at, _) in lower.match_indices(":/").take(4) {
-            let start =
-                lower.get(..at).and_then(|before| before.rfind(|c: char| !c.is_ascii_alphanumeric())).map_or(0, |at| at + 1);
+            let start = lower
+                .get(..at)
+                .and_then(|before| before.rfind(|c: char| !c.is_ascii_alphanumeric()))
+                .map_or(0, |at| at + 1);
             if at > start
                 && let Some(inner) = path.get(start..)
             {
@@ -290,7 +365,10 @@ impl Seen {
             let (name, value) = pair.split_once('=').unwrap_or(("", pair));
             let value = fold::percent(value);
             let name = fold::percent(name).to_ascii_lowercase();
-            let is_url = value.contains(":/") || value.starts_with("//") || value.starts_with("\\\\") || value.contains(":\\\\");
+            let is_url = value.contains(":/")
+                || value.starts_with("//")
+                || value.starts_with("\\\\")
+                || value.contains(":\\\\");
             let returns = RETURNS.contains(&name.as_str());
             if is_url {
                 self.look(&value, place, depth + 1, By::Standard, returns);
@@ -303,7 +381,9 @@ impl Seen {
 
 /// The letters and digits of a name, in lower case.
 fn letters(name: &str) -> impl Iterator<Item = u8> {
-    name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase())
+    name.bytes()
+        .filter(u8::is_ascii_alphanumeric)
+        .map(|byte| byte.to_ascii_lowercase())
 }
 
 /// Whether an argument names where a browser comes back to, which nobody fetches.
@@ -314,12 +394,23 @@ fn is_return(argument: &str) -> bool {
 
 /// Whether a `data:` URL holds what a browser runs, rather than an image or a file (RFC 2397).
 fn runs(text: &str) -> bool {
-    let kind =
-        text.trim_start().get(5..).and_then(|rest| rest.split([';', ',']).next()).unwrap_or("").trim().to_ascii_lowercase();
-    ["html", "svg", "xml", "script", "pdf"].iter().any(|word| kind.contains(word))
+    let kind = text
+        .trim_start()
+        .get(5..)
+        .and_then(|rest| rest.split([';', ',']).next())
+        .unwrap_or("")
+        .trim()
+        .to_ascii_lowercase();
+    ["html", "svg", "xml", "script", "pdf"]
+        .iter()
+        .any(|word| kind.contains(word))
 }
 
 /// Whether a name may be that of a host: a template's hole or a sentence is none.
 fn is_label(host: &str) -> bool {
-    !host.is_empty() && host.len() <= 63 && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+    !host.is_empty()
+        && host.len() <= 63
+        && host
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }

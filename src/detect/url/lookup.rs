@@ -17,7 +17,12 @@ pub struct Answers(HashMap<String, Vec<IpAddr>>);
 
 impl FromIterator<(String, Vec<IpAddr>)> for Answers {
     fn from_iter<I: IntoIterator<Item = (String, Vec<IpAddr>)>>(names: I) -> Self {
-        Self(names.into_iter().filter(|(_, addresses)| !addresses.is_empty()).collect())
+        Self(
+            names
+                .into_iter()
+                .filter(|(_, addresses)| !addresses.is_empty())
+                .collect(),
+        )
     }
 }
 
@@ -51,7 +56,10 @@ pub(super) enum Known<'l> {
 impl<'l> Lookup<'l> {
     /// With what was answered; without `answers` nobody has asked yet.
     pub fn new(answers: Option<&'l Answers>) -> Self {
-        Self { answers, wanted: RefCell::default() }
+        Self {
+            answers,
+            wanted: RefCell::default(),
+        }
     }
 
     /// The names that nobody has asked about yet.
@@ -62,7 +70,10 @@ impl<'l> Lookup<'l> {
     /// What is known of `name`, which is noted if nobody has asked yet.
     pub(super) fn of(&self, name: &str) -> Known<'l> {
         if let Some(answers) = self.answers {
-            return answers.0.get(name).map_or(Known::Unresolved, |addresses| Known::At(addresses));
+            return answers
+                .0
+                .get(name)
+                .map_or(Known::Unresolved, |addresses| Known::At(addresses));
         }
         let mut wanted = self.wanted.borrow_mut();
         if !wanted.names.iter().any(|known| known == name) {
@@ -79,7 +90,11 @@ impl<'l> Lookup<'l> {
 /// Whether a host is a name that one can ask about: with a dot, and none of the signs of a template.
 pub(super) fn can_be_asked(host: &str) -> bool {
     let fits = |label: &str| {
-        !label.is_empty() && label.len() <= LABEL_BYTES && label.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
+        !label.is_empty()
+            && label.len() <= LABEL_BYTES
+            && label
+                .chars()
+                .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
     };
     host.len() <= NAME_BYTES && host.contains('.') && host.split('.').all(fits)
 }
@@ -107,7 +122,12 @@ mod tests {
     #[test]
     fn what_was_not_answered_cannot_be_told() {
         let here: IpAddr = [127, 0, 0, 1].into();
-        let answers: Answers = [("a.example".to_owned(), vec![here]), ("b.example".to_owned(), vec![])].into_iter().collect();
+        let answers: Answers = [
+            ("a.example".to_owned(), vec![here]),
+            ("b.example".to_owned(), vec![]),
+        ]
+        .into_iter()
+        .collect();
         let lookup = Lookup::new(Some(&answers));
         assert_eq!(lookup.of("a.example"), Known::At(&[here]));
         assert_eq!(lookup.of("b.example"), Known::Unresolved);
@@ -129,6 +149,9 @@ mod tests {
         ] {
             assert_eq!(can_be_asked(host), can, "{host}");
         }
-        assert!(!can_be_asked(&format!("{}.example", "a".repeat(LABEL_BYTES + 1))));
+        assert!(!can_be_asked(&format!(
+            "{}.example",
+            "a".repeat(LABEL_BYTES + 1)
+        )));
     }
 }

@@ -43,7 +43,12 @@ impl Kind for Url {
     }
 
     fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        Ok(Box::new(Urls { rules: rules.iter().map(|(rule, spec)| (*rule, Spec::clone(spec))).collect() }))
+        Ok(Box::new(Urls {
+            rules: rules
+                .iter()
+                .map(|(rule, spec)| (*rule, Spec::clone(spec)))
+                .collect(),
+        }))
     }
 }
 
@@ -58,7 +63,9 @@ impl Detector for Urls {
         match place.read_as {
             ReadAs::Url => self.judge(&Seen::argument(text.raw(), place), found),
             // A tool that takes paths often takes addresses too.
-            ReadAs::Path if text.raw().contains(':') => self.judge(&Seen::path(text.raw(), place), found),
+            ReadAs::Path if text.raw().contains(':') => {
+                self.judge(&Seen::path(text.raw(), place), found)
+            }
             ReadAs::Shell | ReadAs::Code(_) => {
                 let mut known = HashSet::new();
                 for url in place.script.into_iter().flat_map(|script| script.urls()) {
@@ -82,7 +89,11 @@ impl Urls {
                 continue;
             }
             if let Some(reading) = spec.matches(seen) {
-                found.push(Match { rule: *rule, span: None, reading });
+                found.push(Match {
+                    rule: *rule,
+                    span: None,
+                    reading,
+                });
             }
         }
     }

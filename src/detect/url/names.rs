@@ -100,7 +100,10 @@ const WILDCARD: [&str; 16] = [
 /// Where a name leads, in lower case and without a dot at its end.
 pub(super) fn reach(name: &str) -> Option<Reach> {
     let under = |domains: &[&str]| {
-        domains.iter().any(|domain| name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
+        domains.iter().any(|domain| {
+            name.strip_suffix(domain)
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
     };
     if METADATA.contains(&name) {
         return Some(Reach::Metadata);
@@ -131,9 +134,18 @@ fn inside(name: &str) -> Option<Reach> {
     if !name.bytes().any(|b| b.is_ascii_digit()) {
         return None;
     }
-    let hex = name.split(['.', '-']).filter(|label| label.len() == 8).filter_map(|label| u32::from_str_radix(label, 16).ok());
-    let hex = hex.filter(|_| WILDCARD.iter().any(|domain| name.ends_with(domain))).map(Ipv4Addr::from);
-    v4s(name).chain(hex).filter_map(|address| reach::of(IpAddr::V4(address))).filter(|reach| *reach > Reach::Reserved).max()
+    let hex = name
+        .split(['.', '-'])
+        .filter(|label| label.len() == 8)
+        .filter_map(|label| u32::from_str_radix(label, 16).ok());
+    let hex = hex
+        .filter(|_| WILDCARD.iter().any(|domain| name.ends_with(domain)))
+        .map(Ipv4Addr::from);
+    v4s(name)
+        .chain(hex)
+        .filter_map(|address| reach::of(IpAddr::V4(address)))
+        .filter(|reach| *reach > Reach::Reserved)
+        .max()
 }
 
 /// Four numbers in a row, joined by dots or by hyphens throughout.
@@ -154,7 +166,9 @@ fn v4s(name: &str) -> impl Iterator<Item = Ipv4Addr> {
 }
 
 fn octet(text: &str) -> Option<u8> {
-    (text.len() <= 3 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
+    (text.len() <= 3 && text.bytes().all(|b| b.is_ascii_digit()))
+        .then(|| text.parse().ok())
+        .flatten()
 }
 
 #[cfg(test)]

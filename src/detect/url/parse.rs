@@ -10,12 +10,37 @@ const URL_BYTES: usize = 64 << 10;
 /// Hosts of one URL; more are a trick of their own.
 const TARGETS: usize = 16;
 /// Schemes that may stand before another: `view-source:http://…`.
-const WRAPPERS: [&str; 10] = ["view-source", "url", "jar", "feed", "blob", "filesystem", "netdoc", "cache", "wyciwyg", "uri"];
+const WRAPPERS: [&str; 10] = [
+    "view-source",
+    "url",
+    "jar",
+    "feed",
+    "blob",
+    "filesystem",
+    "netdoc",
+    "cache",
+    "wyciwyg",
+    "uri",
+];
 /// Schemes whose rest is a host however many slashes are there.
 const SPECIAL: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 /// Schemes without a host.
-const HOSTLESS: [&str; 14] =
-    ["mailto", "tel", "sms", "data", "javascript", "vbscript", "about", "urn", "cid", "mid", "magnet", "news", "file", "geo"];
+const HOSTLESS: [&str; 14] = [
+    "mailto",
+    "tel",
+    "sms",
+    "data",
+    "javascript",
+    "vbscript",
+    "about",
+    "urn",
+    "cid",
+    "mid",
+    "magnet",
+    "news",
+    "file",
+    "geo",
+];
 
 /// A URL taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +84,10 @@ pub(super) fn parse(text: &str) -> Option<Parsed> {
         return None;
     }
     if text.len() > URL_BYTES {
-        return Some(Parsed { cut: true, ..Parsed::default() });
+        return Some(Parsed {
+            cut: true,
+            ..Parsed::default()
+        });
     }
     let (folded, mut odd) = fold::fold(text);
     let mut parsed = Parsed::default();
@@ -67,7 +95,11 @@ pub(super) fn parse(text: &str) -> Option<Parsed> {
     while let Some((scheme, rest)) = scheme(left) {
         parsed.schemes.push(scheme.clone());
         // What is behind `!/` is inside the archive.
-        left = if scheme == "jar" { rest.split("!/").next().unwrap_or(rest) } else { rest };
+        left = if scheme == "jar" {
+            rest.split("!/").next().unwrap_or(rest)
+        } else {
+            rest
+        };
         if !WRAPPERS.contains(&scheme.as_str()) || parsed.schemes.len() >= 4 {
             break;
         }
@@ -95,14 +127,19 @@ pub(super) fn parse(text: &str) -> Option<Parsed> {
     };
     let authority = left.trim_start_matches(['/', '\\']);
     parsed.hosts(authority, by, odd);
-    let end = authority.find(['/', '\\', '?', '#']).unwrap_or(authority.len());
+    let end = authority
+        .find(['/', '\\', '?', '#'])
+        .unwrap_or(authority.len());
     parsed.rest = authority.get(end..).unwrap_or_default().to_owned();
     Some(parsed)
 }
 
 impl Parsed {
     fn hosts(&mut self, text: &str, by: By, odd: bool) {
-        let until = |stops: &[char]| text.get(..text.find(stops).unwrap_or(text.len())).unwrap_or_default();
+        let until = |stops: &[char]| {
+            text.get(..text.find(stops).unwrap_or(text.len()))
+                .unwrap_or_default()
+        };
         let strict = until(&['/', '\\', '?', '#']);
         self.add(strict.rsplit('@').next().unwrap_or(strict), by, odd);
         // To RFC 3986 a backslash is no end.
@@ -112,10 +149,21 @@ impl Parsed {
         }
         // Some take what is before the first `@`, or behind one that stands where no user can.
         let before = strict.split('@').next().unwrap_or(strict);
-        self.add(before.split_whitespace().next().unwrap_or(before), By::Trick, odd);
+        self.add(
+            before.split_whitespace().next().unwrap_or(before),
+            By::Trick,
+            odd,
+        );
         for (at, _) in text.match_indices(['@', '\\']).take(4 * TARGETS) {
             let after = text.get(at + 1..).unwrap_or_default();
-            self.add(after.split(['/', '\\', '?', '#', '@', '&', ' ', ';', ',']).next().unwrap_or(after), By::Trick, odd);
+            self.add(
+                after
+                    .split(['/', '\\', '?', '#', '@', '&', ' ', ';', ','])
+                    .next()
+                    .unwrap_or(after),
+                By::Trick,
+                odd,
+            );
         }
     }
 
@@ -123,12 +171,19 @@ impl Parsed {
     fn add(&mut self, written: &str, by: By, odd: bool) {
         // A line end in a host begins a header of the request.
         let lower = written.to_ascii_lowercase();
-        let end = ["%0d", "%0a"].iter().filter_map(|line_end| lower.find(line_end)).min().unwrap_or(written.len());
+        let end = ["%0d", "%0a"]
+            .iter()
+            .filter_map(|line_end| lower.find(line_end))
+            .min()
+            .unwrap_or(written.len());
         let decoded = fold::percent(written.get(..end).unwrap_or(written));
         let odd = odd || decoded != written;
         let lower = decoded.to_lowercase();
         // What is decoded may hold an `@` or a slash of its own.
-        let lower = lower.split(['/', '\\', '?', '#', '\r', '\n']).next().unwrap_or(&lower);
+        let lower = lower
+            .split(['/', '\\', '?', '#', '\r', '\n'])
+            .next()
+            .unwrap_or(&lower);
         let lower = lower.rsplit('@').next().unwrap_or(lower).trim();
         // `::1:80` without brackets: to some a port is behind the address.
         if let Some((before, after)) = lower.rsplit_once(':')
@@ -144,14 +199,24 @@ impl Parsed {
 
     fn target(&mut self, host: &str, port: Option<u16>, by: By, odd: bool) {
         let bare = host.trim_end_matches('.');
-        if bare.is_empty() || self.targets.iter().any(|seen| seen.host == bare && seen.by >= by) {
+        if bare.is_empty()
+            || self
+                .targets
+                .iter()
+                .any(|seen| seen.host == bare && seen.by >= by)
+        {
             return;
         }
         if self.targets.len() >= TARGETS {
             self.cut = true;
             return;
         }
-        self.targets.push(Target { host: bare.to_owned(), port, by, odd });
+        self.targets.push(Target {
+            host: bare.to_owned(),
+            port,
+            by,
+            odd,
+        });
     }
 }
 
@@ -159,7 +224,10 @@ impl Parsed {
 fn split_port(text: &str) -> (&str, Option<u16>) {
     if let Some(inner) = text.strip_prefix('[') {
         return match inner.split_once(']') {
-            Some((host, rest)) => (host, rest.strip_prefix(':').and_then(|port| port.parse().ok())),
+            Some((host, rest)) => (
+                host,
+                rest.strip_prefix(':').and_then(|port| port.parse().ok()),
+            ),
             None => (inner, None),
         };
     }
@@ -168,7 +236,10 @@ fn split_port(text: &str) -> (&str, Option<u16>) {
         return (text, None);
     }
     match text.split_once(':') {
-        Some((host, rest)) => (host, rest.split(':').next().and_then(|port| port.parse().ok())),
+        Some((host, rest)) => (
+            host,
+            rest.split(':').next().and_then(|port| port.parse().ok()),
+        ),
         None => (text, None),
     }
 }
@@ -179,10 +250,20 @@ fn scheme(text: &str) -> Option<(String, &str)> {
     let scheme = scheme.trim_end();
     let fits = scheme.len() <= 32
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+        && scheme
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
     let port = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let ends = rest.as_bytes().get(port).is_none_or(|b| matches!(b, b'/' | b'?' | b'#'));
-    if !fits || (port > 0 && port <= 5 && ends && !SPECIAL.contains(&scheme.to_ascii_lowercase().as_str())) {
+    let ends = rest
+        .as_bytes()
+        .get(port)
+        .is_none_or(|b| matches!(b, b'/' | b'?' | b'#'));
+    if !fits
+        || (port > 0
+            && port <= 5
+            && ends
+            && !SPECIAL.contains(&scheme.to_ascii_lowercase().as_str()))
+    {
         return None;
     }
     // One letter is a drive; a name with a dot is a host.
@@ -197,7 +278,12 @@ mod tests {
     use super::*;
 
     fn hosts(text: &str) -> Vec<String> {
-        parse(text).unwrap().targets.into_iter().map(|target| target.host).collect()
+        parse(text)
+            .unwrap()
+            .targets
+            .into_iter()
+            .map(|target| target.host)
+            .collect()
     }
 
     #[test]
@@ -224,8 +310,15 @@ mod tests {
             ("gopher://127.0.0.1:6379/_x", "127.0.0.1", Some(6379)),
         ] {
             let parsed = parse(text).unwrap();
-            let first = parsed.targets.first().unwrap_or_else(|| panic!("{text}: {parsed:?}"));
-            assert_eq!((first.host.as_str(), first.port), (host, port), "{text}: {parsed:?}");
+            let first = parsed
+                .targets
+                .first()
+                .unwrap_or_else(|| panic!("{text}: {parsed:?}"));
+            assert_eq!(
+                (first.host.as_str(), first.port),
+                (host, port),
+                "{text}: {parsed:?}"
+            );
         }
     }
 
@@ -243,19 +336,39 @@ mod tests {
             "http://evil.example/@127.0.0.1/",
             "http://foo@127.0.0.1:80@evil.example/",
         ] {
-            assert!(hosts(text).iter().any(|host| host == "127.0.0.1"), "{text}: {:?}", hosts(text));
+            assert!(
+                hosts(text).iter().any(|host| host == "127.0.0.1"),
+                "{text}: {:?}",
+                hosts(text)
+            );
         }
     }
 
     #[test]
     fn what_names_no_host_has_none() {
-        for text in
-            ["/api/v1/items", "#anchor", "?q=1", "mailto:a@b.example", "data:image/png;base64,AAAA", "about:blank", "../x"]
-        {
+        for text in [
+            "/api/v1/items",
+            "#anchor",
+            "?q=1",
+            "mailto:a@b.example",
+            "data:image/png;base64,AAAA",
+            "about:blank",
+            "../x",
+        ] {
             assert!(hosts(text).is_empty(), "{text}: {:?}", hosts(text));
         }
         assert!(parse(" \t").is_none());
-        assert!(parse(&format!("http://{}", "a".repeat(URL_BYTES))).unwrap().cut);
-        assert!(parse(&format!("http://{}x", "a@".repeat(500))).unwrap().targets.len() <= TARGETS);
+        assert!(
+            parse(&format!("http://{}", "a".repeat(URL_BYTES)))
+                .unwrap()
+                .cut
+        );
+        assert!(
+            parse(&format!("http://{}x", "a@".repeat(500)))
+                .unwrap()
+                .targets
+                .len()
+                <= TARGETS
+        );
     }
 }

@@ -26,7 +26,11 @@ impl Spec {
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
         let mut fits = true;
         let mut fault = |word: &Located<String>, key: &str, hint: &str| {
-            table.fault_at(&word.place, format!("`{key}` holds `{}`", word.value.escape_debug()), Some(hint));
+            table.fault_at(
+                &word.place,
+                format!("`{key}` holds `{}`", word.value.escape_debug()),
+                Some(hint),
+            );
             fits = false;
         };
         let mut made = Self {
@@ -34,14 +38,20 @@ impl Spec {
             denied: table.boolean("denied").unwrap_or(false),
             unresolved: table.boolean("unresolved").unwrap_or(false),
             homograph: table.boolean("homograph").unwrap_or(false),
-            carries: table.integer("carries", 16..=65_536).and_then(|bytes| usize::try_from(bytes).ok()),
+            carries: table
+                .integer("carries", 16..=65_536)
+                .and_then(|bytes| usize::try_from(bytes).ok()),
             inside: table.choice("in", &Where::WORDS),
             ..Self::default()
         };
         for word in table.strings("reaches") {
             match Reach::WORDS.iter().find(|(known, _)| *known == word.value) {
                 Some((_, reach)) => made.reaches.push(*reach),
-                None => fault(&word, "reaches", &suggest(&word.value, &Reach::WORDS.map(|(known, _)| known))),
+                None => fault(
+                    &word,
+                    "reaches",
+                    &suggest(&word.value, &Reach::WORDS.map(|(known, _)| known)),
+                ),
             }
         }
         for word in table.strings("host") {
@@ -50,7 +60,11 @@ impl Spec {
                 Err(hint) => fault(&word, "host", hint),
             }
         }
-        made.scheme = table.strings("scheme").into_iter().map(|word| word.value.to_ascii_lowercase()).collect();
+        made.scheme = table
+            .strings("scheme")
+            .into_iter()
+            .map(|word| word.value.to_ascii_lowercase())
+            .collect();
         table.finish();
         let says = !made.reaches.is_empty()
             || !made.scheme.is_empty()
@@ -70,7 +84,11 @@ impl Spec {
 
     /// Who reads a text that it looks at first: its cases are tried so.
     pub fn read_as(&self) -> ReadAs {
-        if self.inside == Some(Where::Command) { ReadAs::Shell } else { ReadAs::Url }
+        if self.inside == Some(Where::Command) {
+            ReadAs::Shell
+        } else {
+            ReadAs::Url
+        }
     }
 
     /// Whether it finds what it looks for, and by which reading.
@@ -78,16 +96,25 @@ impl Spec {
         if self.inside.is_some_and(|inside| !seen.stands(inside)) {
             return None;
         }
-        let mut there =
-            seen.reached.iter().filter(|reached| self.reaches.contains(&reached.reach) && (reached.odd || !self.disguised));
+        let mut there = seen.reached.iter().filter(|reached| {
+            self.reaches.contains(&reached.reach) && (reached.odd || !self.disguised)
+        });
         let reached = there.next();
         let fits = (self.reaches.is_empty() || reached.is_some())
-            && (self.scheme.is_empty() || seen.schemes.iter().any(|scheme| self.scheme.contains(scheme)))
+            && (self.scheme.is_empty()
+                || seen
+                    .schemes
+                    .iter()
+                    .any(|scheme| self.scheme.contains(scheme)))
             && (self.host.is_empty() || seen.names(&self.host))
             && self.carries.is_none_or(|bytes| seen.carries >= bytes)
             && (!self.denied || seen.denied)
             && (!self.unresolved || seen.unresolved)
             && (!self.homograph || seen.homograph);
-        fits.then(|| reached.filter(|reached| reached.resolved).map_or(seen.reading(), |reached| reached.reach.resolved()))
+        fits.then(|| {
+            reached
+                .filter(|reached| reached.resolved)
+                .map_or(seen.reading(), |reached| reached.reach.resolved())
+        })
     }
 }

@@ -6,12 +6,20 @@ use crate::detect::{Ground, Place, ReadAs};
 use crate::reach::Reach;
 
 fn pick(seed: &mut u64, below: usize) -> usize {
-    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *seed = seed
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) as usize % below
 }
 
 fn seen(text: &str) -> Seen {
-    Seen::argument(text, &Place { read_as: ReadAs::Url, ..Place::default() })
+    Seen::argument(
+        text,
+        &Place {
+            read_as: ReadAs::Url,
+            ..Place::default()
+        },
+    )
 }
 
 fn inside(text: &str) -> bool {
@@ -52,11 +60,21 @@ fn every_spelling_of_an_inside_address_is_inside() {
     for _ in 0..4000 {
         let random = |seed: &mut u64| pick(seed, 256) as u8;
         let address = match pick(&mut seed, 5) {
-            0 => [127, random(&mut seed), random(&mut seed), 1 + pick(&mut seed, 254) as u8],
+            0 => [
+                127,
+                random(&mut seed),
+                random(&mut seed),
+                1 + pick(&mut seed, 254) as u8,
+            ],
             1 => [10, random(&mut seed), random(&mut seed), random(&mut seed)],
             2 => [192, 168, random(&mut seed), random(&mut seed)],
             3 => [169, 254, random(&mut seed), random(&mut seed)],
-            _ => [172, 16 + pick(&mut seed, 16) as u8, random(&mut seed), random(&mut seed)],
+            _ => [
+                172,
+                16 + pick(&mut seed, 16) as u8,
+                random(&mut seed),
+                random(&mut seed),
+            ],
         };
         let text = DISGUISES[pick(&mut seed, DISGUISES.len())](address);
         assert!(inside(&text), "{address:?} as {text}");
@@ -65,7 +83,12 @@ fn every_spelling_of_an_inside_address_is_inside() {
 
 #[test]
 fn no_spelling_of_a_public_address_is_inside() {
-    for address in [[8, 8, 8, 8], [93, 184, 216, 34], [1, 1, 1, 1], [151, 101, 1, 140]] {
+    for address in [
+        [8, 8, 8, 8],
+        [93, 184, 216, 34],
+        [1, 1, 1, 1],
+        [151, 101, 1, 140],
+    ] {
         for disguise in DISGUISES {
             let text = disguise(address);
             // Read without the leading zeros, or as decimal, it may be another address.
@@ -183,11 +206,21 @@ fn inside_names_and_tricks_are_inside() {
 #[test]
 fn what_a_policy_allows_is_left_alone_unless_it_hides() {
     let list = HostList {
-        allow: vec![HostPattern::read("127.0.0.1:3000").unwrap(), HostPattern::read("*.lan").unwrap()],
+        allow: vec![
+            HostPattern::read("127.0.0.1:3000").unwrap(),
+            HostPattern::read("*.lan").unwrap(),
+        ],
         deny: vec![HostPattern::read("*").unwrap()],
     };
-    let ground = Ground { hosts: Hosts::new(Vec::new(), list), ..Ground::default() };
-    let place = Place { read_as: ReadAs::Url, ground: Some(&ground), ..Place::default() };
+    let ground = Ground {
+        hosts: Hosts::new(Vec::new(), list),
+        ..Ground::default()
+    };
+    let place = Place {
+        read_as: ReadAs::Url,
+        ground: Some(&ground),
+        ..Place::default()
+    };
     for (text, reaches, denied) in [
         ("http://127.0.0.1:3000/x", false, false),
         ("http://127.0.0.1:3001/x", true, true),
@@ -196,15 +229,26 @@ fn what_a_policy_allows_is_left_alone_unless_it_hides() {
         ("https://example.com/", false, true),
     ] {
         let seen = Seen::argument(text, &place);
-        assert_eq!((!seen.reached.is_empty(), seen.denied), (reaches, denied), "{text}: {seen:?}");
+        assert_eq!(
+            (!seen.reached.is_empty(), seen.denied),
+            (reaches, denied),
+            "{text}: {seen:?}"
+        );
     }
 }
 
 #[test]
 fn in_commands_only_what_is_grave_or_hidden_is_said() {
-    let place = Place { read_as: ReadAs::Shell, ..Place::default() };
-    let grave =
-        |text: &str| Seen::command(text, &place).reached.iter().any(|reached| reached.odd || reached.reach >= Reach::LinkLocal);
+    let place = Place {
+        read_as: ReadAs::Shell,
+        ..Place::default()
+    };
+    let grave = |text: &str| {
+        Seen::command(text, &place)
+            .reached
+            .iter()
+            .any(|reached| reached.odd || reached.reach >= Reach::LinkLocal)
+    };
     for text in [
         "http://localhost:8080/@vite/client",
         "http://admin:pw@10.0.0.5/",
@@ -263,9 +307,17 @@ fn any_text_is_judged_without_a_panic() {
     ];
     let mut seed = 5;
     for _ in 0..4000 {
-        let text: String = (0..pick(&mut seed, 16)).map(|_| parts[pick(&mut seed, parts.len())]).collect();
+        let text: String = (0..pick(&mut seed, 16))
+            .map(|_| parts[pick(&mut seed, parts.len())])
+            .collect();
         let (argument, command) = (seen(&text), Seen::command(&text, &Place::default()));
-        assert!(argument.reached.len() < 200 && command.reached.len() < 200, "{text:?}");
+        assert!(
+            argument.reached.len() < 200 && command.reached.len() < 200,
+            "{text:?}"
+        );
     }
-    assert!(!seen(&"http://a@".repeat(9000)).reached.is_empty(), "what is too long to read is refused");
+    assert!(
+        !seen(&"http://a@".repeat(9000)).reached.is_empty(),
+        "what is too long to read is refused"
+    );
 }

@@ -41,40 +41,74 @@ pub(super) fn joined_paths<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Vec<(Va
     let fits = |key: &str| key.len() <= 32 && NAMES.contains(&plain(key).as_str());
     let is_base = |key: &str| names::is_folder(key) || names::is_base(key);
     let folder = |is: &dyn Fn(&str) -> bool| {
-        let mut folders = members.iter().filter(|(key, _)| is(key)).filter_map(|(key, value)| Some((key, text(value)?)));
-        let fits = |text: &str| text.len() <= FOLDER_BYTES && (is_absolute(text) || is_system(text));
+        let mut folders = members
+            .iter()
+            .filter(|(key, _)| is(key))
+            .filter_map(|(key, value)| Some((key, text(value)?)));
+        let fits =
+            |text: &str| text.len() <= FOLDER_BYTES && (is_absolute(text) || is_system(text));
         folders.find(|(_, text)| fits(text) && !text.contains(['\n', '*']))
     };
-    let found = folder(&is_base).or_else(|| folder(&|key| matches!(plain(key).as_str(), "path" | "location")));
-    let Some((held_by, folder)) = found else { return Vec::new() };
+    let found = folder(&is_base)
+        .or_else(|| folder(&|key| matches!(plain(key).as_str(), "path" | "location")));
+    let Some((held_by, folder)) = found else {
+        return Vec::new();
+    };
     let names = members
         .iter()
         .filter(|(key, _)| key != held_by && fits(key) && !is_base(key))
         .filter_map(|(_, value)| Some((*value, text(value)?)))
         .filter(|(_, name)| is_file_name(name, &folder));
     let path = |name: Cow<'_, str>| {
-        if is_absolute(&name) { name.into_owned() } else { format!("{}/{name}", folder.trim_end_matches(['/', '\\'])) }
+        if is_absolute(&name) {
+            name.into_owned()
+        } else {
+            format!("{}/{name}", folder.trim_end_matches(['/', '\\']))
+        }
     };
-    names.take(MAX_NAMES).map(|(value, name)| (value, path(name))).collect()
+    names
+        .take(MAX_NAMES)
+        .map(|(value, name)| (value, path(name)))
+        .collect()
 }
 
 /// Whether a text names a file in a folder: a word alone only in folders of the system and in hidden ones.
 fn is_file_name(name: &str, folder: &str) -> bool {
-    let signs = name.contains(['/', '\\', '.', '%']) && !name.contains("://") && (!is_absolute(name) || look::is_path(name));
-    let last = folder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(folder);
+    let signs = name.contains(['/', '\\', '.', '%'])
+        && !name.contains("://")
+        && (!is_absolute(name) || look::is_path(name));
+    let last = folder
+        .trim_end_matches(['/', '\\'])
+        .rsplit(['/', '\\'])
+        .next()
+        .unwrap_or(folder);
     let is_open = || last.starts_with('.') || is_system(folder);
-    !name.is_empty() && name.len() <= NAME_BYTES && !name.contains([' ', '\n', '\t']) && (signs || is_open())
+    !name.is_empty()
+        && name.len() <= NAME_BYTES
+        && !name.contains([' ', '\n', '\t'])
+        && (signs || is_open())
 }
 
 /// Whether a folder is one of the system or in one, with as many slashes and dots as there may be: `//etc`, `/./etc`.
 fn is_system(folder: &str) -> bool {
-    let parts: Vec<&str> = folder.split('/').filter(|part| !matches!(*part, "" | ".")).take(3).collect();
-    folder.starts_with('/') && SYSTEM.iter().any(|system| parts.starts_with(&system.split('/').collect::<Vec<_>>()))
+    let parts: Vec<&str> = folder
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "."))
+        .take(3)
+        .collect();
+    folder.starts_with('/')
+        && SYSTEM
+            .iter()
+            .any(|system| parts.starts_with(&system.split('/').collect::<Vec<_>>()))
 }
 
 fn is_absolute(text: &str) -> bool {
-    let drive = matches!(text.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
-    text.starts_with('/') && !text.starts_with("//") || text == "~" || text.starts_with("~/") || drive
+    let drive =
+        matches!(text.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
+    text.starts_with('/') && !text.starts_with("//")
+        || text == "~"
+        || text.starts_with("~/")
+        || drive
 }
 
 #[cfg(test)]
@@ -85,7 +119,11 @@ mod tests {
     use crate::message::{Json, ReadLimits};
 
     fn path(object: &str) -> Option<String> {
-        let json = Json::parse(Bytes::copy_from_slice(object.as_bytes()), &ReadLimits::default()).unwrap();
+        let json = Json::parse(
+            Bytes::copy_from_slice(object.as_bytes()),
+            &ReadLimits::default(),
+        )
+        .unwrap();
         let members: Vec<_> = json.root().members().collect();
         joined_paths(&members).pop().map(|(_, path)| path)
     }
@@ -93,17 +131,38 @@ mod tests {
     #[test]
     fn a_folder_and_a_name_make_a_path() {
         for (object, wanted) in [
-            (r#"{"base":"/srv/app","name":"../../etc/x"}"#, "/srv/app/../../etc/x"),
-            (r#"{"name":".ssh/id_rsa","dir":"/home/ada/"}"#, "/home/ada/.ssh/id_rsa"),
+            (
+                r#"{"base":"/srv/app","name":"../../etc/x"}"#,
+                "/srv/app/../../etc/x",
+            ),
+            (
+                r#"{"name":".ssh/id_rsa","dir":"/home/ada/"}"#,
+                "/home/ada/.ssh/id_rsa",
+            ),
             (r#"{"directory":"/etc","file":"shadow"}"#, "/etc/shadow"),
-            (r#"{"path":"/home/ada/.ssh","filename":"authorized_keys"}"#, "/home/ada/.ssh/authorized_keys"),
-            (r#"{"root":"~","path":".aws/credentials"}"#, "~/.aws/credentials"),
-            (r#"{"folder":"/srv/app","relative_path":"a/../../../x"}"#, "/srv/app/a/../../../x"),
+            (
+                r#"{"path":"/home/ada/.ssh","filename":"authorized_keys"}"#,
+                "/home/ada/.ssh/authorized_keys",
+            ),
+            (
+                r#"{"root":"~","path":".aws/credentials"}"#,
+                "~/.aws/credentials",
+            ),
+            (
+                r#"{"folder":"/srv/app","relative_path":"a/../../../x"}"#,
+                "/srv/app/a/../../../x",
+            ),
             (r#"{"base":"/srv/app","name":"/etc/shadow"}"#, "/etc/shadow"),
-            (r#"{"directory":"/etc","name":"a.b","file":"shadow"}"#, "/etc/shadow"),
+            (
+                r#"{"directory":"/etc","name":"a.b","file":"shadow"}"#,
+                "/etc/shadow",
+            ),
             (r#"{"dir":"/./etc","file":"shadow"}"#, "/./etc/shadow"),
             (r#"{"dir":"//etc/","file":"shadow"}"#, "//etc/shadow"),
-            (r#"{"cwd":"C:\\work","file":"..\\..\\x"}"#, "C:\\work/..\\..\\x"),
+            (
+                r#"{"cwd":"C:\\work","file":"..\\..\\x"}"#,
+                "C:\\work/..\\..\\x",
+            ),
         ] {
             assert_eq!(path(object).as_deref(), Some(wanted), "{object}");
         }

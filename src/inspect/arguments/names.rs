@@ -35,7 +35,8 @@ pub(in crate::inspect) enum Head {
 
 const SHELL: &str = "command commands cmd cmds cmdline commandline shell bash sh zsh ksh exec execute execution script scripts \
     shellscript bashscript powershell pwsh entrypoint oneliner userdata run runs terminal batch";
-const ARGUMENTS: &str = "args argv arguments argument arg parameters params flags options opts switches";
+const ARGUMENTS: &str =
+    "args argv arguments argument arg parameters params flags options opts switches";
 const CODE: &str = "code codes snippet snippets program programs python javascript typescript js ts py ruby perl php lua macro cell \
     cells applescript osascript jxa notebook";
 const SQL: &str = "sql statement statements ddl dml plsql tsql";
@@ -46,11 +47,13 @@ const PATH_OR_URL: &str = "source sources src destination destinations dest dst 
     from to attachment attachments template archive config glob globs link links endpoint endpoints site website sites domain \
     server servers address addr proxy origin remote registry page feed callback redirect repo repository image images video \
     audio document documents doc asset upload download base identity certificate keyfile logfile save import export include";
-const URL: &str = "url urls uri uris href hrefs host hosts hostname hostnames baseurl webhook weburl iri";
+const URL: &str =
+    "url urls uri uris href hrefs host hosts hostname hostnames baseurl webhook weburl iri";
 const LOOSE: &str = "input inputs text texts keys keystrokes data content contents line lines body payload value values chars \
     characters stdin string str instruction instructions action operation q request sequence buffer block blocks procedure \
     invocation job jobs exp";
-const FORMULA: &str = "expression expressions function func fn formula lambda eval evaluate predicate xpression";
+const FORMULA: &str =
+    "expression expressions function func fn formula lambda eval evaluate predicate xpression";
 const TEXT: &str = "message messages msg description title subject summary comment comments note notes prompt question answer \
     pattern patterns regex regexp search term terms keyword keywords label labels tag tags name names reason explanation \
     justification thought thoughts goal objective task tasks purpose intent context markdown html css header headers footer \
@@ -114,24 +117,42 @@ fn of(word: &str) -> Head {
 pub(super) fn head(name: &str) -> Head {
     let words = Words::of(name);
     let mut words = words.list();
-    if let Some(at) = words.iter().position(|word| matches!(*word, "to" | "for" | "of" | "in" | "with"))
+    if let Some(at) = words
+        .iter()
+        .position(|word| matches!(*word, "to" | "for" | "of" | "in" | "with"))
         && at > 0
     {
         words.truncate(at);
     }
-    if words.len() > 1 && words.last().is_some_and(|last| matches!(*last, "list" | "array" | "raw" | "template")) {
+    if words.len() > 1
+        && words
+            .last()
+            .is_some_and(|last| matches!(*last, "list" | "array" | "raw" | "template"))
+    {
         words.pop();
     }
-    let Some((last, before)) = words.split_last() else { return Head::Unknown };
+    let Some((last, before)) = words.split_last() else {
+        return Head::Unknown;
+    };
     let previous = before.last().copied().unwrap_or("");
     match (of(last), of(previous)) {
         (Head::Loose, runs @ (Head::Shell | Head::Code | Head::Sql)) => runs,
         // `command_args`, `file_args`: what stands before says whose they are.
-        (Head::Code, _) if NO_CODE.split_ascii_whitespace().any(|word| word == previous) => Head::Text,
+        (Head::Code, _)
+            if NO_CODE
+                .split_ascii_whitespace()
+                .any(|word| word == previous) =>
+        {
+            Head::Text
+        }
         // `sql_query`, `python_code`, `shell_query`; `search_query` is a text.
         (Head::Query, runs @ (Head::Sql | Head::Shell)) => runs,
         (Head::Query, Head::Text) if previous != "database" => Head::Text,
-        (Head::Shell, _) if matches!(previous, "dry" | "last" | "max" | "test" | "no") && *last == "run" => Head::Text,
+        (Head::Shell, _)
+            if matches!(previous, "dry" | "last" | "max" | "test" | "no") && *last == "run" =>
+        {
+            Head::Text
+        }
         // `cell_source`, `code_source`.
         (Head::PathOrUrl, Head::Code) if *last == "source" => Head::Code,
         (Head::Unknown, Head::Shell) if matches!(*last, "line" | "string") => Head::Shell,
@@ -141,7 +162,10 @@ pub(super) fn head(name: &str) -> Head {
 
 /// A name in lower case without `_`, `-` and spaces.
 fn plain(name: &str) -> Plain {
-    let mut plain = Plain { letters: [0; 64], length: 0 };
+    let mut plain = Plain {
+        letters: [0; 64],
+        length: 0,
+    };
     let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
     for (place, letter) in plain.letters.iter_mut().zip(letters) {
         *place = letter.to_ascii_lowercase();
@@ -158,7 +182,10 @@ struct Plain {
 
 impl Plain {
     fn as_str(&self) -> &str {
-        self.letters.get(..self.length).and_then(|letters| std::str::from_utf8(letters).ok()).unwrap_or_default()
+        self.letters
+            .get(..self.length)
+            .and_then(|letters| std::str::from_utf8(letters).ok())
+            .unwrap_or_default()
     }
 }
 
@@ -224,7 +251,10 @@ pub(super) fn is_operand(name: &str) -> bool {
 
 /// Names the options of a command, and nothing else of it.
 pub(super) fn is_flags(name: &str) -> bool {
-    matches!(plain(name).as_str(), "flags" | "flag" | "options" | "opts" | "switches")
+    matches!(
+        plain(name).as_str(),
+        "flags" | "flag" | "options" | "opts" | "switches"
+    )
 }
 
 /// Names a file that a command may work on, or a folder that it runs in.
@@ -244,14 +274,25 @@ pub(super) fn is_source(name: &str) -> bool {
 
 /// Names what a path beside it begins at.
 pub(super) fn is_base(name: &str) -> bool {
-    matches!(plain(name).as_str(), "base" | "parent" | "prefix" | "dest" | "destination" | "target" | "into" | "outdir")
+    matches!(
+        plain(name).as_str(),
+        "base" | "parent" | "prefix" | "dest" | "destination" | "target" | "into" | "outdir"
+    )
 }
 
 /// Names a container, or the image of one.
 pub(super) fn is_container(name: &str) -> bool {
     matches!(
         plain(name).as_str(),
-        "image" | "container" | "containerid" | "containername" | "pod" | "podname" | "imagename" | "dockerimage" | "sandboxid"
+        "image"
+            | "container"
+            | "containerid"
+            | "containername"
+            | "pod"
+            | "podname"
+            | "imagename"
+            | "dockerimage"
+            | "sandboxid"
     )
 }
 
@@ -303,7 +344,10 @@ const FILE: u16 = 1 << 11;
 
 const ROLE_NAMES: [(u16, &str); 12] = [
     (OPERAND, "target targets operand positional"),
-    (FILE, "path paths file files filename source src destination dest dst"),
+    (
+        FILE,
+        "path paths file files filename source src destination dest dst",
+    ),
     (
         ARGUMENT_LIST,
         "args argv arguments operands positionals positionalargs commandargs cmdargs parameters params arglist argumentlist flags commandarguments \
@@ -329,14 +373,20 @@ const ROLE_NAMES: [(u16, &str); 12] = [
         "cwd workdir workingdirectory workingdir directory dir wd basedir chdir rundir currentdirectory folder \
          projectpath workspace projectdir workspacepath repopath root",
     ),
-    (ENVIRONMENT, "env environment envvars environmentvariables variables envs"),
+    (
+        ENVIRONMENT,
+        "env environment envvars environmentvariables variables envs",
+    ),
     (STDIN, "stdin input stdininput standardinput stdindata"),
     (
         LANGUAGE,
         "language lang interpreter runtime shell kernel engine shelltype kernelname codelanguage programminglanguage \
          scripttype executor type environment",
     ),
-    (TOOL, "name tool toolname recipientname function functionname action method operation"),
+    (
+        TOOL,
+        "name tool toolname recipientname function functionname action method operation",
+    ),
     (
         CALL,
         "arguments args parameters params input toolinput actioninput kwargs toolargs toolarguments toolparameters \
@@ -351,10 +401,16 @@ mod tests {
     #[test]
     fn the_main_word_of_a_name_decides() {
         for (names, want) in [
-            ("command cmd commandToRun bash_command command_line script_content runcommand start_cmd CommandLine", Head::Shell),
+            (
+                "command cmd commandToRun bash_command command_line script_content runcommand start_cmd CommandLine",
+                Head::Shell,
+            ),
             ("code python_code codeSnippet source_code", Head::Code),
             ("sql sql_query statement", Head::Sql),
-            ("path file_path filePath target_file cwd working_directory path_to_file repo_path script_path", Head::Path),
+            (
+                "path file_path filePath target_file cwd working_directory path_to_file repo_path script_path",
+                Head::Path,
+            ),
             ("url base_url imageUrl host webhook_url", Head::Url),
             (
                 "commit_message description country_code search_query dry_run script_name command_id error_code postcode",

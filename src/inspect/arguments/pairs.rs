@@ -27,23 +27,44 @@ const NAMES: [&str; 16] = [
     "settingname",
     "optionname",
 ];
-const VALUES: [&str; 9] =
-    ["value", "val", "text", "secretvalue", "content", "data", "parametervalue", "variablevalue", "settingvalue"];
+const VALUES: [&str; 9] = [
+    "value",
+    "val",
+    "text",
+    "secretvalue",
+    "content",
+    "data",
+    "parametervalue",
+    "variablevalue",
+    "settingvalue",
+];
 
 /// The value, and the two as one assignment, where an object holds such a pair.
-pub(super) fn named_value<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Option<(Value<'j>, String)> {
+pub(super) fn named_value<'j>(
+    members: &[(Cow<'j, str>, Value<'j>)],
+) -> Option<(Value<'j>, String)> {
     let find = |keys: &[&str]| {
         let is = |key: &str| key.len() <= 32 && keys.contains(&plain(key).as_str());
-        members.iter().find(|(key, value)| is(key) && value.kind() == ValueKind::String).map(|(_, value)| *value)
+        members
+            .iter()
+            .find(|(key, value)| is(key) && value.kind() == ValueKind::String)
+            .map(|(_, value)| *value)
     };
     let name = find(&NAMES)?.str()?;
     let value = find(&VALUES)?;
     let text = value.str()?;
-    let named = !name.is_empty() && name.len() <= NAME_BYTES && name.split(' ').count() <= 3 && !name.contains(['\n', '=']);
-    (named && text.len() <= VALUE_BYTES).then(|| (value, format!("{}=\"{text}\"", name.replace(' ', "_"))))
+    let named = !name.is_empty()
+        && name.len() <= NAME_BYTES
+        && name.split(' ').count() <= 3
+        && !name.contains(['\n', '=']);
+    (named && text.len() <= VALUE_BYTES)
+        .then(|| (value, format!("{}=\"{text}\"", name.replace(' ', "_"))))
 }
 
 /// A key in lower case, without the signs that part its words.
 pub(super) fn plain(key: &str) -> String {
-    key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
+    key.chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect::<String>()
+        .to_ascii_lowercase()
 }

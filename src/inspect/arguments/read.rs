@@ -28,7 +28,9 @@ impl Frame<'_> {
         match self.head {
             Head::Shell => self.pinned || (tool.runs != Runs::Mentions && !self.scope.kept),
             Head::Arguments => matches!(tool.runs, Runs::All | Runs::Some) && !self.scope.executes,
-            Head::Unknown | Head::Loose => tool.runs == Runs::All && !self.scope.executes && !self.scope.kept,
+            Head::Unknown | Head::Loose => {
+                tool.runs == Runs::All && !self.scope.executes && !self.scope.kept
+            }
             _ => false,
         }
     }
@@ -41,7 +43,8 @@ impl Frame<'_> {
         match self.head {
             Head::Text => false,
             Head::Loose | Head::Query => {
-                matches!(self.scope.tool.runs, Runs::All | Runs::Some) || (self.order && self.scope.tool.runs == Runs::Unknown)
+                matches!(self.scope.tool.runs, Runs::All | Runs::Some)
+                    || (self.order && self.scope.tool.runs == Runs::Unknown)
             }
             _ => true,
         }
@@ -92,13 +95,24 @@ impl Frame<'_> {
             Head::Path => path(text),
             Head::Url if forms::is_file(text) => ReadAs::Path,
             Head::Url => ReadAs::Url,
-            Head::PathOrUrl if look::is_address(text) && (look::is_url(text) || !self.scope.tool.files) => ReadAs::Url,
-            Head::PathOrUrl if self.scope.tool.files && text.contains(['/', '\\', '.', '~']) => path(text),
+            Head::PathOrUrl
+                if look::is_address(text) && (look::is_url(text) || !self.scope.tool.files) =>
+            {
+                ReadAs::Url
+            }
+            Head::PathOrUrl if self.scope.tool.files && text.contains(['/', '\\', '.', '~']) => {
+                path(text)
+            }
             Head::PathOrUrl => self.by_look(text),
             Head::Loose => self.loose(text),
             Head::Formula => self.formula(text),
             // Where nothing else is run, this is, if it can be.
-            Head::Text if runs == Runs::All && !self.scope.executes && text.contains(' ') && look::is_command(text) => {
+            Head::Text
+                if runs == Runs::All
+                    && !self.scope.executes
+                    && text.contains(' ')
+                    && look::is_command(text) =>
+            {
                 ReadAs::Shell
             }
             Head::Text if self.leaves_folder(text) => ReadAs::Path,
@@ -123,7 +137,9 @@ impl Frame<'_> {
     /// What is run: a command, or code in the language of the tool or of a neighbour, or that it looks like.
     fn run(&self, text: &str) -> ReadAs {
         match look::code(self.scope.language.as_deref(), &self.scope.tool, text) {
-            ReadAs::Code(language) if language != crate::detect::Language::PowerShell && !look::is_command(text) => {
+            ReadAs::Code(language)
+                if language != crate::detect::Language::PowerShell && !look::is_command(text) =>
+            {
                 ReadAs::Code(language)
             }
             ReadAs::Sql if look::is_sql(text) => ReadAs::Sql,
@@ -167,7 +183,9 @@ impl Frame<'_> {
 
     fn unknown(&self, text: &str) -> ReadAs {
         match self.scope.tool.runs {
-            Runs::All | Runs::Some if self.scope.executes && look::is_command(text) => ReadAs::Shell,
+            Runs::All | Runs::Some if self.scope.executes && look::is_command(text) => {
+                ReadAs::Shell
+            }
             Runs::All | Runs::Some if self.scope.executes => self.by_look(text),
             Runs::All => self.run(text),
             Runs::Some if !look::prose(text) => self.run(text),
@@ -190,10 +208,17 @@ impl Frame<'_> {
 
 /// Whether a path goes up.
 fn climbs(text: &str) -> bool {
-    text.starts_with("../") || text.starts_with("..\\") || text.contains("/../") || text.contains("\\..\\")
+    text.starts_with("../")
+        || text.starts_with("..\\")
+        || text.contains("/../")
+        || text.contains("\\..\\")
 }
 
 /// A path, unless it can only be the content of a file.
 fn path(text: &str) -> ReadAs {
-    if text.len() > PATH_BYTES || text.trim().lines().count() > 2 { ReadAs::Text } else { ReadAs::Path }
+    if text.len() > PATH_BYTES || text.trim().lines().count() > 2 {
+        ReadAs::Text
+    } else {
+        ReadAs::Path
+    }
 }

@@ -11,10 +11,22 @@ const REFERENCES: usize = 64;
 /// Longest address, in bytes.
 const ADDRESS_BYTES: usize = 2048;
 /// Before an address that whoever renders the text fetches by itself: HTML, SVG, XInclude, CSS, document types, Markdown.
-const BEFORE: [&str; 10] =
-    ["src=", "href=", "data=", "poster=", "url(", "@import", "system ", "](", "schemalocation=", "action="];
+const BEFORE: [&str; 10] = [
+    "src=",
+    "href=",
+    "data=",
+    "poster=",
+    "url(",
+    "@import",
+    "system ",
+    "](",
+    "schemalocation=",
+    "action=",
+];
 /// Arguments that hold a document.
-const DOCUMENTS: [&str; 9] = ["html", "svg", "xml", "markdown", "md", "css", "xslt", "xsl", "dtd"];
+const DOCUMENTS: [&str; 9] = [
+    "html", "svg", "xml", "markdown", "md", "css", "xslt", "xsl", "dtd",
+];
 
 impl Frame<'_> {
     /// What else a string here is read as, beside `read_as`.
@@ -24,14 +36,17 @@ impl Frame<'_> {
             return Vec::new();
         }
         let mut further = Vec::new();
-        if !matches!(read_as, ReadAs::Shell | ReadAs::Code(_) | ReadAs::Sql) && forms::goes_on_with_command(text) {
+        if !matches!(read_as, ReadAs::Shell | ReadAs::Code(_) | ReadAs::Sql)
+            && forms::goes_on_with_command(text)
+        {
             further.push((text.to_owned(), ReadAs::Shell));
         }
         let name = last_name(&self.argument).to_ascii_lowercase();
         let document = DOCUMENTS.contains(&name.as_str());
         if read_as == ReadAs::Text && (document || tool.renders) && text.contains([':', '/']) {
             let graph = name == "query" || name == "mutation";
-            further.extend(references(text, graph).map(|address| (address.to_owned(), ReadAs::Url)));
+            further
+                .extend(references(text, graph).map(|address| (address.to_owned(), ReadAs::Url)));
         }
         further
     }
@@ -45,14 +60,28 @@ fn references(text: &str, arguments: bool) -> impl Iterator<Item = &str> {
     for before in BEFORE.into_iter().chain(arguments.then_some(": \"")) {
         for (at, _) in lower.match_indices(before).take(REFERENCES) {
             let start = at + before.len();
-            if before == "href=" && is_anchor(&lower, at) || before == "](" && !is_image(&lower, at) {
+            if before == "href=" && is_anchor(&lower, at) || before == "](" && !is_image(&lower, at)
+            {
                 continue;
             }
-            let Some(rest) = text.get(start..).map(|rest| rest.trim_start_matches([' ', '"', '\'', '(', '\n'])) else { continue };
-            let rest = rest.strip_prefix("url(").unwrap_or(rest).trim_start_matches(['"', '\'']);
-            let end = rest.find(['"', '\'', ')', '>', ' ', '\n']).unwrap_or(rest.len()).min(ADDRESS_BYTES);
+            let Some(rest) = text
+                .get(start..)
+                .map(|rest| rest.trim_start_matches([' ', '"', '\'', '(', '\n']))
+            else {
+                continue;
+            };
+            let rest = rest
+                .strip_prefix("url(")
+                .unwrap_or(rest)
+                .trim_start_matches(['"', '\'']);
+            let end = rest
+                .find(['"', '\'', ')', '>', ' ', '\n'])
+                .unwrap_or(rest.len())
+                .min(ADDRESS_BYTES);
             let address = rest.get(..end).unwrap_or_default();
-            let leads = address.starts_with("//") || look::is_url(address) || address.to_ascii_lowercase().starts_with("file:");
+            let leads = address.starts_with("//")
+                || look::is_url(address)
+                || address.to_ascii_lowercase().starts_with("file:");
             if leads && found.len() < REFERENCES {
                 found.push(address);
             }
@@ -64,13 +93,19 @@ fn references(text: &str, arguments: bool) -> impl Iterator<Item = &str> {
 /// Whether the bracket that closes at `at` is that of an image in Markdown.
 fn is_image(lower: &str, at: usize) -> bool {
     let before = lower.get(..at).unwrap_or_default();
-    before.rfind('[').and_then(|open| before.get(..open)).is_some_and(|before| before.ends_with('!'))
+    before
+        .rfind('[')
+        .and_then(|open| before.get(..open))
+        .is_some_and(|before| before.ends_with('!'))
 }
 
 /// Whether the attribute at `at` is one of a link that somebody has to follow.
 fn is_anchor(lower: &str, at: usize) -> bool {
     let before = lower.get(..at).unwrap_or_default();
-    let tag = before.rfind('<').and_then(|open| before.get(open + 1..)).unwrap_or_default();
+    let tag = before
+        .rfind('<')
+        .and_then(|open| before.get(open + 1..))
+        .unwrap_or_default();
     tag.starts_with(['a', 'A']) && tag.get(1..2).is_some_and(|next| next.trim().is_empty())
 }
 
@@ -82,7 +117,10 @@ mod tests {
     fn what_is_fetched_is_told_from_what_is_linked() {
         for (text, found) in [
             ("<img src=\"http://a.example/x\">", "http://a.example/x"),
-            ("<link rel=stylesheet href='//a.example/x'>", "//a.example/x"),
+            (
+                "<link rel=stylesheet href='//a.example/x'>",
+                "//a.example/x",
+            ),
             ("<a href=\"http://a.example/\">x</a>", ""),
             ("![x](http://a.example/y)", "http://a.example/y"),
             ("<!ENTITY e SYSTEM \"file:///etc/x\">", "file:///etc/x"),
@@ -94,6 +132,9 @@ mod tests {
             all.truncate(1);
             assert_eq!(all.concat(), found, "{text}");
         }
-        assert_eq!(references("m(url: \"http://a.example/\")", true).collect::<Vec<_>>(), ["http://a.example/"]);
+        assert_eq!(
+            references("m(url: \"http://a.example/\")", true).collect::<Vec<_>>(),
+            ["http://a.example/"]
+        );
     }
 }

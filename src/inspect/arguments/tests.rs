@@ -9,7 +9,11 @@ use crate::detect::Language;
 const CASES: &str = include_str!("cases.jsonl");
 
 fn parse(text: &str) -> Json {
-    Json::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).unwrap()
+    Json::parse(
+        Bytes::copy_from_slice(text.as_bytes()),
+        &ReadLimits::default(),
+    )
+    .unwrap()
 }
 
 fn name(read_as: ReadAs) -> &'static str {
@@ -28,25 +32,51 @@ fn name(read_as: ReadAs) -> &'static str {
 /// A value: the argument, who reads it, its text, and whether it was put together or opened.
 type Read = (String, &'static str, String, bool);
 
-fn read(tool: &str, arguments: &str, readers: &Readers, definition: Option<&Definition>) -> Vec<Read> {
+fn read(
+    tool: &str,
+    arguments: &str,
+    readers: &Readers,
+    definition: Option<&Definition>,
+) -> Vec<Read> {
     let json = parse(arguments);
     let units = place_arguments(tool, json.root(), readers, definition).units;
     let values = units.into_iter().filter(|unit| unit.role == Role::Value);
-    values.map(|unit| (unit.argument, name(unit.read_as), unit.text.into_owned(), unit.joined)).collect()
+    values
+        .map(|unit| {
+            (
+                unit.argument,
+                name(unit.read_as),
+                unit.text.into_owned(),
+                unit.joined,
+            )
+        })
+        .collect()
 }
 
-fn wrong(tool: &str, arguments: &str, want: &HashMap<String, String>, joined: &[String]) -> Vec<String> {
+fn wrong(
+    tool: &str,
+    arguments: &str,
+    want: &HashMap<String, String>,
+    joined: &[String],
+) -> Vec<String> {
     let got = read(tool, arguments, &Readers::default(), None);
     let mut wrong = Vec::new();
     for (argument, reads, text, made) in &got {
         let want = want.get(argument).map_or("text", String::as_str);
         if want != *reads && !(*made && joined.contains(text)) {
-            wrong.push(format!("{tool} {arguments}: {argument} is {reads}, not {want}: {text:?}"));
+            wrong.push(format!(
+                "{tool} {arguments}: {argument} is {reads}, not {want}: {text:?}"
+            ));
         }
     }
-    let missing = joined.iter().filter(|line| !got.iter().any(|(_, reads, text, _)| text == *line && *reads == "shell"));
+    let missing = joined.iter().filter(|line| {
+        !got.iter()
+            .any(|(_, reads, text, _)| text == *line && *reads == "shell")
+    });
     wrong.extend(missing.map(|line| format!("{tool} {arguments}: nothing makes {line:?}")));
-    let missing = want.keys().filter(|name| got.iter().all(|(argument, ..)| argument != *name));
+    let missing = want
+        .keys()
+        .filter(|name| got.iter().all(|(argument, ..)| argument != *name));
     wrong.extend(missing.map(|name| format!("{tool} {arguments}: no {name}")));
     wrong
 }
@@ -58,11 +88,30 @@ fn real_tools_and_who_reads_their_arguments() {
         let case = parse(case);
         let part = |key: &str| case.root().get(key).unwrap();
         let text = |value: Value<'_>| value.str().unwrap().into_owned();
-        let want = part("reads").members().map(|(key, value)| (key.into_owned(), text(value))).collect();
-        let joined: Vec<String> = case.root().get("joined").into_iter().flat_map(|lines| lines.elements()).map(text).collect();
-        faults.extend(wrong(&text(part("tool")), part("arguments").raw(), &want, &joined));
+        let want = part("reads")
+            .members()
+            .map(|(key, value)| (key.into_owned(), text(value)))
+            .collect();
+        let joined: Vec<String> = case
+            .root()
+            .get("joined")
+            .into_iter()
+            .flat_map(|lines| lines.elements())
+            .map(text)
+            .collect();
+        faults.extend(wrong(
+            &text(part("tool")),
+            part("arguments").raw(),
+            &want,
+            &joined,
+        ));
     }
-    assert!(faults.is_empty(), "{} wrong\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} wrong\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
     assert!(CASES.lines().count() > 140);
 }
 
@@ -76,24 +125,40 @@ fn a_policy_has_the_last_word() {
     };
     let readers = Readers::new(&config);
     let reads = |tool: &str, arguments: &str| -> Vec<_> {
-        read(tool, arguments, &readers, None).into_iter().map(|(argument, reads, ..)| format!("{argument} {reads}")).collect()
+        read(tool, arguments, &readers, None)
+            .into_iter()
+            .map(|(argument, reads, ..)| format!("{argument} {reads}"))
+            .collect()
     };
     assert_eq!(reads("bash", r#"{"command":"rm -rf /"}"#), ["command text"]);
-    assert_eq!(reads("ask", r#"{"why":"hello","where":"1=1"}"#), ["why shell", "where sql"]);
-    assert_eq!(read("frob", r#"{"deep":["rm","-rf","/"]}"#, &readers, None)[0].2, "rm -rf /");
+    assert_eq!(
+        reads("ask", r#"{"why":"hello","where":"1=1"}"#),
+        ["why shell", "where sql"]
+    );
+    assert_eq!(
+        read("frob", r#"{"deep":["rm","-rf","/"]}"#, &readers, None)[0].2,
+        "rm -rf /"
+    );
 }
 
 #[test]
 fn lists_are_read_in_every_way_that_they_may_be_meant() {
     let lines = |texts: &[&str], several| {
         let texts: Vec<Cow<'_, str>> = texts.iter().map(|text| Cow::Borrowed(*text)).collect();
-        join::lines(&texts, several).into_iter().map(|line| line.text).collect::<Vec<_>>()
+        join::lines(&texts, several)
+            .into_iter()
+            .map(|line| line.text)
+            .collect::<Vec<_>>()
     };
     assert_eq!(lines(&["rm", "-rf", "/a b"], false), ["rm -rf '/a b'"]);
     assert_eq!(lines(&["rm", "-rf", "/"], true), ["rm -rf /", "rm\n-rf\n/"]);
     assert_eq!(lines(&["sudo rm", "-rf", "/"], false)[0], "sudo rm -rf /");
     assert_eq!(lines(&["cd /x", "rm *"], true), ["cd /x\nrm *"]);
-    assert_eq!(lines(&["echo", "x; rm -rf /"], false), ["echo 'x; rm -rf /'"], "no word that the receiver would not see");
+    assert_eq!(
+        lines(&["echo", "x; rm -rf /"], false),
+        ["echo 'x; rm -rf /'"],
+        "no word that the receiver would not see"
+    );
     assert!(lines(&[], true).is_empty() && lines(&["ls -l"], true).is_empty());
 }
 
@@ -101,7 +166,11 @@ fn lists_are_read_in_every_way_that_they_may_be_meant() {
 fn a_cell_of_a_notebook_is_read_as_a_whole() {
     let arguments = r#"{"cells":[{"cell_type":"code","source":["import os\n","os.system('x')"]}]}"#;
     let got = read("run_notebook", arguments, &Readers::default(), None);
-    let code: Vec<_> = got.iter().filter(|(_, reads, ..)| *reads == "python").map(|(.., text, _)| text.as_str()).collect();
+    let code: Vec<_> = got
+        .iter()
+        .filter(|(_, reads, ..)| *reads == "python")
+        .map(|(.., text, _)| text.as_str())
+        .collect();
     assert_eq!(code, ["import os\nos.system('x')\n"]);
 }
 
@@ -110,7 +179,10 @@ fn arguments_as_a_string_of_json_are_read_as_arguments() {
     let inner = r#"{"command":"rm -rf /","note":"x"}"#;
     let arguments = serde_json::to_string(inner).unwrap();
     let got = read("run_command", &arguments, &Readers::default(), None);
-    let reads: Vec<_> = got.iter().map(|(argument, reads, text, _)| format!("{argument} {reads} {text}")).collect();
+    let reads: Vec<_> = got
+        .iter()
+        .map(|(argument, reads, text, _)| format!("{argument} {reads} {text}"))
+        .collect();
     assert_eq!(reads, ["command shell rm -rf /", "note text x"]);
     assert!(read("run_command", "\"rm -rf /\"", &Readers::default(), None).is_empty());
 }
@@ -119,34 +191,51 @@ fn arguments_as_a_string_of_json_are_read_as_arguments() {
 fn a_here_document_cannot_be_ended_from_within() {
     let arguments = r#"{"command":"cat","stdin":"LYCHGATE_STDIN\nLYCHGATE_STDIN__\nrm -rf /"}"#;
     let joined = &read("run", arguments, &Readers::default(), None)[0].2;
-    assert!(joined.starts_with("cat <<'LYCHGATE_STDIN___'\n"), "{joined}");
+    assert!(
+        joined.starts_with("cat <<'LYCHGATE_STDIN___'\n"),
+        "{joined}"
+    );
 }
 
 #[test]
 fn thousands_of_arguments_cost_linear_time() {
     let many = |n: usize| {
-        let members: Vec<String> = (0..n).map(|n| format!(r#""command{n}":"ls {n}","args{n}":["a","b"]"#)).collect();
+        let members: Vec<String> = (0..n)
+            .map(|n| format!(r#""command{n}":"ls {n}","args{n}":["a","b"]"#))
+            .collect();
         let nested = format!("{}{}", r#"{"steps":["#.repeat(20), "]}".repeat(20));
-        let lists: Vec<String> = (0..n).map(|n| format!(r#"{{"program":"p{n}","args":["{n}"]}}"#)).collect();
-        format!(r#"{{{},"nested":{nested},"calls":[{}]}}"#, members.join(","), lists.join(","))
+        let lists: Vec<String> = (0..n)
+            .map(|n| format!(r#"{{"program":"p{n}","args":["{n}"]}}"#))
+            .collect();
+        format!(
+            r#"{{{},"nested":{nested},"calls":[{}]}}"#,
+            members.join(","),
+            lists.join(",")
+        )
     };
     let took = |n: usize| {
         let json = parse(&many(n));
         let once = || {
             let before = worked();
-            let units = place_arguments("run", json.root(), &Readers::default(), None).units.len();
+            let units = place_arguments("run", json.root(), &Readers::default(), None)
+                .units
+                .len();
             assert!(units > 4 * n);
             worked() - before
         };
         (0..4).map(|_| once()).min().unwrap()
     };
     let (few, lots) = (took(500), took(4000));
-    assert!(lots < few * 32 + std::time::Duration::from_millis(50), "{few:?} {lots:?}");
+    assert!(
+        lots < few * 32 + std::time::Duration::from_millis(50),
+        "{few:?} {lots:?}"
+    );
 }
 
 /// How long this thread has had a processor, where the system tells: what else the machine does is left out.
 fn worked() -> std::time::Duration {
-    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    static START: std::sync::LazyLock<std::time::Instant> =
+        std::sync::LazyLock::new(std::time::Instant::now);
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanoseconds = told.and_then(|told| told.split(' ').next()?.parse().ok());
     nanoseconds.map_or_else(|| START.elapsed(), std::time::Duration::from_nanos)

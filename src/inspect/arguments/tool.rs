@@ -102,7 +102,9 @@ static DATABASES: Table = Table::new(
     oracle mssql tsql cockroach cockroachdb supabase neon athena trino presto hive databricks motherduck timescale timescaledb \
     planetscale turso singlestore vertica teradata",
 );
-static BROWSERS: Table = Table::new("browser playwright puppeteer chrome chromium devtools cdp selenium javascript page js dom");
+static BROWSERS: Table = Table::new(
+    "browser playwright puppeteer chrome chromium devtools cdp selenium javascript page js dom",
+);
 /// Programs whose tools take a command without their name.
 const PROGRAMS: [(&str, &str); 34] = [
     ("kubectl", "kubectl"),
@@ -142,15 +144,19 @@ const PROGRAMS: [(&str, &str); 34] = [
 ];
 
 /// They are for people.
-static PEOPLE: Table = Table::new("message email mail issue comment note slack notify reply chat ticket");
+static PEOPLE: Table =
+    Table::new("message email mail issue comment note slack notify reply chat ticket");
 /// They run, whatever else they are called.
-static PLAINLY: Table = Table::new("run execute eval evaluate execution runner sandbox repl interpreter");
+static PLAINLY: Table =
+    Table::new("run execute eval evaluate execution runner sandbox repl interpreter");
 static QUERIES: Table = Table::new("query queries sql statement");
 static ASKS: Table = Table::new("query queries sql search graphql");
-static FILES: Table =
-    Table::new("file files directory directories dir folder path fs filesystem rename move copy symlink hardlink unlink");
+static FILES: Table = Table::new(
+    "file files directory directories dir folder path fs filesystem rename move copy symlink hardlink unlink",
+);
 static NOTEBOOKS: Table = Table::new("cell cells notebook notebooks jupyter ipython ipynb");
-static EVALUATES: Table = Table::new("evaluate eval execute exec script javascript js run console function code");
+static EVALUATES: Table =
+    Table::new("evaluate eval execute exec script javascript js run console function code");
 
 fn any(table: &Table, words: &[&str]) -> bool {
     words.iter().any(|word| table.has(word))
@@ -182,8 +188,19 @@ impl Tool {
             routes: any(&ROUTES, &all),
             renders: any(&RENDERS, &all),
             notebook: any(&NOTEBOOKS, &all) || any(&NOTEBOOKS, &before),
-            language: language().or_else(|| if evaluates { look::code_language("javascript") } else { None }),
-            program: both().find_map(|word| PROGRAMS.iter().find(|(name, _)| *name == word).map(|(_, program)| *program)),
+            language: language().or_else(|| {
+                if evaluates {
+                    look::code_language("javascript")
+                } else {
+                    None
+                }
+            }),
+            program: both().find_map(|word| {
+                PROGRAMS
+                    .iter()
+                    .find(|(name, _)| *name == word)
+                    .map(|(_, program)| *program)
+            }),
             last: own.rsplit(['_', '-']).next().unwrap_or(own).to_owned(),
             alone: !own.contains('_'),
         }
@@ -191,14 +208,23 @@ impl Tool {
 
     /// Whether it is called as a program may be: `rm`, `git`, `fs.kubectl`.
     pub(super) fn is_program(&self) -> bool {
-        !self.last.is_empty() && self.alone && (self.runs == Runs::Unknown || look::is_program(&self.last))
+        !self.last.is_empty()
+            && self.alone
+            && (self.runs == Runs::Unknown || look::is_program(&self.last))
     }
 }
 
 /// The server's part of a name, and the tool's own.
 fn split(name: &str) -> (&str, &str) {
-    let at = name.rfind(['/', '.', ':']).map(|at| (at, 1)).into_iter().chain(name.rfind("__").map(|at| (at, 2))).max();
-    let Some((at, sign)) = at else { return ("", name) };
+    let at = name
+        .rfind(['/', '.', ':'])
+        .map(|at| (at, 1))
+        .into_iter()
+        .chain(name.rfind("__").map(|at| (at, 2)))
+        .max();
+    let Some((at, sign)) = at else {
+        return ("", name);
+    };
     match (name.get(..at), name.get(at + sign..)) {
         (Some(server), Some(own)) if !own.is_empty() => (server, own),
         _ => ("", name),
@@ -246,7 +272,10 @@ mod tests {
     #[test]
     fn names_say_what_tools_do() {
         for (names, want) in [
-            ("bash Bash run_command execute_shell_command shell_exec terminal ssh_exec mcp__shell__do runCommand cmd", Runs::All),
+            (
+                "bash Bash run_command execute_shell_command shell_exec terminal ssh_exec mcp__shell__do runCommand cmd",
+                Runs::All,
+            ),
             (
                 "desktop-commander/start_process send_keys write_to_terminal interact_with_process run_code execute_python",
                 Runs::Some,
@@ -255,8 +284,14 @@ mod tests {
                 "write_file create_issue send_message slack_post add_comment sequentialthinking vector_upsert set_reminder",
                 Runs::Nothing,
             ),
-            ("read_terminal_output get_command_history search_code run_query list_processes fetch", Runs::Nothing),
-            ("explain_command lint_script save_snippet shellcheck search_commands", Runs::Mentions),
+            (
+                "read_terminal_output get_command_history search_code run_query list_processes fetch",
+                Runs::Nothing,
+            ),
+            (
+                "explain_command lint_script save_snippet shellcheck search_commands",
+                Runs::Mentions,
+            ),
             ("frobnicate do_it", Runs::Unknown),
         ] {
             for name in names.split_ascii_whitespace() {
@@ -269,6 +304,9 @@ mod tests {
         }
         assert_eq!(Tool::new("frobnicate", true).runs, Runs::All);
         assert_eq!(Tool::new("kubectl_generic", false).program, Some("kubectl"));
-        assert!(Tool::new("mcp__postgres__query", false).database && Tool::new("browser_evaluate", false).language.is_some());
+        assert!(
+            Tool::new("mcp__postgres__query", false).database
+                && Tool::new("browser_evaluate", false).language.is_some()
+        );
     }
 }

@@ -18,11 +18,16 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) const fn new(words: &'static str) -> Self {
-        Self { words, set: OnceLock::new() }
+        Self {
+            words,
+            set: OnceLock::new(),
+        }
     }
 
     pub(super) fn has(&self, word: &str) -> bool {
-        self.set.get_or_init(|| self.words.split_ascii_whitespace().collect()).contains(word)
+        self.set
+            .get_or_init(|| self.words.split_ascii_whitespace().collect())
+            .contains(word)
     }
 }
 
@@ -40,7 +45,8 @@ impl Words {
             let begins = c.is_ascii_uppercase()
                 && (before.is_ascii_lowercase()
                     || before.is_ascii_digit()
-                    || before.is_ascii_uppercase() && letters.peek().is_some_and(char::is_ascii_lowercase));
+                    || before.is_ascii_uppercase()
+                        && letters.peek().is_some_and(char::is_ascii_lowercase));
             if begins || !c.is_ascii_alphanumeric() {
                 words.push(' ');
             }
@@ -55,7 +61,10 @@ impl Words {
     /// Its words, without the numbers they end with; where known words are run together, each of them.
     pub(super) fn list(&self) -> Vec<&str> {
         let mut list = Vec::with_capacity(8);
-        let words = self.0.split(' ').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
+        let words = self
+            .0
+            .split(' ')
+            .map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
         for word in words.filter(|word| !word.is_empty()).take(WORDS) {
             parts(word, &mut list);
         }
@@ -75,7 +84,9 @@ fn parts<'w>(word: &'w str, list: &mut Vec<&'w str>) {
             if names::is_known(rest) {
                 return list.extend([first, rest]);
             }
-            if let Some((second, third)) = two(rest).find(|(a, b)| names::is_known(a) && names::is_known(b)) {
+            if let Some((second, third)) =
+                two(rest).find(|(a, b)| names::is_known(a) && names::is_known(b))
+            {
                 return list.extend([first, second, third]);
             }
         }
@@ -93,7 +104,10 @@ mod tests {
             ("run_shell_command", "run shell command"),
             ("runShellCommand", "run shell command"),
             ("SSHExec", "ssh exec"),
-            ("desktop-commander/start_process", "desktop commander start process"),
+            (
+                "desktop-commander/start_process",
+                "desktop commander start process",
+            ),
             ("mcp__x__Bash", "mcp x bash"),
             ("runcommand", "run command"),
             ("commandtorun", "command to run"),

@@ -19,17 +19,29 @@ pub(in crate::inspect) struct Written<'u> {
 
 /// Last words of the names of what is written.
 const WHOLE: [&str; 14] = [
-    "content", "contents", "text", "data", "body", "code", "source", "script", "lines", "value", "payload", "input", "string",
-    "bytes",
+    "content", "contents", "text", "data", "body", "code", "source", "script", "lines", "value",
+    "payload", "input", "string", "bytes",
 ];
 /// With one of these in front or alone it goes between what is there.
-const PARTS: [&str; 9] = ["new", "insert", "insertion", "append", "replacement", "replace", "addition", "edit", "edits"];
+const PARTS: [&str; 9] = [
+    "new",
+    "insert",
+    "insertion",
+    "append",
+    "replacement",
+    "replace",
+    "addition",
+    "edit",
+    "edits",
+];
 /// Tools that add.
 const ADDS: [&str; 6] = ["append", "insert", "edit", "replace", "patch", "update"];
 /// Tools that save what they fetch, also where nothing says to which file.
 const FETCHES: [&str; 4] = ["download", "wget", "curl", "downloader"];
 /// Tools whose files are what they send.
-const SENDS: [&str; 8] = ["upload", "post", "send", "put", "submit", "attach", "share", "publish"];
+const SENDS: [&str; 8] = [
+    "upload", "post", "send", "put", "submit", "attach", "share", "publish",
+];
 /// A text is looked for so many steps below the object that its path is in.
 const STEPS: usize = 4;
 /// Most texts that are told of one call.
@@ -50,11 +62,22 @@ impl Units<'_> {
         if beside.is_empty() && above.is_empty() {
             return Vec::new();
         }
-        let tool_adds = LazyCell::new(|| Words::of(tool).list().iter().any(|word| ADDS.contains(word)));
-        let texts = values().filter(|unit| unit.role == Role::Value && !matches!(unit.read_as, ReadAs::Path | ReadAs::Url));
+        let tool_adds = LazyCell::new(|| {
+            Words::of(tool)
+                .list()
+                .iter()
+                .any(|word| ADDS.contains(word))
+        });
+        let texts = values().filter(|unit| {
+            unit.role == Role::Value && !matches!(unit.read_as, ReadAs::Path | ReadAs::Url)
+        });
         let written = texts.filter_map(|unit| {
             if let Some(path) = above.get(&unit.node) {
-                return Some(Written { path, text: &unit.text, adds: *tool_adds });
+                return Some(Written {
+                    path,
+                    text: &unit.text,
+                    adds: *tool_adds,
+                });
             }
             let name = Words::of(last_name(&unit.argument));
             let names = name.list();
@@ -65,7 +88,11 @@ impl Units<'_> {
                 at = self.parent(at?);
                 beside.get(&at)
             })?;
-            Some(Written { path, text: &unit.text, adds: part || *tool_adds })
+            Some(Written {
+                path,
+                text: &unit.text,
+                adds: part || *tool_adds,
+            })
         });
         written.take(TEXTS).collect()
     }
@@ -75,27 +102,56 @@ impl Units<'_> {
         let name = Words::of(tool);
         let words = name.list();
         let has = |any: &[&str]| words.iter().any(|word| any.contains(word));
-        let values = || self.units.iter().filter(|unit| unit.role == Role::Value && !unit.joined);
-        let remote = |text: &str| ["http://", "https://", "ftp://"].iter().any(|scheme| text.trim_start().starts_with(scheme));
-        let urls: Vec<&str> = values().map(|unit| unit.text.trim()).filter(|text| remote(text)).take(TEXTS).collect();
+        let values = || {
+            self.units
+                .iter()
+                .filter(|unit| unit.role == Role::Value && !unit.joined)
+        };
+        let remote = |text: &str| {
+            ["http://", "https://", "ftp://"]
+                .iter()
+                .any(|scheme| text.trim_start().starts_with(scheme))
+        };
+        let urls: Vec<&str> = values()
+            .map(|unit| unit.text.trim())
+            .filter(|text| remote(text))
+            .take(TEXTS)
+            .collect();
         if urls.is_empty() || has(&SENDS) {
             return Vec::new();
         }
-        let is_name = |text: &str| !text.is_empty() && !remote(text) && !text.trim().contains(char::is_whitespace);
-        let places = |unit: &&super::Unit<'_>| matches!(names::head(last_name(&unit.argument)), Head::Path | Head::PathOrUrl);
-        let places: Vec<&str> =
-            values().filter(places).map(|unit| unit.text.trim()).filter(|text| is_name(text)).take(TEXTS).collect();
+        let is_name = |text: &str| {
+            !text.is_empty() && !remote(text) && !text.trim().contains(char::is_whitespace)
+        };
+        let places = |unit: &&super::Unit<'_>| {
+            matches!(
+                names::head(last_name(&unit.argument)),
+                Head::Path | Head::PathOrUrl
+            )
+        };
+        let places: Vec<&str> = values()
+            .filter(places)
+            .map(|unit| unit.text.trim())
+            .filter(|text| is_name(text))
+            .take(TEXTS)
+            .collect();
         if places.is_empty() && !has(&FETCHES) {
             return Vec::new();
         }
         let ends = |url: &str| {
             let path = url.split(['?', '#']).next().unwrap_or(url);
-            path.rsplit_once('/').map(|(_, name)| name.to_owned()).filter(|name| !name.is_empty())
+            path.rsplit_once('/')
+                .map(|(_, name)| name.to_owned())
+                .filter(|name| !name.is_empty())
         };
         let names: Vec<String> = urls.iter().filter_map(|url| ends(url)).collect();
         // A folder, or the file itself.
-        let within =
-            |place: &&str| names.iter().map(|name| format!("{}/{name}", place.trim_end_matches('/'))).collect::<Vec<_>>();
+        let within = |place: &&str| {
+            names
+                .iter()
+                .map(|name| format!("{}/{name}", place.trim_end_matches('/')))
+                .collect::<Vec<_>>()
+        };
         let mut files: Vec<String> = places.iter().flat_map(within).collect();
         files.extend(places.iter().map(|place| (*place).to_owned()));
         if places.is_empty() {

@@ -9,23 +9,40 @@ const MEMBERS: usize = 256;
 
 /// ZIP (APPNOTE 6.3), by its central directory, as programs read it.
 pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
-    let mut contents = Contents { kind: "zip", ..Contents::default() };
+    let mut contents = Contents {
+        kind: "zip",
+        ..Contents::default()
+    };
     let low = bytes.len().saturating_sub((64 << 10) + 22);
     let tail = bytes.get(low..).unwrap_or_default();
-    let Some(end) = tail.windows(4).rposition(|mark| mark == b"PK\x05\x06").and_then(|at| tail.get(at..)) else {
+    let Some(end) = tail
+        .windows(4)
+        .rposition(|mark| mark == b"PK\x05\x06")
+        .and_then(|at| tail.get(at..))
+    else {
         contents.unread = Some(Unread::Undecodable);
         return contents;
     };
     let (count, mut at) = (number(end, 10, 2), number(end, 16, 4));
     contents.add(&String::from_utf8_lossy(end.get(22..).unwrap_or_default()));
     for _ in 0..count.min(MEMBERS) {
-        let Some(entry) = bytes.get(at..).filter(|entry| entry.starts_with(b"PK\x01\x02")) else {
+        let Some(entry) = bytes
+            .get(at..)
+            .filter(|entry| entry.starts_with(b"PK\x01\x02"))
+        else {
             contents.unread = Some(Unread::Undecodable);
             break;
         };
-        let (name, extra, comment) = (number(entry, 28, 2), number(entry, 30, 2), number(entry, 32, 2));
-        let named = String::from_utf8_lossy(entry.get(46..46 + name).unwrap_or_default()).into_owned();
-        let noted = entry.get(46 + name + extra..46 + name + extra + comment).unwrap_or_default();
+        let (name, extra, comment) = (
+            number(entry, 28, 2),
+            number(entry, 30, 2),
+            number(entry, 32, 2),
+        );
+        let named =
+            String::from_utf8_lossy(entry.get(46..46 + name).unwrap_or_default()).into_owned();
+        let noted = entry
+            .get(46 + name + extra..46 + name + extra + comment)
+            .unwrap_or_default();
         at += 46 + name + extra + comment;
         if !contents.add(&format!("{named}\n{}", String::from_utf8_lossy(noted))) {
             return contents;
@@ -50,7 +67,11 @@ pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
 /// The text of a member, empty for folders, and why it is not all of its text.
 fn member(bytes: &[u8], entry: &[u8], budget: &Budget) -> Result<(String, Option<Unread>), Unread> {
     let (flags, method) = (number(entry, 8, 2), number(entry, 10, 2));
-    let (packed, size, at) = (number(entry, 20, 4), number(entry, 24, 4), number(entry, 42, 4));
+    let (packed, size, at) = (
+        number(entry, 20, 4),
+        number(entry, 24, 4),
+        number(entry, 42, 4),
+    );
     if size == 0 {
         return Ok((String::new(), None));
     }
@@ -60,12 +81,19 @@ fn member(bytes: &[u8], entry: &[u8], budget: &Budget) -> Result<(String, Option
     if size > PART_BYTES {
         return Err(Unread::TooLong);
     }
-    let local = bytes.get(at..).filter(|local| local.starts_with(b"PK\x03\x04")).ok_or(Unread::Undecodable)?;
+    let local = bytes
+        .get(at..)
+        .filter(|local| local.starts_with(b"PK\x03\x04"))
+        .ok_or(Unread::Undecodable)?;
     let start = 30 + number(local, 26, 2) + number(local, 28, 2);
-    let data = local.get(start..start.saturating_add(packed)).ok_or(Unread::Undecodable)?;
+    let data = local
+        .get(start..start.saturating_add(packed))
+        .ok_or(Unread::Undecodable)?;
     let (data, incomplete) = match method {
         0 => (data.to_vec(), None),
-        8 => unpack(budget, PART_BYTES, |most| decompress_to_vec_with_limit(data, most)),
+        8 => unpack(budget, PART_BYTES, |most| {
+            decompress_to_vec_with_limit(data, most)
+        }),
         _ => return Err(Unread::Undecodable),
     };
     match text_of(&data, incomplete) {
@@ -77,14 +105,19 @@ fn member(bytes: &[u8], entry: &[u8], budget: &Budget) -> Result<(String, Option
 /// The text that decompressed data is; where it is `incomplete`, its last character may be, too.
 fn text_of(data: &[u8], incomplete: Option<Unread>) -> Option<String> {
     let whole = match std::str::from_utf8(data) {
-        Err(error) if incomplete.is_some() && error.error_len().is_none() => data.get(..error.valid_up_to())?,
+        Err(error) if incomplete.is_some() && error.error_len().is_none() => {
+            data.get(..error.valid_up_to())?
+        }
         _ => data,
     };
     as_text(whole)
 }
 
 fn unread(data: &[u8]) -> Unread {
-    if data.starts_with(b"PK\x03\x04") || data.starts_with(&[0x1F, 0x8B]) || data.starts_with(b"%PDF") {
+    if data.starts_with(b"PK\x03\x04")
+        || data.starts_with(&[0x1F, 0x8B])
+        || data.starts_with(b"%PDF")
+    {
         Unread::Nested
     } else {
         Unread::Binary
@@ -98,18 +131,28 @@ pub(super) fn gzip(bytes: &[u8], budget: &Budget) -> Contents {
     if flags & 4 != 0 {
         at += 2 + number(bytes, at, 2);
     }
-    let mut contents = Contents { kind: "gzip", ..Contents::default() };
+    let mut contents = Contents {
+        kind: "gzip",
+        ..Contents::default()
+    };
     for flag in [8, 16] {
         if flags & flag != 0 {
             let rest = bytes.get(at..).unwrap_or_default();
-            let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
-            contents.add(&String::from_utf8_lossy(rest.get(..end).unwrap_or_default()));
+            let end = rest
+                .iter()
+                .position(|byte| *byte == 0)
+                .unwrap_or(rest.len());
+            contents.add(&String::from_utf8_lossy(
+                rest.get(..end).unwrap_or_default(),
+            ));
             at += end + 1;
         }
     }
     at += if flags & 2 == 0 { 0 } else { 2 };
     let packed = bytes.get(at..).unwrap_or_default();
-    let (data, incomplete) = unpack(budget, PART_BYTES, |most| decompress_to_vec_with_limit(packed, most));
+    let (data, incomplete) = unpack(budget, PART_BYTES, |most| {
+        decompress_to_vec_with_limit(packed, most)
+    });
     add_unpacked(&mut contents, &data, incomplete);
     contents
 }
@@ -128,25 +171,43 @@ fn add_unpacked(contents: &mut Contents, data: &[u8], incomplete: Option<Unread>
 
 /// zlib (RFC 1950): one text, or what is not opened again.
 pub(super) fn zlib(bytes: &[u8], budget: &Budget) -> Contents {
-    let (data, incomplete) = unpack(budget, PART_BYTES, |most| decompress_to_vec_zlib_with_limit(bytes, most));
-    let mut contents = Contents { kind: "zlib", ..Contents::default() };
+    let (data, incomplete) = unpack(budget, PART_BYTES, |most| {
+        decompress_to_vec_zlib_with_limit(bytes, most)
+    });
+    let mut contents = Contents {
+        kind: "zlib",
+        ..Contents::default()
+    };
     add_unpacked(&mut contents, &data, incomplete);
     contents
 }
 
 fn is_markup(text: &str) -> bool {
-    text.trim_start_matches('\u{feff}').trim_start().starts_with('<') && text.contains("</")
+    text.trim_start_matches('\u{feff}')
+        .trim_start()
+        .starts_with('<')
+        && text.contains("</")
 }
 
 /// The text of a document in XML, a paragraph, a cell or a row on a line: a word may run on over elements (ECMA-376, 17.3.2).
 fn paragraphs(xml: &str) -> String {
     let mut out = String::new();
     for (nth, part) in xml.split('<').enumerate() {
-        let (tag, words) = if nth == 0 { ("", part) } else { part.split_once('>').unwrap_or((part, "")) };
-        let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap_or_default();
+        let (tag, words) = if nth == 0 {
+            ("", part)
+        } else {
+            part.split_once('>').unwrap_or((part, ""))
+        };
+        let name = tag
+            .trim_start_matches('/')
+            .split([' ', '/'])
+            .next()
+            .unwrap_or_default();
         let local = name.rsplit(':').next().unwrap_or_default();
-        if matches!(local, "p" | "h" | "br" | "cr" | "tab" | "tr" | "row" | "si" | "c" | "li" | "table-cell")
-            && !out.ends_with('\n')
+        if matches!(
+            local,
+            "p" | "h" | "br" | "cr" | "tab" | "tr" | "row" | "si" | "c" | "li" | "table-cell"
+        ) && !out.ends_with('\n')
         {
             out.push('\n');
         }
@@ -162,5 +223,8 @@ fn is_archive(data: &[u8]) -> bool {
 
 fn number(bytes: &[u8], at: usize, length: usize) -> usize {
     let bytes = bytes.get(at..at.saturating_add(length)).unwrap_or_default();
-    bytes.iter().rev().fold(0, |n, byte| n << 8 | usize::from(*byte))
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |n, byte| n << 8 | usize::from(*byte))
 }

@@ -25,9 +25,21 @@ pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> 
             at += RUN_BYTES;
             continue;
         }
-        let before = bytes.get(done..at).unwrap_or_default().iter().rev().take_while(|b| is_code(**b)).count();
+        let before = bytes
+            .get(done..at)
+            .unwrap_or_default()
+            .iter()
+            .rev()
+            .take_while(|b| is_code(**b))
+            .count();
         let start = at - before;
-        let end = at + bytes.get(at..).unwrap_or_default().iter().take_while(|b| is_code(**b)).count();
+        let end = at
+            + bytes
+                .get(at..)
+                .unwrap_or_default()
+                .iter()
+                .take_while(|b| is_code(**b))
+                .count();
         if end - start < RUN_BYTES && !matches!(bytes.get(end), Some(b'\r' | b'\n')) {
             // A word of prose.
             (at, done) = (end + RUN_BYTES, end);
@@ -36,7 +48,11 @@ pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> 
         done = start + run_bytes(bytes.get(start..).unwrap_or_default());
         at = done + RUN_BYTES;
         // A `data:` address says what it is.
-        if done - start < RUN_BYTES || text.get(..start).is_some_and(|before| before.ends_with(";base64,")) {
+        if done - start < RUN_BYTES
+            || text
+                .get(..start)
+                .is_some_and(|before| before.ends_with(";base64,"))
+        {
             continue;
         }
         let mut run = bytes.get(start..done).unwrap_or_default().to_vec();
@@ -49,10 +65,13 @@ pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> 
             break;
         }
         room -= run.len();
-        let Some(data) = super::lenient(&run) else { continue };
+        let Some(data) = super::lenient(&run) else {
+            continue;
+        };
         let contents = open(&data, budget);
         let any = |of_kind: fn(&u8) -> bool| run.iter().any(of_kind);
-        let mixed = any(u8::is_ascii_lowercase) && any(u8::is_ascii_uppercase) && any(u8::is_ascii_digit);
+        let mixed =
+            any(u8::is_ascii_lowercase) && any(u8::is_ascii_uppercase) && any(u8::is_ascii_digit);
         match contents.kind {
             "text" if run.len() <= READ_BYTES => {}
             "" if !mixed => {}
@@ -64,11 +83,24 @@ pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> 
 
 /// How many bytes a run takes, which may go on behind the ends of lines as long as the first.
 fn run_bytes(bytes: &[u8]) -> usize {
-    let line = |at: usize| bytes.get(at..).unwrap_or_default().iter().take_while(|b| is_code(**b)).count();
+    let line = |at: usize| {
+        bytes
+            .get(at..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|b| is_code(**b))
+            .count()
+    };
     let first = line(0);
     let mut at = first;
     loop {
-        let ends = bytes.get(at..).unwrap_or_default().iter().take(2).take_while(|b| matches!(b, b'\r' | b'\n')).count();
+        let ends = bytes
+            .get(at..)
+            .unwrap_or_default()
+            .iter()
+            .take(2)
+            .take_while(|b| matches!(b, b'\r' | b'\n'))
+            .count();
         let next = line(at + ends);
         if ends == 0 || next == 0 || next > first {
             return at;
@@ -82,7 +114,18 @@ fn run_bytes(bytes: &[u8]) -> usize {
 
 /// Whether base64 begins as data of a known type does: gzip, zlib, ZIP, PDF, PNG, JPEG, GIF, RIFF.
 fn is_packed(run: &[u8]) -> bool {
-    const HEADS: [&[u8]; 11] =
-        [b"H4sI", b"eJ", b"eN", b"eAE", b"UEsD", b"JVBER", b"iVBORw0K", b"/9j/", b"R0lGOD", b"UklGR", b"_9j_"];
+    const HEADS: [&[u8]; 11] = [
+        b"H4sI",
+        b"eJ",
+        b"eN",
+        b"eAE",
+        b"UEsD",
+        b"JVBER",
+        b"iVBORw0K",
+        b"/9j/",
+        b"R0lGOD",
+        b"UklGR",
+        b"_9j_",
+    ];
     HEADS.iter().any(|head| run.starts_with(head))
 }

@@ -9,7 +9,10 @@ pub(super) fn png(bytes: &[u8], budget: &Budget) -> Contents {
     let mut contents = Contents::of("png", Unread::Binary);
     let mut at = 8;
     while let Some(head) = bytes.get(at..at + 8) {
-        let length = head.iter().take(4).fold(0usize, |n, byte| n << 8 | usize::from(*byte));
+        let length = head
+            .iter()
+            .take(4)
+            .fold(0usize, |n, byte| n << 8 | usize::from(*byte));
         let kind = head.get(4..).unwrap_or_default();
         let Some(data) = bytes.get(at + 8..at.saturating_add(8).saturating_add(length)) else {
             // It is not as long as it says: the rest is no image.
@@ -19,7 +22,11 @@ pub(super) fn png(bytes: &[u8], budget: &Budget) -> Contents {
         match kind {
             b"tEXt" => add_latin(&mut contents, data),
             b"zTXt" => match data.iter().position(|byte| *byte == 0) {
-                Some(zero) => add_packed(&mut contents, data.get(zero + 2..).unwrap_or_default(), budget),
+                Some(zero) => add_packed(
+                    &mut contents,
+                    data.get(zero + 2..).unwrap_or_default(),
+                    budget,
+                ),
                 None => add_latin(&mut contents, data),
             },
             b"iTXt" => international(&mut contents, data, budget),
@@ -37,11 +44,21 @@ pub(super) fn png(bytes: &[u8], budget: &Budget) -> Contents {
 
 fn international(contents: &mut Contents, data: &[u8], budget: &Budget) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
-    let (keyword, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let (keyword, rest) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
     add_latin(contents, keyword);
     let packed = rest.first() == Some(&1);
-    let mut parts = rest.get(2..).unwrap_or_default().splitn(3, |byte| *byte == 0);
-    let (_language, title, text) = (parts.next(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let mut parts = rest
+        .get(2..)
+        .unwrap_or_default()
+        .splitn(3, |byte| *byte == 0);
+    let (_language, title, text) = (
+        parts.next(),
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
     add_latin(contents, title);
     if packed {
         add_packed(contents, text, budget);
@@ -51,7 +68,9 @@ fn international(contents: &mut Contents, data: &[u8], budget: &Budget) {
 }
 
 fn add_packed(contents: &mut Contents, data: &[u8], budget: &Budget) {
-    let (text, incomplete) = unpack(budget, PART_BYTES, |most| decompress_to_vec_zlib_with_limit(data, most));
+    let (text, incomplete) = unpack(budget, PART_BYTES, |most| {
+        decompress_to_vec_zlib_with_limit(data, most)
+    });
     add_latin(contents, &text);
     contents.unread = incomplete.or(contents.unread);
 }
@@ -62,7 +81,9 @@ pub(super) fn jpeg(bytes: &[u8]) -> Contents {
     let mut at = 2;
     while let Some([0xFF, kind, high, low]) = bytes.get(at..at + 4) {
         let length = usize::from(*high) << 8 | usize::from(*low);
-        let data = bytes.get(at + 4..at + 2 + length.max(2)).unwrap_or_default();
+        let data = bytes
+            .get(at + 4..at + 2 + length.max(2))
+            .unwrap_or_default();
         match kind {
             0xFE => add_latin(&mut contents, data),
             0xE0..=0xEF => add_runs(&mut contents, data),
@@ -72,7 +93,10 @@ pub(super) fn jpeg(bytes: &[u8]) -> Contents {
         at += 2 + length.max(2);
     }
     let end = bytes.windows(2).rposition(|pair| pair == [0xFF, 0xD9]);
-    add_runs(&mut contents, end.and_then(|end| bytes.get(end + 2..)).unwrap_or_default());
+    add_runs(
+        &mut contents,
+        end.and_then(|end| bytes.get(end + 2..)).unwrap_or_default(),
+    );
     contents
 }
 
@@ -93,14 +117,22 @@ pub(super) fn add_runs(contents: &mut Contents, data: &[u8]) {
     let mut all = String::new();
     // Exif of some cameras is UTF-16: every other byte is nothing.
     let zeros = memchr::memchr_iter(0, data).count();
-    let narrow: Option<Vec<u8>> = (zeros * 4 >= data.len()).then(|| data.iter().copied().filter(|byte| *byte != 0).collect());
+    let narrow: Option<Vec<u8>> =
+        (zeros * 4 >= data.len()).then(|| data.iter().copied().filter(|byte| *byte != 0).collect());
     for narrow in std::iter::once(data).chain(narrow.as_deref()) {
-        let runs = narrow.split(|byte| !matches!(byte, 0x20..=0x7E | b'\t' | b'\n' | b'\r' | 0x80..));
+        let runs =
+            narrow.split(|byte| !matches!(byte, 0x20..=0x7E | b'\t' | b'\n' | b'\r' | 0x80..));
         for run in runs.filter(|run| run.len() >= RUN) {
             // Chance puts bytes beyond ASCII before words; they are no reason not to read on.
             for text in String::from_utf8_lossy(run).split('\u{fffd}') {
-                let letters = text.chars().filter(|c| c.is_alphabetic() || *c == ' ').count();
-                if text.len() >= RUN && text.trim().contains(' ') && letters * 10 >= text.chars().count() * 6 {
+                let letters = text
+                    .chars()
+                    .filter(|c| c.is_alphabetic() || *c == ' ')
+                    .count();
+                if text.len() >= RUN
+                    && text.trim().contains(' ')
+                    && letters * 10 >= text.chars().count() * 6
+                {
                     all.push_str(text);
                     all.push('\n');
                 }

@@ -44,7 +44,11 @@ pub(super) struct Contents {
 
 impl Contents {
     fn of(kind: &'static str, unread: Unread) -> Self {
-        Self { kind, unread: Some(unread), ..Self::default() }
+        Self {
+            kind,
+            unread: Some(unread),
+            ..Self::default()
+        }
     }
 
     /// Adds a text. `false` if there is no room left.
@@ -64,12 +68,21 @@ impl Contents {
 
     /// Whether the declared type is another than the actual one.
     pub(super) fn belies(&self, declared: &str) -> bool {
-        let declared = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let Some((class, sub)) = declared.split_once('/') else { return false };
+        let declared = declared
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
+        let Some((class, sub)) = declared.split_once('/') else {
+            return false;
+        };
         match self.kind {
             "" => false,
             "text" => {
-                matches!(class, "image" | "audio" | "video" | "font") && !sub.contains("svg") || sub == "pdf" || sub == "zip"
+                matches!(class, "image" | "audio" | "video" | "font") && !sub.contains("svg")
+                    || sub == "pdf"
+                    || sub == "zip"
             }
             "svg" => !sub.contains("svg") && !sub.contains("xml") && class != "text",
             "zip" => {
@@ -81,7 +94,12 @@ impl Contents {
                     && !sub.contains("java-archive")
                     && !sub.contains("android")
             }
-            "gzip" => !sub.contains("gzip") && sub != "octet-stream" && !sub.contains("tar") && sub != "x-tgz",
+            "gzip" => {
+                !sub.contains("gzip")
+                    && sub != "octet-stream"
+                    && !sub.contains("tar")
+                    && sub != "x-tgz"
+            }
             "pdf" => sub != "pdf" && sub != "octet-stream" && sub != "x-pdf",
             "jpeg" => sub != "octet-stream" && sub != "jpeg" && sub != "jpg" && sub != "pjpeg",
             "program" => class != "application" || sub == "pdf" || sub.contains("zip"),
@@ -93,13 +111,24 @@ impl Contents {
 /// The declared type of the binary block whose data stands at `path`, if it is one: `data` of images and audio, `blob` of
 /// resources.
 pub(super) fn declared(path: &Path<'_>, holder: Value<'_>) -> Option<String> {
-    let Some(Step::Key(key)) = path.last() else { return None };
+    let Some(Step::Key(key)) = path.last() else {
+        return None;
+    };
     let claims = match &**key {
         "blob" => true,
-        "data" => matches!(holder.get("type").and_then(|kind| kind.str()).as_deref(), Some("image" | "audio")),
+        "data" => matches!(
+            holder.get("type").and_then(|kind| kind.str()).as_deref(),
+            Some("image" | "audio")
+        ),
         _ => false,
     };
-    claims.then(|| holder.get("mimeType").and_then(|mime| mime.str()).unwrap_or_default().into_owned())
+    claims.then(|| {
+        holder
+            .get("mimeType")
+            .and_then(|mime| mime.str())
+            .unwrap_or_default()
+            .into_owned()
+    })
 }
 
 /// Shortest line of base64 that goes on in another, in characters (RFC 2045 has 76, RFC 7468 has 64).
@@ -112,13 +141,25 @@ pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
         .with_decode_allow_trailing_bits(true);
     let engine = GeneralPurpose::new(&STANDARD, config);
     let text = text.trim_end_matches(['\r', '\n']);
-    let Some((first, rest)) = text.split_once('\n') else { return engine.decode(text).ok() };
+    let Some((first, rest)) = text.split_once('\n') else {
+        return engine.decode(text).ok();
+    };
     let last = rest.rsplit('\n').next().unwrap_or_default();
     let whole = text.get(..text.len() - last.len()).unwrap_or_default();
-    if first.len() < LINE || whole.lines().any(|line| line.len() != first.trim_end().len()) {
+    if first.len() < LINE
+        || whole
+            .lines()
+            .any(|line| line.len() != first.trim_end().len())
+    {
         return None;
     }
-    engine.decode(text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect::<Vec<u8>>()).ok()
+    engine
+        .decode(
+            text.bytes()
+                .filter(|byte| !matches!(byte, b'\r' | b'\n'))
+                .collect::<Vec<u8>>(),
+        )
+        .ok()
 }
 
 /// Decompresses data: at most `most` bytes, and no more than the budget has left. Returns what could be decompressed, and
@@ -135,7 +176,9 @@ fn unpack(
             budget.refuse_unpacking();
             (error.output, Some(Unread::OverBudget))
         }
-        Err(error) if error.status == TINFLStatus::HasMoreOutput => (error.output, Some(Unread::TooLong)),
+        Err(error) if error.status == TINFLStatus::HasMoreOutput => {
+            (error.output, Some(Unread::TooLong))
+        }
         Err(error) => (error.output, Some(Unread::Undecodable)),
     };
     budget.spend_unpacked(bytes.len());
@@ -167,8 +210,36 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
         [0x89, b'P', b'N', b'G', ..] => media::png(bytes, budget),
         [0xFF, 0xD8, 0xFF, ..] => media::jpeg(bytes),
         [b'G', b'I', b'F', b'8', ..] => media::runs("gif", bytes),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => media::runs("webp", bytes),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => media::runs("wav", bytes),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => media::runs("webp", bytes),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'A',
+            b'V',
+            b'E',
+            ..,
+        ] => media::runs("wav", bytes),
         [b'I', b'D', b'3', ..] => media::runs("mpeg", bytes),
         [b'O', b'g', b'g', b'S', ..] => media::runs("ogg", bytes),
         [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => media::runs("bmp", bytes),
@@ -183,11 +254,20 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
 
 /// A text, or what nobody knows.
 fn text(bytes: &[u8]) -> Contents {
-    let Some(text) = as_text(bytes) else { return media::runs("", bytes) };
+    let Some(text) = as_text(bytes) else {
+        return media::runs("", bytes);
+    };
     let start = text.trim_start_matches('\u{feff}').trim_start();
-    let head: String = start.chars().take(400).collect::<String>().to_ascii_lowercase();
+    let head: String = start
+        .chars()
+        .take(400)
+        .collect::<String>()
+        .to_ascii_lowercase();
     let kind = if head.contains("<svg") { "svg" } else { "text" };
-    let mut contents = Contents { kind, ..Contents::default() };
+    let mut contents = Contents {
+        kind,
+        ..Contents::default()
+    };
     contents.add(&text);
     if kind == "svg" {
         contents.add(&without_tags(&text));
@@ -199,7 +279,11 @@ fn text(bytes: &[u8]) -> Contents {
 fn without_tags(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (n, part) in text.split('<').enumerate() {
-        let words = if n == 0 { part } else { part.split_once('>').map_or(part, |(_, words)| words) };
+        let words = if n == 0 {
+            part
+        } else {
+            part.split_once('>').map_or(part, |(_, words)| words)
+        };
         out.push_str(words);
     }
     out
@@ -208,18 +292,25 @@ fn without_tags(text: &str) -> String {
 /// What bytes say, if they are text: UTF-8, or UTF-16 by its mark.
 fn as_text(bytes: &[u8]) -> Option<String> {
     let wide = |unit: fn([u8; 2]) -> u16| {
-        let units = bytes
-            .get(2..)?
-            .chunks_exact(2)
-            .map(|pair| unit([pair.first().copied().unwrap_or(0), pair.get(1).copied().unwrap_or(0)]));
-        char::decode_utf16(units).collect::<Result<String, _>>().ok()
+        let units = bytes.get(2..)?.chunks_exact(2).map(|pair| {
+            unit([
+                pair.first().copied().unwrap_or(0),
+                pair.get(1).copied().unwrap_or(0),
+            ])
+        });
+        char::decode_utf16(units)
+            .collect::<Result<String, _>>()
+            .ok()
     };
     match bytes {
         [0xFF, 0xFE, ..] => wide(u16::from_le_bytes),
         [0xFE, 0xFF, ..] => wide(u16::from_be_bytes),
         _ => {
             let text = std::str::from_utf8(bytes).ok()?;
-            let odd = text.bytes().filter(|byte| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b)).count();
+            let odd = text
+                .bytes()
+                .filter(|byte| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b))
+                .count();
             (odd * 50 <= text.len()).then(|| text.to_owned())
         }
     }
@@ -228,28 +319,40 @@ fn as_text(bytes: &[u8]) -> Option<String> {
 /// What stands in the `data:` addresses of a text, as far as it is no plain text, which other readings of it show.
 pub(super) fn in_addresses(text: &str, budget: &Budget) -> Vec<(String, Contents)> {
     let (mut found, mut at, mut room) = (Vec::new(), 0, DATA_BYTES);
-    while let Some(next) = text.get(at..).and_then(|rest| memchr::memmem::find(rest.as_bytes(), b";base64,")) {
+    while let Some(next) = text
+        .get(at..)
+        .and_then(|rest| memchr::memmem::find(rest.as_bytes(), b";base64,"))
+    {
         let (mark, start) = (at + next, at + next + ";base64,".len());
         let data = text.get(start..).unwrap_or_default();
         let length = data
             .bytes()
-            .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_'))
+            .take_while(|byte| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
+            })
             .count();
         at = start + length;
-        let low = (mark.saturating_sub(100)..=mark).find(|low| text.is_char_boundary(*low)).unwrap_or(mark);
+        let low = (mark.saturating_sub(100)..=mark)
+            .find(|low| text.is_char_boundary(*low))
+            .unwrap_or(mark);
         let before = text.get(low..mark).unwrap_or_default();
         let before = before.to_ascii_lowercase();
-        let declared = before.rsplit_once("data:").map(|(_, declared)| declared.to_owned());
-        let Some(declared) = declared.filter(|declared| !declared.contains(char::is_whitespace)) else { continue };
+        let declared = before
+            .rsplit_once("data:")
+            .map(|(_, declared)| declared.to_owned());
+        let Some(declared) = declared.filter(|declared| !declared.contains(char::is_whitespace))
+        else {
+            continue;
+        };
         if length > room || found.len() >= DATA_ADDRESSES {
             found.push((declared, Contents::of("", Unread::DataAddress)));
             break;
         }
         room -= length;
-        let contents = data
-            .get(..length)
-            .and_then(decoded)
-            .map_or_else(|| Contents::of("", Unread::DataAddress), |bytes| open(&bytes, budget));
+        let contents = data.get(..length).and_then(decoded).map_or_else(
+            || Contents::of("", Unread::DataAddress),
+            |bytes| open(&bytes, budget),
+        );
         found.push((declared, contents));
     }
     found

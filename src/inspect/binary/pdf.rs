@@ -16,17 +16,26 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
     let mut at = 0;
     for _ in 0..STREAMS {
         let rest = bytes.get(at..).unwrap_or_default();
-        let Some(start) = memmem::find(rest, b"stream") else { break };
+        let Some(start) = memmem::find(rest, b"stream") else {
+            break;
+        };
         let objects = rest.get(..start).unwrap_or_default();
         contents.add(&strings(objects));
-        let head = objects.get(objects.len().saturating_sub(DICTIONARY_BYTES)..).unwrap_or_default();
+        let head = objects
+            .get(objects.len().saturating_sub(DICTIONARY_BYTES)..)
+            .unwrap_or_default();
         let body = rest.get(start + 6..).unwrap_or_default();
-        let body = body.strip_prefix(b"\r\n").or_else(|| body.strip_prefix(b"\n")).unwrap_or(body);
+        let body = body
+            .strip_prefix(b"\r\n")
+            .or_else(|| body.strip_prefix(b"\n"))
+            .unwrap_or(body);
         let length = memmem::find(body, b"endstream").unwrap_or(body.len());
         let data = body.get(..length).unwrap_or_default();
         let has = |word: &[u8]| memmem::find(head, word).is_some();
         if has(b"FlateDecode") || has(b"/Fl ") {
-            let (text, incomplete) = unpack(budget, usize::MAX, |most| decompress_to_vec_zlib_with_limit(data, most));
+            let (text, incomplete) = unpack(budget, usize::MAX, |most| {
+                decompress_to_vec_zlib_with_limit(data, most)
+            });
             contents.add(&strings(&text));
             contents.unread = incomplete.or(contents.unread);
         } else if !has(b"/Filter") {
@@ -34,7 +43,9 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
         }
         at = bytes.len() - body.len() + length + 9;
     }
-    contents.add(&strings(bytes.get(at.min(bytes.len())..).unwrap_or_default()));
+    contents.add(&strings(
+        bytes.get(at.min(bytes.len())..).unwrap_or_default(),
+    ));
     if memmem::find(bytes, b"/Encrypt").is_some() {
         contents.unread = Some(Unread::Encrypted);
     }
@@ -45,7 +56,11 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
 fn strings(bytes: &[u8]) -> String {
     let mut out = String::new();
     let mut at = 0;
-    while let Some(next) = bytes.get(at..).and_then(|rest| memchr::memchr3(b'(', b'<', b'T', rest)).map(|next| at + next) {
+    while let Some(next) = bytes
+        .get(at..)
+        .and_then(|rest| memchr::memchr3(b'(', b'<', b'T', rest))
+        .map(|next| at + next)
+    {
         at = next + 1;
         if out.len() > PART_BYTES {
             break;
@@ -54,7 +69,10 @@ fn strings(bytes: &[u8]) -> String {
             Some(b'(') => at = literal(bytes, at, &mut out),
             Some(b'<') if bytes.get(at) != Some(&b'<') => at = hex(bytes, at, &mut out),
             // `T*`, `Td`, `TD`, `Tm` go to another line.
-            Some(b'T') if matches!(bytes.get(at), Some(b'*' | b'd' | b'D' | b'm')) && !out.ends_with([' ', '\n']) => {
+            Some(b'T')
+                if matches!(bytes.get(at), Some(b'*' | b'd' | b'D' | b'm'))
+                    && !out.ends_with([' ', '\n']) =>
+            {
                 out.push('\n')
             }
             _ => at += usize::from(bytes.get(next) == Some(&b'<')),
@@ -83,8 +101,9 @@ fn literal(bytes: &[u8], mut at: usize, out: &mut String) -> usize {
                             .iter()
                             .take(3)
                             .take_while(|byte| (b'0'..=b'7').contains(byte));
-                        let (count, code) =
-                            digits.fold((0, 0u32), |(count, code), digit| (count + 1, code * 8 + u32::from(digit - b'0')));
+                        let (count, code) = digits.fold((0, 0u32), |(count, code), digit| {
+                            (count + 1, code * 8 + u32::from(digit - b'0'))
+                        });
                         said.push(u8::try_from(code & 0xFF).unwrap_or(b' '));
                         at += count - 1;
                     }
@@ -119,17 +138,27 @@ fn hex(bytes: &[u8], mut at: usize, out: &mut String) -> usize {
         }
         at += 1;
     }
-    let said: Vec<u8> = digits.chunks(2).map(|pair| pair.first().unwrap_or(&0) << 4 | pair.get(1).unwrap_or(&0)).collect();
+    let said: Vec<u8> = digits
+        .chunks(2)
+        .map(|pair| pair.first().unwrap_or(&0) << 4 | pair.get(1).unwrap_or(&0))
+        .collect();
     say(&said, out);
     at
 }
 
 /// UTF-16 by its mark or by its zeros, else letters of one byte.
 fn say(said: &[u8], out: &mut String) {
-    let wide = said.starts_with(&[0xFE, 0xFF]) || said.len() >= 4 && said.iter().step_by(2).all(|byte| *byte == 0);
+    let wide = said.starts_with(&[0xFE, 0xFF])
+        || said.len() >= 4 && said.iter().step_by(2).all(|byte| *byte == 0);
     if wide {
-        let units = said.chunks_exact(2).map(|pair| pair.iter().fold(0u16, |n, byte| n << 8 | u16::from(*byte)));
-        out.extend(char::decode_utf16(units).filter_map(Result::ok).filter(|c| *c != '\u{feff}'));
+        let units = said
+            .chunks_exact(2)
+            .map(|pair| pair.iter().fold(0u16, |n, byte| n << 8 | u16::from(*byte)));
+        out.extend(
+            char::decode_utf16(units)
+                .filter_map(Result::ok)
+                .filter(|c| *c != '\u{feff}'),
+        );
     } else {
         out.extend(said.iter().map(|byte| char::from(*byte)));
     }

@@ -22,10 +22,20 @@ pub(super) struct Difference<'d> {
 }
 
 /// The classes of a change, the gravest first; none if nothing has changed.
-pub(super) fn classes(kind: Kind, old: &Content, new: &Content, rules: &RuleSet) -> Vec<ChangeClass> {
-    let (Some(old), Some(new)) = (old.json(), new.json()) else { return vec![ChangeClass::Other] };
+pub(super) fn classes(
+    kind: Kind,
+    old: &Content,
+    new: &Content,
+    rules: &RuleSet,
+) -> Vec<ChangeClass> {
+    let (Some(old), Some(new)) = (old.json(), new.json()) else {
+        return vec![ChangeClass::Other];
+    };
     let differences = differences(old.root(), new.root());
-    let added: HashSet<&str> = differences.iter().filter_map(|difference| schema::added(kind, difference)).collect();
+    let added: HashSet<&str> = differences
+        .iter()
+        .filter_map(|difference| schema::added(kind, difference))
+        .collect();
     let (mut cosmetic, mut wider, mut other) = (false, false, false);
     for difference in &differences {
         match () {
@@ -35,13 +45,30 @@ pub(super) fn classes(kind: Kind, old: &Content, new: &Content, rules: &RuleSet)
         }
     }
     let prose = Prose::of(&differences);
-    let name = new.root().get("name").and_then(|name| name.str()).unwrap_or_default();
+    let name = new
+        .root()
+        .get("name")
+        .and_then(|name| name.str())
+        .unwrap_or_default();
     let grave = [
-        (ChangeClass::NewSecretLikeParameter, schema::asks_for_secrets(kind, &differences)),
-        (ChangeClass::NewImperativeText, prose.is_imperative() || found_more(&name, &differences, rules)),
-        (ChangeClass::CapabilityGrown, prose.is_capable() || hints_fell(old.root(), new.root())),
+        (
+            ChangeClass::NewSecretLikeParameter,
+            schema::asks_for_secrets(kind, &differences),
+        ),
+        (
+            ChangeClass::NewImperativeText,
+            prose.is_imperative() || found_more(&name, &differences, rules),
+        ),
+        (
+            ChangeClass::CapabilityGrown,
+            prose.is_capable() || hints_fell(old.root(), new.root()),
+        ),
     ];
-    let mut classes: Vec<ChangeClass> = grave.iter().filter(|(_, is)| *is).map(|(class, _)| *class).collect();
+    let mut classes: Vec<ChangeClass> = grave
+        .iter()
+        .filter(|(_, is)| *is)
+        .map(|(class, _)| *class)
+        .collect();
     if classes.is_empty() && other {
         classes.push(ChangeClass::Other);
     }
@@ -53,7 +80,11 @@ pub(super) fn classes(kind: Kind, old: &Content, new: &Content, rules: &RuleSet)
 /// Where two values differ: as deep as both have the same shape.
 fn differences<'d>(old: Value<'d>, new: Value<'d>) -> Vec<Difference<'d>> {
     let mut out = Vec::new();
-    let mut open = vec![Difference { path: Vec::new(), old: Some(old), new: Some(new) }];
+    let mut open = vec![Difference {
+        path: Vec::new(),
+        old: Some(old),
+        new: Some(new),
+    }];
     while let Some(Difference { path, old, new }) = open.pop() {
         let (Some(a), Some(b)) = (old, new) else {
             out.push(Difference { path, old, new });
@@ -77,23 +108,51 @@ fn differences<'d>(old: Value<'d>, new: Value<'d>) -> Vec<Difference<'d>> {
                     };
                     let old = if order.is_le() { olds.next() } else { None };
                     let new = if order.is_ge() { news.next() } else { None };
-                    let key = old.as_ref().or(new.as_ref()).map(|(key, _)| key.to_string()).unwrap_or_default();
-                    open.push(Difference { path: deeper(key), old: old.map(|(_, v)| v), new: new.map(|(_, v)| v) });
+                    let key = old
+                        .as_ref()
+                        .or(new.as_ref())
+                        .map(|(key, _)| key.to_string())
+                        .unwrap_or_default();
+                    open.push(Difference {
+                        path: deeper(key),
+                        old: old.map(|(_, v)| v),
+                        new: new.map(|(_, v)| v),
+                    });
                 }
             }
             (ValueKind::Array, ValueKind::Array) if holds_objects(a) && holds_objects(b) => {
-                let named = |of: Value<'_>| of.get("name").and_then(|name| name.str().map(String::from));
-                let (olds, news): (Vec<_>, Vec<_>) = (a.elements().collect(), b.elements().collect());
-                let by_name = olds.iter().chain(&news).all(|element| named(*element).is_some());
-                let key = |index: usize, of: Value<'_>| named(of).filter(|_| by_name).unwrap_or_else(|| index.to_string());
-                let mut olds: std::collections::BTreeMap<String, Value<'d>> =
-                    olds.into_iter().enumerate().map(|(index, element)| (key(index, element), element)).collect();
+                let named =
+                    |of: Value<'_>| of.get("name").and_then(|name| name.str().map(String::from));
+                let (olds, news): (Vec<_>, Vec<_>) =
+                    (a.elements().collect(), b.elements().collect());
+                let by_name = olds
+                    .iter()
+                    .chain(&news)
+                    .all(|element| named(*element).is_some());
+                let key = |index: usize, of: Value<'_>| {
+                    named(of)
+                        .filter(|_| by_name)
+                        .unwrap_or_else(|| index.to_string())
+                };
+                let mut olds: std::collections::BTreeMap<String, Value<'d>> = olds
+                    .into_iter()
+                    .enumerate()
+                    .map(|(index, element)| (key(index, element), element))
+                    .collect();
                 for (index, element) in news.into_iter().enumerate() {
                     let key = key(index, element);
                     let old = olds.remove(&key);
-                    open.push(Difference { path: deeper(key), old, new: Some(element) });
+                    open.push(Difference {
+                        path: deeper(key),
+                        old,
+                        new: Some(element),
+                    });
                 }
-                open.extend(olds.into_iter().map(|(key, old)| Difference { path: deeper(key), old: Some(old), new: None }));
+                open.extend(olds.into_iter().map(|(key, old)| Difference {
+                    path: deeper(key),
+                    old: Some(old),
+                    new: None,
+                }));
             }
             _ => out.push(Difference { path, old, new }),
         }
@@ -102,20 +161,33 @@ fn differences<'d>(old: Value<'d>, new: Value<'d>) -> Vec<Difference<'d>> {
 }
 
 fn holds_objects(list: Value<'_>) -> bool {
-    list.elements().all(|element| element.kind() == ValueKind::Object)
+    list.elements()
+        .all(|element| element.kind() == ValueKind::Object)
 }
 
 /// Whether nothing but how it looks is different.
 fn is_cosmetic(difference: &Difference<'_>) -> bool {
     let Difference { path, old, new } = difference;
-    let text = |value: &Option<Value<'_>>| value.and_then(|value| value.str()).unwrap_or_default().into_owned();
-    let strings = [old, new].iter().all(|value| value.is_none_or(|value| value.kind() == ValueKind::String));
-    let (last, keyword) = (path.last().map(String::as_str).unwrap_or_default(), schema::is_keyword(path));
+    let text = |value: &Option<Value<'_>>| {
+        value
+            .and_then(|value| value.str())
+            .unwrap_or_default()
+            .into_owned()
+    };
+    let strings = [old, new]
+        .iter()
+        .all(|value| value.is_none_or(|value| value.kind() == ValueKind::String));
+    let (last, keyword) = (
+        path.last().map(String::as_str).unwrap_or_default(),
+        schema::is_keyword(path),
+    );
     let (old, new) = (text(old), text(new));
     match last {
         _ if !strings || !keyword => false,
         // A new title may be anything short that gives no orders, which is looked at elsewhere.
-        "title" => (new.len() <= TITLE_BYTES && prose::says_little(&new)) || prose::same_words(&old, &new),
+        "title" => {
+            (new.len() <= TITLE_BYTES && prose::says_little(&new)) || prose::same_words(&old, &new)
+        }
         "description" | "$comment" | "instructions" => prose::same_words(&old, &new),
         _ => false,
     }
@@ -124,17 +196,28 @@ fn is_cosmetic(difference: &Difference<'_>) -> bool {
 /// Whether the inbound rules find something in a string of the new definition that they do not find in the old one's.
 fn found_more(name: &str, differences: &[Difference<'_>], rules: &RuleSet) -> bool {
     let found = |text: &str, role: Role| {
-        let place =
-            Place { surface: Surface::Definition, method: Some("tools/list"), tool: Some(name), role, ..Place::default() };
+        let place = Place {
+            surface: Surface::Definition,
+            method: Some("tools/list"),
+            tool: Some(name),
+            role,
+            ..Place::default()
+        };
         let mut matches = Vec::new();
         rules.scan(&Text::new(text), &place, &mut matches);
-        matches.into_iter().map(|found| found.rule).collect::<HashSet<usize>>()
+        matches
+            .into_iter()
+            .map(|found| found.rule)
+            .collect::<HashSet<usize>>()
     };
     differences.iter().any(|Difference { old, new, .. }| {
         let mut before: HashSet<usize> = HashSet::new();
-        old.iter().for_each(|old| old.strings(|_, text| before.extend(found(&text.value, text.role))));
+        old.iter()
+            .for_each(|old| old.strings(|_, text| before.extend(found(&text.value, text.role))));
         let mut more = false;
-        new.iter().for_each(|new| new.strings(|_, text| more |= !found(&text.value, text.role).is_subset(&before)));
+        new.iter().for_each(|new| {
+            new.strings(|_, text| more |= !found(&text.value, text.role).is_subset(&before))
+        });
         more
     })
 }
@@ -142,9 +225,12 @@ fn found_more(name: &str, differences: &[Difference<'_>], rules: &RuleSet) -> bo
 /// Whether a tool's hints promise less than before: it no longer only reads, it may destroy, or reach elsewhere
 /// (2025-11-25, `ToolAnnotations`, with the defaults given there).
 fn hints_fell(old: Value<'_>, new: Value<'_>) -> bool {
-    let says =
-        |of: Value<'_>, hint: &str, default: bool| of.at(&["annotations", hint]).map_or(default, |value| value.raw() == "true");
+    let says = |of: Value<'_>, hint: &str, default: bool| {
+        of.at(&["annotations", hint])
+            .map_or(default, |value| value.raw() == "true")
+    };
     let rose = |hint: &str| !says(old, hint, true) && says(new, hint, true);
     let writes = !says(new, "readOnlyHint", false);
-    (writes && (says(old, "readOnlyHint", false) || rose("destructiveHint"))) || rose("openWorldHint")
+    (writes && (says(old, "readOnlyHint", false) || rose("destructiveHint")))
+        || rose("openWorldHint")
 }

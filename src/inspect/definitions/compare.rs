@@ -8,7 +8,11 @@ const LINES: usize = 2000;
 pub fn compared<'t>(old: &'t str, new: &'t str) -> Vec<(char, &'t str)> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     if old.len() > LINES || new.len() > LINES {
-        return old.into_iter().map(|line| ('-', line)).chain(new.into_iter().map(|line| ('+', line))).collect();
+        return old
+            .into_iter()
+            .map(|line| ('-', line))
+            .chain(new.into_iter().map(|line| ('+', line)))
+            .collect();
     }
     let width = new.len() + 1;
     let mut longest = vec![0usize; (old.len() + 1) * width];
@@ -16,8 +20,11 @@ pub fn compared<'t>(old: &'t str, new: &'t str) -> Vec<(char, &'t str)> {
     for (row, a) in old.iter().enumerate().rev() {
         for (column, b) in new.iter().enumerate().rev() {
             let get = |index: usize| longest.get(index).copied().unwrap_or(0);
-            let best =
-                if a == b { get(at(row + 1, column + 1)) + 1 } else { get(at(row + 1, column)).max(get(at(row, column + 1))) };
+            let best = if a == b {
+                get(at(row + 1, column + 1)) + 1
+            } else {
+                get(at(row + 1, column)).max(get(at(row, column + 1)))
+            };
             if let Some(cell) = longest.get_mut(at(row, column)) {
                 *cell = best;
             }

@@ -33,7 +33,10 @@ impl Content {
     /// # Errors
     /// It is no JSON.
     pub fn read(text: &str, kind: Kind) -> Result<Self, ParseError> {
-        Ok(Self::of(Json::parse(text.to_owned().into(), &limits(text))?.root(), kind))
+        Ok(Self::of(
+            Json::parse(text.to_owned().into(), &limits(text))?.root(),
+            kind,
+        ))
     }
 
     /// As canonical JSON, on one line.
@@ -53,7 +56,9 @@ impl Content {
 
     /// On several lines, for people: what leaves no mark on a page is written as an escape.
     pub fn pretty(&self) -> String {
-        let Some(json) = self.json() else { return self.0.to_string() };
+        let Some(json) = self.json() else {
+            return self.0.to_string();
+        };
         let mut out = String::new();
         for c in lines(json.root()).chars() {
             match c {
@@ -71,7 +76,12 @@ impl Content {
 
 /// What was a part of a message within its limits is read back whatever they are now.
 fn limits(text: &str) -> ReadLimits {
-    ReadLimits { message_bytes: text.len(), strings_per_message: text.len(), depth: 1024, ..ReadLimits::default() }
+    ReadLimits {
+        message_bytes: text.len(),
+        strings_per_message: text.len(),
+        depth: 1024,
+        ..ReadLimits::default()
+    }
 }
 
 /// Characters that a reader of the lock file would not see, or that turn the line around.
@@ -102,13 +112,20 @@ fn canonical(root: Value<'_>, kind: Kind) -> String {
         };
         match value.kind() {
             ValueKind::Object => {
-                let mut members: Vec<_> = value.members().filter(|(key, _)| !passing(kind, depth, key)).collect();
+                let mut members: Vec<_> = value
+                    .members()
+                    .filter(|(key, _)| !passing(kind, depth, key))
+                    .collect();
                 members.sort_by(|a, b| a.0.cmp(&b.0));
                 out.push('{');
                 open.push(Part::Text("}".to_owned()));
                 for (index, (key, value)) in members.into_iter().enumerate().rev() {
                     open.push(Part::Value(value, depth + 1));
-                    open.push(Part::Text(format!("{}{}:", if index == 0 { "" } else { "," }, quote(&key))));
+                    open.push(Part::Text(format!(
+                        "{}{}:",
+                        if index == 0 { "" } else { "," },
+                        quote(&key)
+                    )));
                 }
             }
             ValueKind::Array => {
@@ -150,19 +167,28 @@ fn lines(root: Value<'_>) -> String {
             Part::Value(value, depth) => (value, depth),
         };
         let margin = "  ".repeat(depth + 1);
-        let (members, elements): (Vec<_>, Vec<_>) = (value.members().collect(), value.elements().collect());
+        let (members, elements): (Vec<_>, Vec<_>) =
+            (value.members().collect(), value.elements().collect());
         let filled = !members.is_empty() || !elements.is_empty();
         if !filled || (depth > 0 && value.raw().len() + margin.len() <= LINE_BYTES) {
             out.push_str(value.raw());
             continue;
         }
-        let (opens, closes) = if elements.is_empty() { ('{', '}') } else { ('[', ']') };
+        let (opens, closes) = if elements.is_empty() {
+            ('{', '}')
+        } else {
+            ('[', ']')
+        };
         out.push(opens);
         open.push(Part::Text(format!("\n{}{closes}", "  ".repeat(depth))));
         let comma = |index: usize| if index == 0 { "" } else { "," };
         for (index, (key, value)) in members.into_iter().enumerate().rev() {
             open.push(Part::Value(value, depth + 1));
-            open.push(Part::Text(format!("{}\n{margin}{}: ", comma(index), quote(&key))));
+            open.push(Part::Text(format!(
+                "{}\n{margin}{}: ",
+                comma(index),
+                quote(&key)
+            )));
         }
         for (index, value) in elements.into_iter().enumerate().rev() {
             open.push(Part::Value(value, depth + 1));
@@ -180,11 +206,26 @@ mod tests {
     fn order_and_layout_do_not_matter_and_everything_else_does() {
         let of = |text: &str| Content::read(text, Kind::Tool).unwrap();
         let one = of(r#"{"name":"t","inputSchema":{"b":1,"a":[1, "\u0041"]}}"#);
-        assert_eq!(one.as_str(), r#"{"inputSchema":{"a":[1,"A"],"b":1},"name":"t"}"#);
-        assert_eq!(one, of(r#"{ "inputSchema" : {"a":[1,"A"],"b":1}, "name":"t" }"#));
-        assert_ne!(one.digest(), of(r#"{"name":"t","inputSchema":{"b":1,"a":["A",1]}}"#).digest());
-        let file = |size| Content::read(&format!(r#"{{"uri":"a","size":{size}}}"#), Kind::Resource).unwrap();
-        assert_eq!(file(1), file(2), "how much there is now is no part of what it is");
+        assert_eq!(
+            one.as_str(),
+            r#"{"inputSchema":{"a":[1,"A"],"b":1},"name":"t"}"#
+        );
+        assert_eq!(
+            one,
+            of(r#"{ "inputSchema" : {"a":[1,"A"],"b":1}, "name":"t" }"#)
+        );
+        assert_ne!(
+            one.digest(),
+            of(r#"{"name":"t","inputSchema":{"b":1,"a":["A",1]}}"#).digest()
+        );
+        let file = |size| {
+            Content::read(&format!(r#"{{"uri":"a","size":{size}}}"#), Kind::Resource).unwrap()
+        };
+        assert_eq!(
+            file(1),
+            file(2),
+            "how much there is now is no part of what it is"
+        );
     }
 
     #[test]
@@ -195,7 +236,10 @@ mod tests {
         );
         let content = Content::read(&text, Kind::Tool).unwrap();
         let pretty = content.pretty();
-        assert!(pretty.contains("a\\u200bb😀 '''\\udb40\\udc41 ä") && pretty.lines().count() == 8, "{pretty}");
+        assert!(
+            pretty.contains("a\\u200bb😀 '''\\udb40\\udc41 ä") && pretty.lines().count() == 8,
+            "{pretty}"
+        );
         assert_eq!(Content::read(&pretty, Kind::Tool).unwrap(), content);
     }
 }

@@ -30,8 +30,16 @@ impl Held<'_> {
         inspection: &mut Inspection,
     ) -> Option<Refusal> {
         let (action, class, name) = self.call(message, envelope)?;
-        let acts = if action == ChangeAction::Refuse { Action::Block } else { Action::Ask };
-        let at = if message.is_batch() { format!("/{item}/params/name") } else { "/params/name".to_owned() };
+        let acts = if action == ChangeAction::Refuse {
+            Action::Block
+        } else {
+            Action::Ask
+        };
+        let at = if message.is_batch() {
+            format!("/{item}/params/name")
+        } else {
+            "/params/name".to_owned()
+        };
         let own = Own {
             rule: CHANGED,
             title: TITLE,
@@ -58,7 +66,9 @@ impl Held<'_> {
         scopes: &[Scope],
         through_agent: bool,
     ) -> Option<Question> {
-        let Some((ChangeAction::Ask, class, _)) = self.call(message, envelope) else { return question };
+        let Some((ChangeAction::Ask, class, _)) = self.call(message, envelope) else {
+            return question;
+        };
         let own = RuleId::new(CHANGED);
         Some(match question {
             Some(mut question) => {
@@ -69,7 +79,10 @@ impl Held<'_> {
                 item,
                 rules: vec![own],
                 title: TITLE.to_owned(),
-                why: format!("Its server changed its definition (`{}`), and the change is not approved.", class.name()),
+                why: format!(
+                    "Its server changed its definition (`{}`), and the change is not approved.",
+                    class.name()
+                ),
                 severity: Severity::High,
                 scopes: scopes.to_vec(),
                 through_agent,
@@ -80,22 +93,42 @@ impl Held<'_> {
 
     /// What the policy does about a call, the gravest class of the change, and the tool; `None` if it is judged like any other.
     /// What its server says of itself counts for every tool.
-    fn call(&self, message: &Message, envelope: &Envelope) -> Option<(ChangeAction, ChangeClass, Box<str>)> {
+    fn call(
+        &self,
+        message: &Message,
+        envelope: &Envelope,
+    ) -> Option<(ChangeAction, ChangeClass, Box<str>)> {
         if self.pins.held() == 0 {
             return None;
         }
-        let params = message.body(envelope).filter(|_| envelope.method() == Some("tools/call"))?;
+        let params = message
+            .body(envelope)
+            .filter(|_| envelope.method() == Some("tools/call"))?;
         let tool: Box<str> = params.get("name")?.str()?.into();
-        let servers = METHODS.map(|method| Key { kind: Kind::Server, name: method.into() });
-        let keys = std::iter::once(Key { kind: Kind::Tool, name: tool.clone() }).chain(servers);
-        let (action, class) = keys.filter_map(|key| self.of(&key)).max_by_key(|(action, _)| *action)?;
+        let servers = METHODS.map(|method| Key {
+            kind: Kind::Server,
+            name: method.into(),
+        });
+        let keys = std::iter::once(Key {
+            kind: Kind::Tool,
+            name: tool.clone(),
+        })
+        .chain(servers);
+        let (action, class) = keys
+            .filter_map(|key| self.of(&key))
+            .max_by_key(|(action, _)| *action)?;
         Some((action, class, tool))
     }
 
     fn of(&self, key: &Key) -> Option<(ChangeAction, ChangeClass)> {
         let pin = self.pins.get(key)?;
         let held = pin.held.as_ref()?;
-        let class = held.classes.iter().copied().max().unwrap_or(ChangeClass::Other);
+        let class = held
+            .classes
+            .iter()
+            .copied()
+            .max()
+            .unwrap_or(ChangeClass::Other);
         match (self.changes.of_all(&held.classes), &pin.content) {
             (ChangeAction::Pass, _) | (ChangeAction::Hold, Some(_)) => None,
             (ChangeAction::Ask, Some(_)) => Some((ChangeAction::Ask, class)),

@@ -62,27 +62,46 @@ impl Reader<'_> {
     pub(in crate::inspect) fn read(&self, message: &Message, context: &Context) -> Listed {
         let (mut out, mut patch) = (Listed::default(), Patch::default());
         // An error lists nothing, and describes no server.
-        for envelope in message.envelopes().iter().filter(|envelope| envelope.kind == MessageKind::Result) {
+        for envelope in message
+            .envelopes()
+            .iter()
+            .filter(|envelope| envelope.kind == MessageKind::Result)
+        {
             let asked = message.id(envelope).and_then(|id| context.open_request(id));
-            let Some(result) = message.body(envelope) else { continue };
+            let Some(result) = message.body(envelope) else {
+                continue;
+            };
             if let Some(asked) = asked.filter(|asked| server::METHODS.contains(&&*asked.method)) {
                 self.server(&asked.method, result, &mut out, &mut patch);
             }
             for kind in Kind::ALL {
-                let Some((method, member, _)) = kind.listed() else { continue };
+                let Some((method, member, _)) = kind.listed() else {
+                    continue;
+                };
                 if asked.is_some_and(|asked| &*asked.method != method) {
                     continue;
                 }
-                let Some(list) = result.get(member).filter(|list| list.kind() == ValueKind::Array) else { continue };
+                let Some(list) = result
+                    .get(member)
+                    .filter(|list| list.kind() == ValueKind::Array)
+                else {
+                    continue;
+                };
                 let untouched = patch.len();
                 self.list(kind, list, &mut out, &mut patch);
                 // What is approved should be seen before long, where nobody can be told (2026-07-28, caching).
-                let lasts =
-                    result.get("ttlMs").filter(|lasts| lasts.raw().parse::<f64>().is_ok_and(|ms| ms > f64::from(HELD_MS)));
+                let lasts = result.get("ttlMs").filter(|lasts| {
+                    lasts
+                        .raw()
+                        .parse::<f64>()
+                        .is_ok_and(|ms| ms > f64::from(HELD_MS))
+                });
                 if let Some(lasts) = lasts.filter(|_| patch.len() > untouched) {
                     patch.replace(lasts, &HELD_MS.to_string());
                 }
-                let last = result.get("nextCursor").is_none_or(|cursor| cursor.kind() == ValueKind::Null);
+                let last = result
+                    .get("nextCursor")
+                    .is_none_or(|cursor| cursor.kind() == ValueKind::Null);
                 if last {
                     out.ended.push(kind);
                 }
@@ -109,14 +128,18 @@ impl Reader<'_> {
             };
             let content = Content::of(definition, kind);
             let pin = self.pins.get(&key);
-            let pinned = pin.and_then(|pin| pin.content.clone()).or_else(|| here.get(&key).cloned());
+            let pinned = pin
+                .and_then(|pin| pin.content.clone())
+                .or_else(|| here.get(&key).cloned());
             if pinned.as_ref() == Some(&content) {
                 left.push((definition.span(), false));
                 continue;
             }
             let classes = self.classes(kind, pin, pinned.as_ref(), &content);
             let action = self.changes.of_all(&classes);
-            let waits = pin.and_then(|pin| pin.held.as_ref()).is_some_and(|held| held.content == content);
+            let waits = pin
+                .and_then(|pin| pin.held.as_ref())
+                .is_some_and(|held| held.content == content);
             let length = content.as_str().len();
             if pinned.is_none() && action == ChangeAction::Pass {
                 if count >= self.most.0 || bytes + length > self.most.1 {
@@ -136,18 +159,32 @@ impl Reader<'_> {
                 (ChangeAction::Hold | ChangeAction::Ask, None) | (ChangeAction::Refuse, _) => true,
             };
             left.push((definition.span(), gone));
-            here.entry(key.clone()).or_insert_with(|| pinned.clone().unwrap_or_else(|| content.clone()));
+            here.entry(key.clone())
+                .or_insert_with(|| pinned.clone().unwrap_or_else(|| content.clone()));
             if bytes + length > self.most.1.saturating_mul(2) {
                 // It is held all the same: only what waits is not written down.
                 out.full = true;
                 continue;
             }
-            out.seen.push(Seen { key, content, pinned, classes, action, waits });
+            out.seen.push(Seen {
+                key,
+                content,
+                pinned,
+                classes,
+                action,
+                waits,
+            });
         }
         patch.leave_out(&left);
     }
 
-    pub(super) fn classes(&self, kind: Kind, pin: Option<&Pin>, pinned: Option<&Content>, content: &Content) -> Vec<ChangeClass> {
+    pub(super) fn classes(
+        &self,
+        kind: Kind,
+        pin: Option<&Pin>,
+        pinned: Option<&Content>,
+        content: &Content,
+    ) -> Vec<ChangeClass> {
         match pinned {
             Some(pinned) => change::classes(kind, pinned, content, self.rules),
             None if pin.is_some() || self.pins.is_complete(kind) => vec![ChangeClass::New],
@@ -156,12 +193,24 @@ impl Reader<'_> {
     }
 
     fn gone(&self, kind: Kind, list: Value<'_>, out: &mut Listed) {
-        let here: std::collections::HashSet<Key> = list.elements().filter_map(|definition| key(kind, definition)).collect();
-        out.gone.extend(self.pins.iter().map(|(key, _)| key).filter(|key| key.kind == kind && !here.contains(key)).cloned());
+        let here: std::collections::HashSet<Key> = list
+            .elements()
+            .filter_map(|definition| key(kind, definition))
+            .collect();
+        out.gone.extend(
+            self.pins
+                .iter()
+                .map(|(key, _)| key)
+                .filter(|key| key.kind == kind && !here.contains(key))
+                .cloned(),
+        );
     }
 }
 
 fn key(kind: Kind, definition: Value<'_>) -> Option<Key> {
     let (_, _, name) = kind.listed()?;
-    Some(Key { kind, name: definition.get(name)?.str()?.into() })
+    Some(Key {
+        kind,
+        name: definition.get(name)?.str()?.into(),
+    })
 }

@@ -38,7 +38,13 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Tool, Self::Prompt, Self::Resource, Self::Template, Self::Server];
+    pub const ALL: [Self; 5] = [
+        Self::Tool,
+        Self::Prompt,
+        Self::Resource,
+        Self::Template,
+        Self::Server,
+    ];
 
     /// The word in the lock file, the audit log and on the command line.
     pub fn name(self) -> &'static str {
@@ -63,7 +69,11 @@ impl Kind {
             Self::Tool => Some(("tools/list", "tools", "name")),
             Self::Prompt => Some(("prompts/list", "prompts", "name")),
             Self::Resource => Some(("resources/list", "resources", "uri")),
-            Self::Template => Some(("resources/templates/list", "resourceTemplates", "uriTemplate")),
+            Self::Template => Some((
+                "resources/templates/list",
+                "resourceTemplates",
+                "uriTemplate",
+            )),
             Self::Server => None,
         }
     }
@@ -140,7 +150,10 @@ impl Pins {
     pub fn insert(&mut self, key: Key, pin: Pin) {
         let (kind, added) = (key.kind, pin.bytes());
         self.waiting += usize::from(pin.held.is_some());
-        let removed = self.pins.insert(key, pin).map_or(0, |old| self.uncount(&old));
+        let removed = self
+            .pins
+            .insert(key, pin)
+            .map_or(0, |old| self.uncount(&old));
         self.count(kind, added, removed);
     }
 
@@ -179,13 +192,20 @@ impl Pins {
 
     /// Notes that the lists of all kinds were seen of which there are pins: a file of them says so.
     pub fn complete_all(&mut self) {
-        let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| self.pins.keys().any(|key| key.kind == *kind)).collect();
+        let kinds: Vec<Kind> = Kind::ALL
+            .into_iter()
+            .filter(|kind| self.pins.keys().any(|key| key.kind == *kind))
+            .collect();
         kinds.into_iter().for_each(|kind| self.complete(kind));
     }
 
     /// The kinds of which some wait for approval.
     pub fn held_kinds(&self) -> Vec<Kind> {
-        let waits = |kind: &Kind| self.pins.iter().any(|(key, pin)| key.kind == *kind && pin.held.is_some());
+        let waits = |kind: &Kind| {
+            self.pins
+                .iter()
+                .any(|(key, pin)| key.kind == *kind && pin.held.is_some())
+        };
         Kind::ALL.into_iter().filter(waits).collect()
     }
 
@@ -199,7 +219,11 @@ impl Pin {
     /// Bytes of what it holds.
     pub fn bytes(&self) -> usize {
         let held = self.held.as_ref().map(|held| &held.content);
-        self.content.iter().chain(held).map(|content| content.as_str().len()).sum()
+        self.content
+            .iter()
+            .chain(held)
+            .map(|content| content.as_str().len())
+            .sum()
     }
 }
 

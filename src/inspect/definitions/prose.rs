@@ -76,8 +76,9 @@ const TWO: [(&str, &str); 12] = [
 ];
 /// Verbs that order about what is not in a tool's own hands, where they begin a sentence.
 const VERBS: [&str; 22] = [
-    "append", "attach", "bcc", "call", "cc", "copy", "embed", "forward", "include", "insert", "invoke", "mention", "obtain",
-    "pass", "provide", "put", "read", "send", "share", "submit", "tell", "use",
+    "append", "attach", "bcc", "call", "cc", "copy", "embed", "forward", "include", "insert",
+    "invoke", "mention", "obtain", "pass", "provide", "put", "read", "send", "share", "submit",
+    "tell", "use",
 ];
 /// Stems of verbs that change or reach something.
 const CAPABILITIES: [&str; 44] = [
@@ -133,14 +134,25 @@ const PUNCTUATION: &str = "–—‘’“”„«»‹›…•·¡¿、。，�
 /// nothing can hide between them.
 pub(super) fn words(text: &str) -> Vec<String> {
     let between = |c: char| {
-        c.is_whitespace() || (c.is_ascii_punctuation() && !matches!(c, '\'' | '$' | '<' | '>')) || PUNCTUATION.contains(c)
+        c.is_whitespace()
+            || (c.is_ascii_punctuation() && !matches!(c, '\'' | '$' | '<' | '>'))
+            || PUNCTUATION.contains(c)
     };
-    text.replace('’', "'").split(between).map(str::to_lowercase).filter(|word| !word.is_empty()).collect()
+    text.replace('’', "'")
+        .split(between)
+        .map(str::to_lowercase)
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
 /// Whether two texts differ in nothing but case, white space and punctuation.
 pub(super) fn same_words(old: &str, new: &str) -> bool {
-    let bare = |text| words(text).into_iter().map(|word| word.trim_matches('\'').to_owned()).filter(|word| !word.is_empty());
+    let bare = |text| {
+        words(text)
+            .into_iter()
+            .map(|word| word.trim_matches('\'').to_owned())
+            .filter(|word| !word.is_empty())
+    };
     bare(old).eq(bare(new))
 }
 
@@ -151,7 +163,8 @@ const CODE_CHARS: usize = 20;
 
 /// Whether a text is short, and has nothing encoded in it.
 pub(super) fn says_little(text: &str) -> bool {
-    let mut runs = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')));
+    let mut runs =
+        text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')));
     let code = |run: &str| run.len() >= CODE_CHARS && run.bytes().any(|b| b.is_ascii_digit());
     text.len() <= LITTLE_BYTES && !runs.any(code)
 }
@@ -173,17 +186,25 @@ impl Prose {
         for difference in differences {
             if let Some(value) = difference.old {
                 value.strings(|_, text| {
-                    out.stems.extend(words(&text.value).iter().map(|word| stem(word).to_owned()));
+                    out.stems
+                        .extend(words(&text.value).iter().map(|word| stem(word).to_owned()));
                     old.extend(sentences(&text.value));
                 });
             }
         }
         for Difference { new, path, .. } in differences {
             let Some(value) = new else { continue };
-            let prose = value.kind() != ValueKind::String || path.last().is_some_and(|last| last != "pattern" && last != "$ref");
+            let prose = value.kind() != ValueKind::String
+                || path
+                    .last()
+                    .is_some_and(|last| last != "pattern" && last != "$ref");
             value.strings(|_, text| {
                 if text.role == Role::Value && prose {
-                    out.fresh.extend(sentences(&text.value).into_iter().filter(|sentence| !old.contains(sentence)));
+                    out.fresh.extend(
+                        sentences(&text.value)
+                            .into_iter()
+                            .filter(|sentence| !old.contains(sentence)),
+                    );
                 }
             });
         }
@@ -195,8 +216,12 @@ impl Prose {
         self.fresh.iter().any(|sentence| {
             let is = |list: &[&str], word: &String| list.contains(&word.as_str());
             let long = sentence.len() > 2;
-            sentence.iter().any(|word| is(&ORDERS, word) || (!word.is_ascii() && ORDERS.iter().any(|order| holds(word, order))))
-                || sentence.windows(2).any(|pair| matches!(pair, [a, b] if TWO.contains(&(a.as_str(), b.as_str()))))
+            sentence.iter().any(|word| {
+                is(&ORDERS, word)
+                    || (!word.is_ascii() && ORDERS.iter().any(|order| holds(word, order)))
+            }) || sentence
+                .windows(2)
+                .any(|pair| matches!(pair, [a, b] if TWO.contains(&(a.as_str(), b.as_str()))))
                 || (long && sentence.first().is_some_and(|word| is(&VERBS, word)))
         })
     }
@@ -218,19 +243,29 @@ fn holds(word: &str, order: &str) -> bool {
 /// The words of each sentence.
 fn sentences(text: &str) -> Vec<Vec<String>> {
     let ends = |c: char| matches!(c, '.' | '!' | '?' | ';' | '\n' | '。' | '！' | '？');
-    text.split(ends).map(words).filter(|sentence| !sentence.is_empty()).collect()
+    text.split(ends)
+        .map(words)
+        .filter(|sentence| !sentence.is_empty())
+        .collect()
 }
 
 /// A word without its ending, as far as verbs of English go.
 fn stem(word: &str) -> &str {
-    let cut = ["ing", "es", "ed", "s", "e"].iter().find_map(|end| word.strip_suffix(end).filter(|stem| stem.len() > 2));
+    let cut = ["ing", "es", "ed", "s", "e"]
+        .iter()
+        .find_map(|end| word.strip_suffix(end).filter(|stem| stem.len() > 2));
     let stem = cut.unwrap_or(word);
     let doubled = match stem.as_bytes() {
-        [.., a, b] if a == b && stem.len() > 3 && cut.is_some() && !matches!(b, b's' | b'l') => stem.get(..stem.len() - 1),
+        [.., a, b] if a == b && stem.len() > 3 && cut.is_some() && !matches!(b, b's' | b'l') => {
+            stem.get(..stem.len() - 1)
+        }
         _ => None,
     };
     let stem = doubled.unwrap_or(stem);
-    stem.strip_suffix("ie").or_else(|| stem.strip_suffix(['y', 'i'])).filter(|short| short.len() > 3).unwrap_or(stem)
+    stem.strip_suffix("ie")
+        .or_else(|| stem.strip_suffix(['y', 'i']))
+        .filter(|short| short.len() > 3)
+        .unwrap_or(stem)
 }
 
 #[cfg(test)]
@@ -240,21 +275,36 @@ mod tests {
     #[test]
     fn words_are_what_a_reader_reads() {
         assert!(same_words("Adds two numbers.", "adds  two\nNumbers!"));
-        assert!(same_words("It's “fine” — really", "its 'fine' really") || same_words("“fine” — really", "'fine' really"));
-        for other in
-            ["Adds two number", "Adds twonumbers.", "Adds two numbers\u{200b}.", "Adds two numbers. \u{e0041}", "Adds two"]
-        {
+        assert!(
+            same_words("It's “fine” — really", "its 'fine' really")
+                || same_words("“fine” — really", "'fine' really")
+        );
+        for other in [
+            "Adds two number",
+            "Adds twonumbers.",
+            "Adds two numbers\u{200b}.",
+            "Adds two numbers. \u{e0041}",
+            "Adds two",
+        ] {
             assert!(!same_words("Adds two numbers.", other), "{other:?}");
         }
     }
 
     #[test]
     fn stems_meet() {
-        for (a, b) in [("writes", "write"), ("deleting", "deletes"), ("modify", "modified"), ("running", "runs"), ("pays", "pay")]
-        {
+        for (a, b) in [
+            ("writes", "write"),
+            ("deleting", "deletes"),
+            ("modify", "modified"),
+            ("running", "runs"),
+            ("pays", "pay"),
+        ] {
             assert_eq!(stem(a), stem(b), "{a} {b}");
         }
-        for word in ["writes", "deleted", "sending", "executes", "runs", "modifies", "removing", "moves", "creates"] {
+        for word in [
+            "writes", "deleted", "sending", "executes", "runs", "modifies", "removing", "moves",
+            "creates",
+        ] {
             assert!(CAPABILITIES.contains(&stem(word)), "{word}: {}", stem(word));
         }
     }

@@ -23,21 +23,42 @@ pub(super) fn spot(path: &[String]) -> Spot {
     let mut steps = path.iter().map(String::as_str);
     match steps.next() {
         Some("inputSchema" | "outputSchema") => {}
-        Some("annotations" | "arguments" | "icons") => return if path.len() > 3 { Spot::Within } else { Spot::Keyword },
-        _ => return if path.len() > 1 { Spot::Within } else { Spot::Keyword },
+        Some("annotations" | "arguments" | "icons") => {
+            return if path.len() > 3 {
+                Spot::Within
+            } else {
+                Spot::Keyword
+            };
+        }
+        _ => {
+            return if path.len() > 1 {
+                Spot::Within
+            } else {
+                Spot::Keyword
+            };
+        }
     }
     let mut spot = Spot::Keyword;
     while let Some(step) = steps.next() {
         spot = match step {
-            "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => match steps.next() {
-                Some(_) => Spot::Property,
-                None => Spot::Keyword,
-            },
+            "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
+                match steps.next() {
+                    Some(_) => Spot::Property,
+                    None => Spot::Keyword,
+                }
+            }
             "anyOf" | "oneOf" | "allOf" | "prefixItems" => {
                 steps.next();
                 Spot::Keyword
             }
-            "items" | "additionalProperties" | "not" | "if" | "then" | "else" | "contains" | "propertyNames" => Spot::Keyword,
+            "items"
+            | "additionalProperties"
+            | "not"
+            | "if"
+            | "then"
+            | "else"
+            | "contains"
+            | "propertyNames" => Spot::Keyword,
             _ if steps.next().is_some() => return Spot::Within,
             _ => Spot::Keyword,
         };
@@ -51,12 +72,24 @@ pub(super) fn is_keyword(path: &[String]) -> bool {
 }
 
 fn is_input(kind: Kind, path: &[String]) -> bool {
-    path.first().is_some_and(|first| first == if kind == Kind::Prompt { "arguments" } else { "inputSchema" })
+    path.first().is_some_and(|first| {
+        first
+            == if kind == Kind::Prompt {
+                "arguments"
+            } else {
+                "inputSchema"
+            }
+    })
 }
 
 /// Whether a whole parameter is different, not something of it.
 fn is_parameter(kind: Kind, path: &[String]) -> bool {
-    is_input(kind, path) && if kind == Kind::Prompt { path.len() == 2 } else { spot(path) == Spot::Property }
+    is_input(kind, path)
+        && if kind == Kind::Prompt {
+            path.len() == 2
+        } else {
+            spot(path) == Spot::Property
+        }
 }
 
 /// The name of a parameter that was added here.
@@ -82,14 +115,18 @@ pub(super) fn is_wider(kind: Kind, difference: &Difference<'_>, added: &HashSet<
     if spot(path) != Spot::Keyword {
         return false;
     }
-    let number = |value: &Option<Value<'_>>| value.and_then(|value| value.raw().parse::<f64>().ok());
+    let number =
+        |value: &Option<Value<'_>>| value.and_then(|value| value.raw().parse::<f64>().ok());
     let raw = |value: &Option<Value<'_>>| value.map(|value| value.raw().to_owned());
     let gone = new.is_none();
     match last {
         "required" if kind == Kind::Prompt => raw(new).as_deref() != Some("true"),
         "required" => {
             let before = set(*old);
-            set(*new).iter().filter(|name| !before.contains(*name)).all(|name| added.contains(name.trim_matches('"')))
+            set(*new)
+                .iter()
+                .filter(|name| !before.contains(*name))
+                .all(|name| added.contains(name.trim_matches('"')))
         }
         "type" => {
             gone || (old.is_some() && set(*new).is_superset(&set(*old)))
@@ -119,7 +156,10 @@ fn says_little(value: Value<'_>) -> bool {
 /// A value, or the elements of a list of them, as written.
 fn set(value: Option<Value<'_>>) -> HashSet<String> {
     match value {
-        Some(list) if list.kind() == ValueKind::Array => list.elements().map(|element| element.raw().to_owned()).collect(),
+        Some(list) if list.kind() == ValueKind::Array => list
+            .elements()
+            .map(|element| element.raw().to_owned())
+            .collect(),
         value => value.iter().map(|value| value.raw().to_owned()).collect(),
     }
 }
@@ -156,7 +196,9 @@ const ASKS: [&str; 28] = [
     "transcript",
 ];
 /// The same where it is the whole name.
-const ASKS_WHOLE: [&str; 10] = ["auth", "chat", "context", "history", "key", "memory", "messages", "notes", "otp", "pin"];
+const ASKS_WHOLE: [&str; 10] = [
+    "auth", "chat", "context", "history", "key", "memory", "messages", "notes", "otp", "pin",
+];
 /// The same of two words that follow each other, in names and in descriptions.
 const ASKS_TWO: [(&str, &str); 30] = [
     ("access", "key"),
@@ -231,17 +273,30 @@ const ASKS_IN_PROSE: [&str; 16] = [
 pub(super) fn asks_for_secrets(kind: Kind, differences: &[Difference<'_>]) -> bool {
     differences.iter().any(|difference| {
         let Difference { path, old, new } = difference;
-        let Some(new) = new.filter(|_| is_input(kind, path)) else { return false };
+        let Some(new) = new.filter(|_| is_input(kind, path)) else {
+            return false;
+        };
         let named = added(kind, difference).is_some_and(name_asks);
         let mut asks = named;
         // Parameters within what is new, and what is said of them.
-        let before = old.and_then(|old| old.str()).map(|old| asked(&old)).unwrap_or_default();
+        let before = old
+            .and_then(|old| old.str())
+            .map(|old| asked(&old))
+            .unwrap_or_default();
         new.strings(|inner, found| {
             let within: Vec<String> = path.iter().cloned().chain(inner.iter().map(step)).collect();
-            let says = within.last().is_some_and(|last| matches!(last.as_str(), "description" | "title" | "default"));
+            let says = within
+                .last()
+                .is_some_and(|last| matches!(last.as_str(), "description" | "title" | "default"));
             asks |= match found.role {
-                crate::message::Role::Key => spot(&within) == Spot::Property && name_asks(&found.value),
-                crate::message::Role::Value => says && asked(&found.value).iter().any(|word| !before.contains(word)),
+                crate::message::Role::Key => {
+                    spot(&within) == Spot::Property && name_asks(&found.value)
+                }
+                crate::message::Role::Value => {
+                    says && asked(&found.value)
+                        .iter()
+                        .any(|word| !before.contains(word))
+                }
             };
         });
         asks
@@ -259,10 +314,16 @@ fn name_asks(name: &str) -> bool {
     let words = parts(name);
     let joined: String = words.concat();
     let counts = |index: usize| {
-        index.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|before| HARMLESS.contains(&before.as_str()))
+        index
+            .checked_sub(1)
+            .and_then(|before| words.get(before))
+            .is_some_and(|before| HARMLESS.contains(&before.as_str()))
     };
-    words.iter().enumerate().any(|(index, word)| ASKS.contains(&word.as_str()) && !(word.starts_with("token") && counts(index)))
-        || words.windows(2).any(|pair| matches!(pair, [a, b] if ASKS_TWO.contains(&(a.as_str(), b.as_str()))))
+    words.iter().enumerate().any(|(index, word)| {
+        ASKS.contains(&word.as_str()) && !(word.starts_with("token") && counts(index))
+    }) || words
+        .windows(2)
+        .any(|pair| matches!(pair, [a, b] if ASKS_TWO.contains(&(a.as_str(), b.as_str()))))
         || ASKS_WHOLE.contains(&joined.as_str())
         || ASKS.contains(&joined.as_str())
 }
@@ -271,12 +332,14 @@ fn name_asks(name: &str) -> bool {
 fn asked(text: &str) -> HashSet<String> {
     let words = words(text);
     let counts = |index: usize| {
-        index.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|before| HARMLESS.contains(&before.as_str()))
+        index
+            .checked_sub(1)
+            .and_then(|before| words.get(before))
+            .is_some_and(|before| HARMLESS.contains(&before.as_str()))
     };
-    let single = words
-        .iter()
-        .enumerate()
-        .filter(|(index, word)| ASKS_IN_PROSE.contains(&word.as_str()) && !(word.starts_with("token") && counts(*index)));
+    let single = words.iter().enumerate().filter(|(index, word)| {
+        ASKS_IN_PROSE.contains(&word.as_str()) && !(word.starts_with("token") && counts(*index))
+    });
     let two = words.windows(2).filter_map(|pair| match pair {
         [a, b] if ASKS_TWO.contains(&(a.as_str(), b.as_str())) => Some(format!("{a} {b}")),
         _ => None,

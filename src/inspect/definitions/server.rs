@@ -15,50 +15,102 @@ const INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 impl Reader<'_> {
     /// Reads what a server says of itself in answer to `method`.
-    pub(super) fn server(&self, method: &str, result: Value<'_>, out: &mut Listed, patch: &mut Patch) {
-        let (instructions, info) = (result.get("instructions"), result.get("serverInfo").or_else(|| result.at(&["_meta", INFO])));
+    pub(super) fn server(
+        &self,
+        method: &str,
+        result: Value<'_>,
+        out: &mut Listed,
+        patch: &mut Patch,
+    ) {
+        let (instructions, info) = (
+            result.get("instructions"),
+            result
+                .get("serverInfo")
+                .or_else(|| result.at(&["_meta", INFO])),
+        );
         let raw = |value: Option<Value<'_>>| value.map_or("null", |value| value.raw()).to_owned();
-        let text = format!(r#"{{"instructions":{},"serverInfo":{}}}"#, raw(instructions), raw(info));
-        let Ok(content) = Content::read(&text, Kind::Server) else { return };
-        let key = Key { kind: Kind::Server, name: method.into() };
+        let text = format!(
+            r#"{{"instructions":{},"serverInfo":{}}}"#,
+            raw(instructions),
+            raw(info)
+        );
+        let Ok(content) = Content::read(&text, Kind::Server) else {
+            return;
+        };
+        let key = Key {
+            kind: Kind::Server,
+            name: method.into(),
+        };
         let pin = self.pins.get(&key);
         // A server that answers both requests describes itself once.
-        let other = METHODS.into_iter().map(|name| Key { kind: Kind::Server, name: name.into() });
-        let pin = pin.or_else(|| other.filter_map(|other| self.pins.get(&other)).find(|pin| pin.content.is_some()));
+        let other = METHODS.into_iter().map(|name| Key {
+            kind: Kind::Server,
+            name: name.into(),
+        });
+        let pin = pin.or_else(|| {
+            other
+                .filter_map(|other| self.pins.get(&other))
+                .find(|pin| pin.content.is_some())
+        });
         let pinned = pin.and_then(|pin| pin.content.clone());
         if pinned.as_ref() == Some(&content) {
             return;
         }
         let classes = self.classes(Kind::Server, pin, pinned.as_ref(), &content);
         let action = self.changes.of_all(&classes);
-        let waits = pin.and_then(|pin| pin.held.as_ref()).is_some_and(|held| held.content == content);
+        let waits = pin
+            .and_then(|pin| pin.held.as_ref())
+            .is_some_and(|held| held.content == content);
         if action != ChangeAction::Pass {
             // A server cannot be taken away as a tool can: agents get it as it was, or without a word of it.
             let before = pinned.as_ref().and_then(Content::json);
             let before = before.as_ref().map(|json| json.root());
             if let Some(instructions) = instructions {
-                let before = before.and_then(|before| before.get("instructions")).filter(|before| before.str().is_some());
+                let before = before
+                    .and_then(|before| before.get("instructions"))
+                    .filter(|before| before.str().is_some());
                 patch.replace(instructions, before.map_or(r#""""#, |before| before.raw()));
             }
             if let Some(info) = info {
-                patch.replace(info, &held_info(before.and_then(|before| before.get("serverInfo")), info));
+                patch.replace(
+                    info,
+                    &held_info(before.and_then(|before| before.get("serverInfo")), info),
+                );
             }
         }
-        out.seen.push(Seen { key, content, pinned, classes, action, waits });
+        out.seen.push(Seen {
+            key,
+            content,
+            pinned,
+            classes,
+            action,
+            waits,
+        });
     }
 }
 
 /// What is shown of a server's name and the like while it waits: as it was, with the version of today.
 fn held_info(before: Option<Value<'_>>, now: Value<'_>) -> String {
-    let version = now.get("version").and_then(|version| version.str()).unwrap_or_default();
-    let name = now.get("name").and_then(|name| name.str()).unwrap_or_default();
-    let members =
-        before.into_iter().flat_map(|before| before.members()).map(|(key, value)| (key.into_owned(), value.raw().to_owned()));
+    let version = now
+        .get("version")
+        .and_then(|version| version.str())
+        .unwrap_or_default();
+    let name = now
+        .get("name")
+        .and_then(|name| name.str())
+        .unwrap_or_default();
+    let members = before
+        .into_iter()
+        .flat_map(|before| before.members())
+        .map(|(key, value)| (key.into_owned(), value.raw().to_owned()));
     let mut members: Vec<(String, String)> = members.collect();
     if members.is_empty() {
         members.push(("name".to_owned(), quote(&name)));
     }
     members.push(("version".to_owned(), quote(&version)));
-    let members: Vec<String> = members.into_iter().map(|(key, value)| format!("{}:{value}", quote(&key))).collect();
+    let members: Vec<String> = members
+        .into_iter()
+        .map(|(key, value)| format!("{}:{value}", quote(&key)))
+        .collect();
     format!("{{{}}}", members.join(","))
 }

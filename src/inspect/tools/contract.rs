@@ -42,14 +42,26 @@ impl Contract<'_> {
         item: usize,
         inspection: &mut Inspection,
     ) -> Option<Refusal> {
-        let params = message.body(envelope).filter(|_| envelope.method() == Some("tools/call"))?;
+        let params = message
+            .body(envelope)
+            .filter(|_| envelope.method() == Some("tools/call"))?;
         let tool = params.get("name")?.str()?;
-        let prefix = if message.is_batch() { format!("/{item}") } else { String::new() };
+        let prefix = if message.is_batch() {
+            format!("/{item}")
+        } else {
+            String::new()
+        };
         let at = |pointer: &str| format!("{prefix}/params{pointer}");
         let breach = self.breach(&tool, params.get("arguments"), |reason, bytes| {
-            inspection.coverage.uninspected.push(Uninspected { at: at("/arguments"), reason, bytes });
+            inspection.coverage.uninspected.push(Uninspected {
+                at: at("/arguments"),
+                reason,
+                bytes,
+            });
         })?;
-        let matched = params.get("arguments").map_or(&*tool, |arguments| arguments.raw());
+        let matched = params
+            .get("arguments")
+            .map_or(&*tool, |arguments| arguments.raw());
         let own = Own {
             rule: breach.rule,
             title: breach.title,
@@ -57,20 +69,37 @@ impl Contract<'_> {
             surface: Surface::Arguments,
             at: at(&breach.pointer),
             item,
-            reading: if breach.rule == TOO_COSTLY { work::SCHEMA } else { "schema" },
+            reading: if breach.rule == TOO_COSTLY {
+                work::SCHEMA
+            } else {
+                "schema"
+            },
         };
-        inspection.findings.push(own.finding(Action::Block, matched));
+        inspection
+            .findings
+            .push(own.finding(Action::Block, matched));
         Some(own.refusal(breach.why))
     }
 
-    fn breach(&self, tool: &str, arguments: Option<Value<'_>>, mut unchecked: impl FnMut(Unread, usize)) -> Option<Breach> {
-        let shown: String = tool.chars().map(|c| if c.is_control() { ' ' } else { c }).take(64).collect();
+    fn breach(
+        &self,
+        tool: &str,
+        arguments: Option<Value<'_>>,
+        mut unchecked: impl FnMut(Unread, usize),
+    ) -> Option<Breach> {
+        let shown: String = tool
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .take(64)
+            .collect();
         if self.overlays.hides(tool) {
             return Some(Breach {
                 rule: "hidden-tool",
                 title: "The tool is not offered",
                 pointer: "/name".to_owned(),
-                why: format!("`{shown}` may not be called here. Use one of the tools in the list, or ask the user."),
+                why: format!(
+                    "`{shown}` may not be called here. Use one of the tools in the list, or ask the user."
+                ),
             });
         }
         let definition = self.tools.and_then(|tools| tools.of(tool));
@@ -79,14 +108,22 @@ impl Contract<'_> {
                 rule: "unlisted-tool",
                 title: "The server does not list the tool",
                 pointer: "/name".to_owned(),
-                why: format!("No list of the server's has `{shown}`. Ask for `tools/list`, and call a tool that is in it."),
+                why: format!(
+                    "No list of the server's has `{shown}`. Ask for `tools/list`, and call a tool that is in it."
+                ),
             });
         }
         let enforced = self.config.enforce && !self.tools.is_some_and(Tools::is_stale);
-        let own = definition.as_deref().filter(|_| enforced).and_then(|definition| definition.compiled());
+        let own = definition
+            .as_deref()
+            .filter(|_| enforced)
+            .and_then(|definition| definition.compiled());
         let own = match own {
             Some(Err(reason)) => {
-                unchecked(*reason, arguments.map_or(0, |arguments| arguments.raw().len()));
+                unchecked(
+                    *reason,
+                    arguments.map_or(0, |arguments| arguments.raw().len()),
+                );
                 None
             }
             Some(Ok(schema)) => Some(schema),
@@ -103,8 +140,11 @@ impl Contract<'_> {
             why,
         };
         // Numbers become doubles, as they do for most servers; rounding keeps their order.
-        let Ok(read) = serde_json::from_str::<Json>(arguments.map_or("{}", |arguments| arguments.raw())) else {
-            let why = "A number among them is out of range, or they nest too deep. Send smaller ones.";
+        let Ok(read) =
+            serde_json::from_str::<Json>(arguments.map_or("{}", |arguments| arguments.raw()))
+        else {
+            let why =
+                "A number among them is out of range, or they nest too deep. Send smaller ones.";
             return Some(breach("", why.to_owned()));
         };
         let mut wrong = Vec::new();
@@ -127,7 +167,13 @@ impl Contract<'_> {
     }
 
     /// Arguments that pass everything, if they can be made up.
-    fn example(&self, tool: &str, own: Option<&Schema>, schemas: &[&Schema], wrong: &[Wrong]) -> String {
+    fn example(
+        &self,
+        tool: &str,
+        own: Option<&Schema>,
+        schemas: &[&Schema],
+        wrong: &[Wrong],
+    ) -> String {
         let mut all = own.map_or_else(|| json!({}), |schema| schema.value.clone());
         if let Some(over) = self.overlays.merged(tool).get("inputSchema") {
             merge(&mut all, over);
@@ -135,9 +181,14 @@ impl Contract<'_> {
         for schema in schemas {
             merge_formats(&mut all, &schema.value);
         }
-        let names: Vec<&str> = wrong.iter().filter_map(|wrong| wrong.argument.split('.').next()).collect();
+        let names: Vec<&str> = wrong
+            .iter()
+            .filter_map(|wrong| wrong.argument.split('.').next())
+            .collect();
         let made = example::object(&all, &names);
-        let passes = schemas.iter().all(|schema| schema.check(&made).is_ok_and(|wrong| wrong.is_empty()));
+        let passes = schemas
+            .iter()
+            .all(|schema| schema.check(&made).is_ok_and(|wrong| wrong.is_empty()));
         let written = made.to_string();
         if passes && written.len() <= EXAMPLE_BYTES {
             format!(" An example that fits: {written}")
@@ -149,11 +200,16 @@ impl Contract<'_> {
 
 /// An operator's format takes the place of the pattern by which it is shown.
 fn merge_formats(base: &mut Json, over: &Json) {
-    let (Some(properties), Some(all)) = (over.get("properties").and_then(Json::as_object), base.get_mut("properties")) else {
+    let (Some(properties), Some(all)) = (
+        over.get("properties").and_then(Json::as_object),
+        base.get_mut("properties"),
+    ) else {
         return;
     };
     for (name, property) in properties {
-        if let (Some(format), Some(Json::Object(base))) = (property.get("format"), all.get_mut(name)) {
+        if let (Some(format), Some(Json::Object(base))) =
+            (property.get("format"), all.get_mut(name))
+        {
             base.remove("pattern");
             base.insert("format".to_owned(), format.clone());
         }
@@ -164,7 +220,11 @@ fn merge_formats(base: &mut Json, over: &Json) {
 fn told(wrong: &[Wrong]) -> String {
     let mut out: Vec<String> = Vec::new();
     for Wrong { argument, what, .. } in wrong {
-        let whose = if argument.is_empty() { "the call".to_owned() } else { format!("`{argument}`") };
+        let whose = if argument.is_empty() {
+            "the call".to_owned()
+        } else {
+            format!("`{argument}`")
+        };
         let line = match what.strip_prefix("it ") {
             Some(rest) => format!("{whose} {rest}"),
             None => format!("{whose} {what}"),

@@ -21,7 +21,12 @@ struct Maker<'s> {
 
 impl Maker<'_> {
     fn object(&self, schema: &Value, names: &[&str], depth: usize) -> Value {
-        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        let required = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
         let mut out = Map::new();
         for name in required.chain(names.iter().copied()).take(WIDTH) {
             let property = schema.get("properties").and_then(|all| all.get(name));
@@ -39,21 +44,45 @@ impl Maker<'_> {
             return Value::Null;
         }
         let given = schema.get("const").or_else(|| schema.get("default"));
-        let listed = ["enum", "examples"].iter().find_map(|key| schema.get(*key)?.as_array()?.first());
+        let listed = ["enum", "examples"]
+            .iter()
+            .find_map(|key| schema.get(*key)?.as_array()?.first());
         if let Some(value) = given.or(listed) {
             return value.clone();
         }
-        if let Some(to) = schema.get("$ref").and_then(Value::as_str).and_then(|to| self.root.pointer(to.strip_prefix('#')?)) {
+        if let Some(to) = schema
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|to| self.root.pointer(to.strip_prefix('#')?))
+        {
             return self.value(to, depth + 1);
         }
-        let first = |key: &str| schema.get(key).and_then(Value::as_array).and_then(|all| all.first());
+        let first = |key: &str| {
+            schema
+                .get(key)
+                .and_then(Value::as_array)
+                .and_then(|all| all.first())
+        };
         let kind = match schema.get("type") {
             Some(Value::String(kind)) => kind.as_str(),
-            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("null"),
-            _ => match (first("anyOf").or_else(|| first("oneOf")).or_else(|| first("allOf")), schema.get("properties")) {
+            Some(Value::Array(kinds)) => kinds
+                .iter()
+                .filter_map(Value::as_str)
+                .find(|kind| *kind != "null")
+                .unwrap_or("null"),
+            _ => match (
+                first("anyOf")
+                    .or_else(|| first("oneOf"))
+                    .or_else(|| first("allOf")),
+                schema.get("properties"),
+            ) {
                 (Some(one), _) => return self.value(one, depth + 1),
                 (None, Some(_)) => "object",
-                (None, None) if schema.get("minimum").is_some() || schema.get("maximum").is_some() => "number",
+                (None, None)
+                    if schema.get("minimum").is_some() || schema.get("maximum").is_some() =>
+                {
+                    "number"
+                }
                 (None, None) if schema.get("items").is_some() => "array",
                 (None, None) => "string",
             },
@@ -64,9 +93,14 @@ impl Maker<'_> {
             "null" => Value::Null,
             "object" => self.object(schema, &[], depth),
             "array" => {
-                let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1).clamp(1, WIDTH as u64);
+                let least = schema
+                    .get("minItems")
+                    .and_then(Value::as_u64)
+                    .unwrap_or(1)
+                    .clamp(1, WIDTH as u64);
                 let element = schema.get("items").filter(|items| items.is_object());
-                let element = element.map_or_else(|| json!("value"), |items| self.value(items, depth + 1));
+                let element =
+                    element.map_or_else(|| json!("value"), |items| self.value(items, depth + 1));
                 Value::Array((0..least).map(|_| element.clone()).collect())
             }
             _ => Value::String(text(schema)),
@@ -85,7 +119,11 @@ fn number(schema: &Value, kind: &str) -> Value {
         _ => step,
     };
     let whole = wanted.fract() == 0.0 && wanted.abs() < 9e15;
-    if kind == "integer" || whole { json!(wanted as i64) } else { json!(wanted) }
+    if kind == "integer" || whole {
+        json!(wanted as i64)
+    } else {
+        json!(wanted)
+    }
 }
 
 fn text(schema: &Value) -> String {
@@ -104,11 +142,18 @@ fn text(schema: &Value) -> String {
         _ => "value",
     }
     .to_owned();
-    let bound = |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|bound| usize::try_from(bound).ok());
+    let bound = |key: &str| {
+        schema
+            .get(key)
+            .and_then(Value::as_u64)
+            .and_then(|bound| usize::try_from(bound).ok())
+    };
     while made.chars().count() < bound("minLength").unwrap_or(0).min(TEXT) {
         made.push('e');
     }
-    made.chars().take(bound("maxLength").unwrap_or(TEXT)).collect()
+    made.chars()
+        .take(bound("maxLength").unwrap_or(TEXT))
+        .collect()
 }
 
 /// A short text that a regex matches, if one is easily made.
@@ -128,13 +173,29 @@ fn matching(pattern: &str) -> Option<String> {
             HirKind::Literal(literal) => out.push_str(std::str::from_utf8(&literal.0).ok()?),
             HirKind::Class(Class::Unicode(class)) => {
                 let usual = ['a', '1', 'A', '-', '_', '.', '/', ' '];
-                let holds = |c: &char| class.ranges().iter().any(|range| (range.start()..=range.end()).contains(c));
-                out.push(usual.into_iter().find(holds).or_else(|| class.ranges().first().map(|range| range.start()))?);
+                let holds = |c: &char| {
+                    class
+                        .ranges()
+                        .iter()
+                        .any(|range| (range.start()..=range.end()).contains(c))
+                };
+                out.push(
+                    usual
+                        .into_iter()
+                        .find(holds)
+                        .or_else(|| class.ranges().first().map(|range| range.start()))?,
+                );
             }
-            HirKind::Class(Class::Bytes(class)) => out.push(char::from(class.ranges().first()?.start())),
+            HirKind::Class(Class::Bytes(class)) => {
+                out.push(char::from(class.ranges().first()?.start()))
+            }
             HirKind::Repetition(repeated) => {
                 // An example without anything says little.
-                let times = if repeated.min == 0 && repeated.max != Some(0) && out.is_empty() { 1 } else { repeated.min };
+                let times = if repeated.min == 0 && repeated.max != Some(0) && out.is_empty() {
+                    1
+                } else {
+                    repeated.min
+                };
                 if times > 0 {
                     open.push((&repeated.sub, times));
                 }
@@ -171,6 +232,12 @@ mod tests {
             json!({"n": 5, "path": "/srv/aaa", "kind": "x", "list": ["valueee", "valueee"], "deep": {"q": 0}, "extra": "va"})
         );
         assert!(jsonschema::is_valid(&schema, &made));
-        assert_eq!(object(&json!({"properties": {"a": {"$ref": "#/properties/a"}}}), &["a"]), json!({"a": null}));
+        assert_eq!(
+            object(
+                &json!({"properties": {"a": {"$ref": "#/properties/a"}}}),
+                &["a"]
+            ),
+            json!({"a": null})
+        );
     }
 }

@@ -1,6 +1,9 @@
 //! What a server says of its tools, learnt from the lists that pass.
 
-#![allow(clippy::disallowed_types, reason = "arguments are checked against schemas here, and no message is made of them")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "arguments are checked against schemas here, and no message is made of them"
+)]
 
 pub(super) mod contract;
 mod example;
@@ -85,7 +88,12 @@ impl Tools {
             if asked.is_none_or(|asked| &*asked.method != "tools/list") {
                 continue;
             }
-            let Some(tools) = message.body(envelope).and_then(|result| result.get("tools")) else { continue };
+            let Some(tools) = message
+                .body(envelope)
+                .and_then(|result| result.get("tools"))
+            else {
+                continue;
+            };
             let mut known = self.0.write();
             known.stale = false;
             for tool in tools.elements() {
@@ -99,14 +107,29 @@ impl Tools {
 impl Known {
     /// Whether it is remembered, or nameless.
     fn learn(&mut self, tool: Value<'_>) -> bool {
-        let Some(name) = tool.get("name").and_then(|name| name.str()) else { return true };
-        let (schema, output) = (tool.get("inputSchema"), tool.get("outputSchema").map(|schema| schema.raw()));
-        let description = tool.get("description").and_then(|text| text.str()).unwrap_or_default();
+        let Some(name) = tool.get("name").and_then(|name| name.str()) else {
+            return true;
+        };
+        let (schema, output) = (
+            tool.get("inputSchema"),
+            tool.get("outputSchema").map(|schema| schema.raw()),
+        );
+        let description = tool
+            .get("description")
+            .and_then(|text| text.str())
+            .unwrap_or_default();
         let (runs_commands, only_reads) = (said::runs_commands(&description), only_reads(tool));
-        let open_world = tool.get("annotations").and_then(|all| all.get("openWorldHint")).map(|value| value.raw() == "true");
+        let open_world = tool
+            .get("annotations")
+            .and_then(|all| all.get("openWorldHint"))
+            .map(|value| value.raw() == "true");
         if let Some(old) = self.tools.get(&*name) {
-            let same = old.schema.as_deref() == schema.map(|schema| schema.raw()) && old.output.as_deref() == output;
-            if same && (old.runs_commands, old.only_reads, old.open_world) == (runs_commands, only_reads, open_world) {
+            let same = old.schema.as_deref() == schema.map(|schema| schema.raw())
+                && old.output.as_deref() == output;
+            if same
+                && (old.runs_commands, old.only_reads, old.open_world)
+                    == (runs_commands, only_reads, open_world)
+            {
                 return true;
             }
             self.bytes = self.bytes.saturating_sub(name.len() + old.bytes());
@@ -123,7 +146,9 @@ impl Known {
             open_world,
         };
         let bytes = name.len() + definition.bytes();
-        let fits = definition.bytes() <= DEFINITION_BYTES && self.tools.len() < TOOLS && self.bytes + bytes <= BYTES;
+        let fits = definition.bytes() <= DEFINITION_BYTES
+            && self.tools.len() < TOOLS
+            && self.bytes + bytes <= BYTES;
         if fits {
             self.bytes += bytes;
             self.tools.insert(name.into(), Arc::new(definition));
@@ -153,7 +178,11 @@ impl Definition {
     /// What its annotations let one guess of the data that it gives and takes.
     pub(super) fn sides(&self) -> Sides {
         let (open, reads) = (self.open_world, self.only_reads == Some(true));
-        Sides { private: open == Some(false) && reads, untrusted: open == Some(true), outward: open == Some(true) && !reads }
+        Sides {
+            private: open == Some(false) && reads,
+            untrusted: open == Some(true),
+            outward: open == Some(true) && !reads,
+        }
     }
 
     /// Its schema as written.
@@ -163,11 +192,17 @@ impl Definition {
 
     /// Its schema, or why there is none to check by; `None` if the server gave none.
     fn compiled(&self) -> Option<&Result<Schema, Unread>> {
-        self.compiled.get_or_init(|| self.schema.as_deref().map(Schema::compile)).as_ref()
+        self.compiled
+            .get_or_init(|| self.schema.as_deref().map(Schema::compile))
+            .as_ref()
     }
 
     fn bytes(&self) -> usize {
-        [&self.schema, &self.output].into_iter().flatten().map(|schema| schema.len()).sum()
+        [&self.schema, &self.output]
+            .into_iter()
+            .flatten()
+            .map(|schema| schema.len())
+            .sum()
     }
 }
 

@@ -34,7 +34,9 @@ pub(in crate::inspect) struct Broken;
 impl Definition {
     fn output(&self) -> Option<&Schema> {
         // Formats are meant here: clients check them, where servers do not.
-        let compiled = self.compiled_output.get_or_init(|| self.output.as_deref().map(Schema::compile_strict));
+        let compiled = self
+            .compiled_output
+            .get_or_init(|| self.output.as_deref().map(Schema::compile_strict));
         compiled.as_ref().and_then(|schema| schema.as_ref().ok())
     }
 
@@ -43,12 +45,24 @@ impl Definition {
     ///
     /// # Errors
     /// There is no way: an `enum`, say, has no word for what is withheld.
-    pub(in crate::inspect) fn fit(&self, structured: Value<'_>, edits: &mut [&mut Edit]) -> Result<(), Broken> {
-        let Some(schema) = self.output().filter(|_| !edits.is_empty()) else { return Ok(()) };
-        let fits = |edits: &[Edit]| {
-            with(structured, edits).is_some_and(|value| schema.check(&value).is_ok_and(|wrong| wrong.is_empty()))
+    pub(in crate::inspect) fn fit(
+        &self,
+        structured: Value<'_>,
+        edits: &mut [&mut Edit],
+    ) -> Result<(), Broken> {
+        let Some(schema) = self.output().filter(|_| !edits.is_empty()) else {
+            return Ok(());
         };
-        let all = |edits: &[&mut Edit]| edits.iter().map(|edit| (**edit).clone()).collect::<Vec<_>>();
+        let fits = |edits: &[Edit]| {
+            with(structured, edits)
+                .is_some_and(|value| schema.check(&value).is_ok_and(|wrong| wrong.is_empty()))
+        };
+        let all = |edits: &[&mut Edit]| {
+            edits
+                .iter()
+                .map(|edit| (**edit).clone())
+                .collect::<Vec<_>>()
+        };
         if !fits(&[]) || fits(&all(edits)) {
             return Ok(());
         }
@@ -60,13 +74,19 @@ impl Definition {
                 continue;
             }
             let other = if edit.is_json {
-                VALUES.into_iter().find(|form| fits(&[Edit::json(edit.span.clone(), (*form).to_owned())]))
+                VALUES
+                    .into_iter()
+                    .find(|form| fits(&[Edit::json(edit.span.clone(), (*form).to_owned())]))
             } else {
                 forms(&edit.with).find(|form| fits(&[Edit::text(edit.span.clone(), *form)]))
             };
             edit.with = other.ok_or(Broken)?.to_owned();
         }
-        if fits(&all(edits)) { Ok(()) } else { Err(Broken) }
+        if fits(&all(edits)) {
+            Ok(())
+        } else {
+            Err(Broken)
+        }
     }
 }
 
@@ -80,9 +100,15 @@ fn with(structured: Value<'_>, edits: &[Edit]) -> Option<Json> {
     let start = structured.span().start;
     let moved = edits.iter().map(|edit| {
         let span = edit.span.start.checked_sub(start)?..edit.span.end.checked_sub(start)?;
-        Some(Edit { span, ..edit.clone() })
+        Some(Edit {
+            span,
+            ..edit.clone()
+        })
     });
-    let edited = splice(&Bytes::copy_from_slice(structured.raw().as_bytes()), moved.collect::<Option<_>>()?)?;
+    let edited = splice(
+        &Bytes::copy_from_slice(structured.raw().as_bytes()),
+        moved.collect::<Option<_>>()?,
+    )?;
     serde_json::from_slice(&edited).ok()
 }
 
@@ -110,13 +136,23 @@ mod tests {
         .into();
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
         let tools = Tools::default();
-        tools.learn(&message, &Context { asked, ..Context::new(agent, upstream, Era::Modern) });
+        tools.learn(
+            &message,
+            &Context {
+                asked,
+                ..Context::new(agent, upstream, Era::Modern)
+            },
+        );
         tools.of("t").unwrap()
     }
 
     /// What becomes of `{"a":"bad"}` where "bad" is to become `with`.
     fn fitted(property: &str, with: &str) -> Result<String, Broken> {
-        let json = Read::parse(Bytes::from_static(b"{\"a\":\"bad\"}"), &ReadLimits::default()).unwrap();
+        let json = Read::parse(
+            Bytes::from_static(b"{\"a\":\"bad\"}"),
+            &ReadLimits::default(),
+        )
+        .unwrap();
         let mut edit = Edit::text(6..9, with);
         definition(property).fit(json.root(), &mut [&mut edit])?;
         Ok(edit.with)
@@ -135,17 +171,30 @@ mod tests {
             (r#"{"const":"bad"}"#, Err(Broken)),
             // What did not fit before owes nothing.
             (r#"{"type":"integer"}"#, Ok(notice.as_str())),
-            (r#"{"$ref":"https://example.org/x.json"}"#, Ok(notice.as_str())),
+            (
+                r#"{"$ref":"https://example.org/x.json"}"#,
+                Ok(notice.as_str()),
+            ),
         ] {
-            assert_eq!(fitted(property, &notice), becomes.map(str::to_owned), "{property}");
+            assert_eq!(
+                fitted(property, &notice),
+                becomes.map(str::to_owned),
+                "{property}"
+            );
         }
     }
 
     #[test]
     fn a_form_is_kept() {
-        let json = Read::parse(Bytes::from_static(b"{\"a\":\"ann@example.org\"}"), &ReadLimits::default()).unwrap();
+        let json = Read::parse(
+            Bytes::from_static(b"{\"a\":\"ann@example.org\"}"),
+            &ReadLimits::default(),
+        )
+        .unwrap();
         let mut edit = Edit::text(6..21, "[redacted: email]");
-        definition(r#"{"type":"string","format":"email"}"#).fit(json.root(), &mut [&mut edit]).unwrap();
+        definition(r#"{"type":"string","format":"email"}"#)
+            .fit(json.root(), &mut [&mut edit])
+            .unwrap();
         assert_eq!(edit.with, "withheld@withheld.invalid");
     }
 }

@@ -37,8 +37,14 @@ impl Overlays {
     pub(in crate::inspect) fn new(policy: &str, config: &PolicyConfig) -> Result<Self, Vec<Fault>> {
         let (mut made, mut faults) = (Vec::new(), Vec::new());
         for (tool, said) in &config.tools {
-            let check = if said.arguments.values().any(tightens) { Some(schema(said, enforced).to_string()) } else { None };
-            let check = check.map(|written| Schema::compile_strict(&written)).transpose();
+            let check = if said.arguments.values().any(tightens) {
+                Some(schema(said, enforced).to_string())
+            } else {
+                None
+            };
+            let check = check
+                .map(|written| Schema::compile_strict(&written))
+                .transpose();
             match check {
                 Ok(check) => made.push(Overlay { tool: tool.clone(), hidden: said.hidden, shown: shown(said), check }),
                 Err(_) => faults.push(Fault::of_file(
@@ -48,21 +54,32 @@ impl Overlays {
                 )),
             }
         }
-        if faults.is_empty() { Ok(Self(made)) } else { Err(faults) }
+        if faults.is_empty() {
+            Ok(Self(made))
+        } else {
+            Err(faults)
+        }
     }
 
     /// What agents see of them.
     pub(in crate::inspect) fn shown(&self) -> Vec<(&str, Option<bool>, &Json)> {
-        self.0.iter().map(|overlay| (overlay.tool.as_str(), overlay.hidden, &overlay.shown)).collect()
+        self.0
+            .iter()
+            .map(|overlay| (overlay.tool.as_str(), overlay.hidden, &overlay.shown))
+            .collect()
     }
 
     fn of<'o>(&'o self, tool: &'o str) -> impl DoubleEndedIterator<Item = &'o Overlay> {
-        self.0.iter().filter(move |overlay| glob_fits(&overlay.tool, tool))
+        self.0
+            .iter()
+            .filter(move |overlay| glob_fits(&overlay.tool, tool))
     }
 
     /// Whether agents neither see a tool nor may call it.
     pub(in crate::inspect) fn hides(&self, tool: &str) -> bool {
-        self.of(tool).find_map(|overlay| overlay.hidden).unwrap_or(false)
+        self.of(tool)
+            .find_map(|overlay| overlay.hidden)
+            .unwrap_or(false)
     }
 
     /// What calls of a tool are held to.
@@ -73,7 +90,11 @@ impl Overlays {
     /// What is merged into the definition of a tool: the nearest last, so that it counts.
     pub(super) fn merged(&self, tool: &str) -> Json {
         let mut all = Json::Null;
-        for overlay in self.of(tool).rev().filter(|overlay| overlay.shown.is_object()) {
+        for overlay in self
+            .of(tool)
+            .rev()
+            .filter(|overlay| overlay.shown.is_object())
+        {
             merge(&mut all, &overlay.shown);
         }
         all
@@ -85,12 +106,18 @@ impl Overlays {
             return None;
         }
         let mut patch = Patch::default();
-        for envelope in message.envelopes().iter().filter(|envelope| envelope.is_answer()) {
+        for envelope in message
+            .envelopes()
+            .iter()
+            .filter(|envelope| envelope.is_answer())
+        {
             let asked = message.id(envelope).and_then(|id| context.open_request(id));
             if asked.is_some_and(|asked| &*asked.method != "tools/list") {
                 continue;
             }
-            let tools = message.body(envelope).and_then(|result| result.get("tools"));
+            let tools = message
+                .body(envelope)
+                .and_then(|result| result.get("tools"));
             if let Some(tools) = tools.filter(|tools| tools.kind() == ValueKind::Array) {
                 self.list(tools, &mut patch);
             }
@@ -102,7 +129,10 @@ impl Overlays {
         let tools: Vec<(Range<usize>, bool)> = tools
             .elements()
             .map(|tool| {
-                let name = tool.get("name").and_then(|name| name.str()).unwrap_or_default();
+                let name = tool
+                    .get("name")
+                    .and_then(|name| name.str())
+                    .unwrap_or_default();
                 let hidden = self.hides(&name);
                 if !hidden {
                     patch.merge(tool, &self.merged(&name));
@@ -115,7 +145,9 @@ impl Overlays {
 }
 
 fn tightens(argument: &ArgumentConfig) -> bool {
-    argument.required || argument.format.is_some() || argument.keywords.keys().any(|key| *key != "default")
+    argument.required
+        || argument.format.is_some()
+        || argument.keywords.keys().any(|key| *key != "default")
 }
 
 /// The definition's part that is merged into the server's.
@@ -124,14 +156,16 @@ fn shown(said: &ToolConfig) -> Json {
     if let Some(text) = &said.description {
         out.insert("description".into(), json!(text));
     }
-    if said
-        .arguments
-        .values()
-        .any(|argument| tightens(argument) || argument.description.is_some() || !argument.keywords.is_empty())
-    {
+    if said.arguments.values().any(|argument| {
+        tightens(argument) || argument.description.is_some() || !argument.keywords.is_empty()
+    }) {
         out.insert("inputSchema".into(), schema(said, advertised));
     }
-    if out.is_empty() { Json::Null } else { Json::Object(out) }
+    if out.is_empty() {
+        Json::Null
+    } else {
+        Json::Object(out)
+    }
 }
 
 /// A schema of what is said of arguments, each as `property` has it.
@@ -141,7 +175,11 @@ fn schema(said: &ToolConfig, property: fn(&ArgumentConfig) -> Json) -> Json {
         let names: Vec<&str> = name.split('.').collect();
         let mut at = json!({});
         for (depth, name) in names.iter().enumerate().rev() {
-            let inner = if depth + 1 == names.len() { property(argument) } else { at };
+            let inner = if depth + 1 == names.len() {
+                property(argument)
+            } else {
+                at
+            };
             at = json!({ "properties": { *name: inner } });
             if argument.required && depth + 1 == names.len() {
                 merge(&mut at, &json!({ "required": [*name] }));
@@ -153,7 +191,9 @@ fn schema(said: &ToolConfig, property: fn(&ArgumentConfig) -> Json) -> Json {
 }
 
 fn keywords(argument: &ArgumentConfig) -> Map<String, Json> {
-    let read = |(key, value): (&&'static str, &String)| Some(((*key).to_owned(), serde_json::from_str(value).ok()?));
+    let read = |(key, value): (&&'static str, &String)| {
+        Some(((*key).to_owned(), serde_json::from_str(value).ok()?))
+    };
     argument.keywords.iter().filter_map(read).collect()
 }
 
@@ -178,10 +218,17 @@ fn enforced(argument: &ArgumentConfig) -> Json {
     let has = |keys: &[&str]| keys.iter().any(|key| argument.keywords.contains_key(key));
     let kinds = [
         (has(&["minimum", "maximum"]), "number"),
-        (has(&["minLength", "maxLength", "pattern"]) || argument.format.is_some(), "string"),
+        (
+            has(&["minLength", "maxLength", "pattern"]) || argument.format.is_some(),
+            "string",
+        ),
         (has(&["maxItems"]), "array"),
     ];
-    let mut kinds: Vec<&str> = kinds.iter().filter(|(is, _)| *is).map(|(_, kind)| *kind).collect();
+    let mut kinds: Vec<&str> = kinds
+        .iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, kind)| *kind)
+        .collect();
     if !kinds.is_empty() {
         kinds.extend((!argument.required).then_some("null"));
         out.insert("type".into(), json!(kinds));
@@ -201,7 +248,11 @@ pub(super) fn merge(base: &mut Json, over: &Json) {
             for (key, value) in over {
                 match base.get_mut(key) {
                     Some(Json::Array(names)) if key == "required" => {
-                        let new = value.as_array().into_iter().flatten().filter(|name| !names.contains(name));
+                        let new = value
+                            .as_array()
+                            .into_iter()
+                            .flatten()
+                            .filter(|name| !names.contains(name));
                         let new: Vec<Json> = new.cloned().collect();
                         names.extend(new);
                     }
@@ -236,8 +287,16 @@ impl Patch {
         for (key, value) in over {
             match base.get(key) {
                 Some(list) if key == "required" && list.kind() == ValueKind::Array => {
-                    let has = |name: &Json| list.elements().any(|old| old.str().as_deref() == name.as_str());
-                    for name in value.as_array().into_iter().flatten().filter(|name| !has(name)) {
+                    let has = |name: &Json| {
+                        list.elements()
+                            .any(|old| old.str().as_deref() == name.as_str())
+                    };
+                    for name in value
+                        .as_array()
+                        .into_iter()
+                        .flatten()
+                        .filter(|name| !has(name))
+                    {
                         self.insert(list, name.to_string());
                     }
                 }
@@ -272,14 +331,19 @@ impl Patch {
                 kept_end = Some(span.end);
             }
         }
-        if let (None, Some((first, _)), Some((last, _))) = (kept_end, elements.first(), elements.last()) {
+        if let (None, Some((first, _)), Some((last, _))) =
+            (kept_end, elements.first(), elements.last())
+        {
             self.cut(first.start..last.end);
         }
     }
 
     /// The changes as edits, where nothing was put in.
     pub(in crate::inspect) fn cuts(self) -> Vec<Edit> {
-        self.edits.into_iter().map(|(span, with)| Edit::json(span, with)).collect()
+        self.edits
+            .into_iter()
+            .map(|(span, with)| Edit::json(span, with))
+            .collect()
     }
 
     /// How many changes there are.
@@ -293,13 +357,18 @@ impl Patch {
 
     fn insert(&mut self, into: Value<'_>, part: String) {
         let filled = into.members().next().is_some() || into.elements().next().is_some();
-        self.inserts.entry(into.span().start + 1).or_insert((filled, Vec::new())).1.push(part);
+        self.inserts
+            .entry(into.span().start + 1)
+            .or_insert((filled, Vec::new()))
+            .1
+            .push(part);
     }
 
     /// The bytes with the changes made; `None` if there are none.
     pub(in crate::inspect) fn carry_out(mut self, bytes: &Bytes) -> Option<Bytes> {
         for (at, (filled, parts)) in self.inserts {
-            self.edits.push((at..at, parts.join(",") + if filled { "," } else { "" }));
+            self.edits
+                .push((at..at, parts.join(",") + if filled { "," } else { "" }));
         }
         if self.edits.is_empty() {
             return None;

@@ -45,7 +45,14 @@ const CODE: [&str; 9] = [
     "expression to evaluate",
     "script to evaluate",
 ];
-const SQL: [&str; 6] = ["sql query", "sql statement", "sql to ", "query to execute", "sql command", "sql string"];
+const SQL: [&str; 6] = [
+    "sql query",
+    "sql statement",
+    "sql to ",
+    "query to execute",
+    "sql command",
+    "sql string",
+];
 const PATH: [&str; 12] = [
     "path to ",
     "path of ",
@@ -60,7 +67,14 @@ const PATH: [&str; 12] = [
     "file to write",
     "folder path",
 ];
-const URL: [&str; 6] = ["url to ", "url of ", "the url", "a url", "uri of ", "web address"];
+const URL: [&str; 6] = [
+    "url to ",
+    "url of ",
+    "the url",
+    "a url",
+    "uri of ",
+    "web address",
+];
 const TEXT: [&str; 14] = [
     "commit message",
     "message to send",
@@ -102,13 +116,28 @@ const RUNS: [&str; 18] = [
 /// Who reads which argument, by names joined by dots as calls have them.
 pub(super) fn of_arguments(schema: Option<Value<'_>>) -> HashMap<Box<str>, Head> {
     let mut said = HashMap::new();
-    let mut open: Vec<(Value<'_>, String)> = schema.map(|schema| (schema, String::new())).into_iter().collect();
+    let mut open: Vec<(Value<'_>, String)> = schema
+        .map(|schema| (schema, String::new()))
+        .into_iter()
+        .collect();
     let mut seen = 0;
     while let Some((schema, name)) = open.pop() {
         // Elements of a list go by the list's name.
         let inside = schema.get("items").map(|items| (items, name.clone()));
-        let named = schema.get("properties").into_iter().flat_map(|properties| properties.members());
-        let named = named.map(|(key, value)| (value, if name.is_empty() { key.into_owned() } else { format!("{name}.{key}") }));
+        let named = schema
+            .get("properties")
+            .into_iter()
+            .flat_map(|properties| properties.members());
+        let named = named.map(|(key, value)| {
+            (
+                value,
+                if name.is_empty() {
+                    key.into_owned()
+                } else {
+                    format!("{name}.{key}")
+                },
+            )
+        });
         for (value, name) in inside.into_iter().chain(named) {
             seen += 1;
             if seen > ARGUMENTS {
@@ -130,7 +159,9 @@ fn of_argument(schema: Value<'_>) -> Option<Head> {
     match format.as_deref() {
         Some("uri" | "url" | "iri" | "uri-reference" | "hostname") => return Some(Head::Url),
         Some("path" | "file-path" | "directory-path" | "absolute-path") => return Some(Head::Path),
-        Some("date" | "date-time" | "time" | "email" | "uuid" | "ipv4" | "ipv6") => return Some(Head::Text),
+        Some("date" | "date-time" | "time" | "email" | "uuid" | "ipv4" | "ipv6") => {
+            return Some(Head::Text);
+        }
         _ => {}
     }
     let text = lower(&schema.get("description").and_then(|text| text.str())?);
@@ -144,17 +175,26 @@ fn of_argument(schema: Value<'_>) -> Option<Head> {
         (&URL, Head::Url),
         (&TEXT, Head::Text),
     ];
-    tables.iter().filter_map(|(words, head)| Some((first(words)?, *head))).min_by_key(|(at, _)| *at).map(|(_, head)| head)
+    tables
+        .iter()
+        .filter_map(|(words, head)| Some((first(words)?, *head)))
+        .min_by_key(|(at, _)| *at)
+        .map(|(_, head)| head)
 }
 
 /// Whether a tool's description says that it runs commands.
 pub(super) fn runs_commands(description: &str) -> bool {
     let text = lower(description);
-    RUNS.iter().any(|words| text.contains(words)) && !text.starts_with("explain") && !text.starts_with("search")
+    RUNS.iter().any(|words| text.contains(words))
+        && !text.starts_with("explain")
+        && !text.starts_with("search")
 }
 
 fn lower(text: &str) -> String {
-    text.chars().take(DESCRIPTION_BYTES).collect::<String>().to_ascii_lowercase()
+    text.chars()
+        .take(DESCRIPTION_BYTES)
+        .collect::<String>()
+        .to_ascii_lowercase()
 }
 
 #[cfg(test)]
@@ -178,8 +218,17 @@ mod tests {
         let said: Vec<(&str, Head)> = said.iter().map(|(name, head)| (&**name, *head)).collect();
         assert_eq!(
             said,
-            [("a", Head::Shell), ("b", Head::Text), ("c.d", Head::Sql), ("e", Head::Url), ("f", Head::Path), ("h", Head::Code)]
+            [
+                ("a", Head::Shell),
+                ("b", Head::Text),
+                ("c.d", Head::Sql),
+                ("e", Head::Url),
+                ("f", Head::Path),
+                ("h", Head::Code)
+            ]
         );
-        assert!(runs_commands("Executes a command on the host") && !runs_commands("Adds two numbers"));
+        assert!(
+            runs_commands("Executes a command on the host") && !runs_commands("Adds two numbers")
+        );
     }
 }

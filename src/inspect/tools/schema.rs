@@ -64,10 +64,17 @@ impl Schema {
             return Err(Unread::SchemaTooLong);
         }
         let value: Value = serde_json::from_str(written).map_err(|_| Unread::SchemaUnreadable)?;
-        let draft = match value.get("$schema").and_then(Value::as_str).map(|uri| uri.trim_end_matches('#')) {
+        let draft = match value
+            .get("$schema")
+            .and_then(Value::as_str)
+            .map(|uri| uri.trim_end_matches('#'))
+        {
             None | Some("https://json-schema.org/draft/2020-12/schema") => Draft::Draft202012,
             Some("https://json-schema.org/draft/2019-09/schema") => Draft::Draft201909,
-            Some("http://json-schema.org/draft-07/schema" | "https://json-schema.org/draft-07/schema") => Draft::Draft7,
+            Some(
+                "http://json-schema.org/draft-07/schema"
+                | "https://json-schema.org/draft-07/schema",
+            ) => Draft::Draft7,
             Some("http://json-schema.org/draft-06/schema") => Draft::Draft6,
             Some("http://json-schema.org/draft-04/schema") => Draft::Draft4,
             Some(_) => return Err(Unread::SchemaDialect),
@@ -76,12 +83,24 @@ impl Schema {
         let validator = jsonschema::options()
             .with_draft(draft)
             .offline()
-            .with_pattern_options(PatternOptions::regex().size_limit(REGEX_BYTES).dfa_size_limit(REGEX_BYTES))
-            .with_format("absolute-path", |path: &str| is_path(PathFormat::Absolute, path))
-            .with_format("relative-path", |path: &str| is_path(PathFormat::Relative, path))
+            .with_pattern_options(
+                PatternOptions::regex()
+                    .size_limit(REGEX_BYTES)
+                    .dfa_size_limit(REGEX_BYTES),
+            )
+            .with_format("absolute-path", |path: &str| {
+                is_path(PathFormat::Absolute, path)
+            })
+            .with_format("relative-path", |path: &str| {
+                is_path(PathFormat::Relative, path)
+            })
             .should_validate_formats(formats)
             .build(&value);
-        Ok(Self { validator: validator.map_err(|_| Unread::SchemaInvalid)?, value, refs })
+        Ok(Self {
+            validator: validator.map_err(|_| Unread::SchemaInvalid)?,
+            value,
+            refs,
+        })
     }
 
     /// What is wrong with arguments; nothing if they fit.
@@ -93,41 +112,71 @@ impl Schema {
         if self.validator.is_valid(arguments) {
             return Ok(Vec::new());
         }
-        Ok(self.validator.iter_errors(arguments).take(FAULTS).map(|error| wrong(&error)).collect())
+        Ok(self
+            .validator
+            .iter_errors(arguments)
+            .take(FAULTS)
+            .map(|error| wrong(&error))
+            .collect())
     }
 }
 
 fn wrong(error: &jsonschema::ValidationError<'_>) -> Wrong {
     use jsonschema::error::ValidationErrorKind as Kind;
     let pointer = error.instance_path().as_str().to_owned();
-    let names: Vec<String> = pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
+    let names: Vec<String> = pointer
+        .split('/')
+        .skip(1)
+        .map(|name| name.replace("~1", "/").replace("~0", "~"))
+        .collect();
     let mut argument = names.join(".");
     let what = match error.kind() {
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            argument = if argument.is_empty() { name.to_owned() } else { format!("{argument}.{name}") };
+            argument = if argument.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{argument}.{name}")
+            };
             "is missing".to_owned()
         }
         Kind::AdditionalProperties { unexpected } => {
-            let named: Vec<String> = unexpected.iter().take(3).map(|name| format!("`{}`", short(name, 64))).collect();
+            let named: Vec<String> = unexpected
+                .iter()
+                .take(3)
+                .map(|name| format!("`{}`", short(name, 64)))
+                .collect();
             format!("has {} that the tool does not know", named.join(", "))
         }
         _ => error.masked_with("it").to_string(),
     };
-    Wrong { argument: short(&argument, 128), pointer, what: short(&what, FAULT_CHARS) }
+    Wrong {
+        argument: short(&argument, 128),
+        pointer,
+        what: short(&what, FAULT_CHARS),
+    }
 }
 
 fn short(text: &str, most: usize) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(most).collect()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(most)
+        .collect()
 }
 
 /// Whether a text is a path of a kind.
 pub(super) fn is_path(format: PathFormat, path: &str) -> bool {
-    let drive = path.get(1..3).is_some_and(|rest| rest == ":\\" || rest == ":/");
+    let drive = path
+        .get(1..3)
+        .is_some_and(|rest| rest == ":\\" || rest == ":/");
     let absolute = path.starts_with('/') || drive;
-    let sound = !path.is_empty() && !path.contains('\0') && path.split(['/', '\\']).all(|part| part != "..");
+    let sound = !path.is_empty()
+        && !path.contains('\0')
+        && path.split(['/', '\\']).all(|part| part != "..");
     match format {
         PathFormat::Absolute => sound && absolute,
-        PathFormat::Relative => sound && !absolute && !path.starts_with(['\\', '~']) && !path.contains(':'),
+        PathFormat::Relative => {
+            sound && !absolute && !path.starts_with(['\\', '~']) && !path.contains(':')
+        }
     }
 }

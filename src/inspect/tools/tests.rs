@@ -14,14 +14,25 @@ fn message(text: String) -> Message {
 }
 
 fn context(method: &str) -> Context {
-    let asked =
-        [OpenRequest { id: "3".into(), method: method.into(), tool: None, continues: false, target: CallTarget::Other }].into();
+    let asked = [OpenRequest {
+        id: "3".into(),
+        method: method.into(),
+        tool: None,
+        continues: false,
+        target: CallTarget::Other,
+    }]
+    .into();
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-    Context { asked, ..Context::new(agent, upstream, Era::Modern) }
+    Context {
+        asked,
+        ..Context::new(agent, upstream, Era::Modern)
+    }
 }
 
 fn list_of(tools: &str) -> Message {
-    message(format!(r#"{{"jsonrpc":"2.0","id":3,"result":{{"tools":[{tools}]}}}}"#))
+    message(format!(
+        r#"{{"jsonrpc":"2.0","id":3,"result":{{"tools":[{tools}]}}}}"#
+    ))
 }
 
 fn learn(tools: &Tools, method: &str, list: &str) -> bool {
@@ -29,15 +40,28 @@ fn learn(tools: &Tools, method: &str, list: &str) -> bool {
 }
 
 fn policy(config: &PolicyConfig) -> Policy {
-    let none = PolicyConfig { builtin: false, ..config.clone() };
+    let none = PolicyConfig {
+        builtin: false,
+        ..config.clone()
+    };
     Policy::new("p", &none, &Library::load(false, &[]).unwrap()).unwrap()
 }
 
 fn call(policy: &Policy, tools: &Arc<Tools>, tool: &str, arguments: &str) -> Inspection {
-    let call =
-        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#);
-    let known = InspectContext { tools: Some(tools.clone()), ..InspectContext::default() };
-    policy.inspect(Direction::Outbound, &message(call), &context("x"), AuditId::make(), &known)
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+    );
+    let known = InspectContext {
+        tools: Some(tools.clone()),
+        ..InspectContext::default()
+    };
+    policy.inspect(
+        Direction::Outbound,
+        &message(call),
+        &context("x"),
+        AuditId::make(),
+        &known,
+    )
 }
 
 /// The rule and the words of a refusal; empty if there is none.
@@ -55,7 +79,11 @@ const RUN: &str = r#"{"name":"run","inputSchema":{"type":"object","additionalPro
 fn pages_add_and_what_is_listed_again_replaces() {
     let tools = Arc::<Tools>::default();
     learn(&tools, "tools/call", r#"{"name":"no"}"#);
-    learn(&tools, "tools/list", r#"{"name":"a","description":"first","inputSchema":{"type": "object"}}"#);
+    learn(
+        &tools,
+        "tools/list",
+        r#"{"name":"a","description":"first","inputSchema":{"type": "object"}}"#,
+    );
     let second = r#"{"name":"a","description":"second","inputSchema":{"properties":{"q":{"format":"uri"},"p":{}}}}"#;
     learn(&tools, "tools/list", &format!(r#"{{"name":"b"}},{second}"#));
     assert!(tools.of("no").is_none() && tools.of("b").is_some_and(|tool| tool.schema.is_none()));
@@ -63,91 +91,206 @@ fn pages_add_and_what_is_listed_again_replaces() {
     assert!(a.said("q") == Some(Head::Url) && a.said("p").is_none());
     assert_eq!(tools.0.read().bytes, "ab".len() + a.bytes());
     learn(&tools, "tools/list", second);
-    assert!(Arc::ptr_eq(&a, &tools.of("a").unwrap()), "what stays the same is compiled once");
+    assert!(
+        Arc::ptr_eq(&a, &tools.of("a").unwrap()),
+        "what stays the same is compiled once"
+    );
 }
 
 #[test]
 fn what_is_remembered_is_bounded() {
     let tools = Arc::<Tools>::default();
-    learn(&tools, "tools/list", r#"{"name":"long","description":"short"}"#);
+    learn(
+        &tools,
+        "tools/list",
+        r#"{"name":"long","description":"short"}"#,
+    );
     let long = quote(&"x".repeat(DEFINITION_BYTES + 1));
-    assert!(learn(&tools, "tools/list", &format!(r#"{{"name":"long","inputSchema":{{"title":{long}}}}}"#)));
+    assert!(learn(
+        &tools,
+        "tools/list",
+        &format!(r#"{{"name":"long","inputSchema":{{"title":{long}}}}}"#)
+    ));
     assert!(tools.of("long").is_none());
-    let many: Vec<String> = (0..TOOLS + 1).map(|n| format!(r#"{{"name":"{n}"}}"#)).collect();
-    assert!(learn(&tools, "tools/list", &many.join(",")), "says that there was more");
+    let many: Vec<String> = (0..TOOLS + 1)
+        .map(|n| format!(r#"{{"name":"{n}"}}"#))
+        .collect();
+    assert!(
+        learn(&tools, "tools/list", &many.join(",")),
+        "says that there was more"
+    );
     assert!(tools.of(&(TOOLS - 1).to_string()).is_some() && tools.of(&TOOLS.to_string()).is_none());
 }
 
 #[test]
 fn calls_are_held_to_the_schema_that_was_listed() {
     let (policy, tools) = (policy(&PolicyConfig::default()), Arc::<Tools>::default());
-    assert_eq!(refused(&call(&policy, &tools, "run", r#"{"n":"x"}"#)).0, "", "nothing is known yet");
+    assert_eq!(
+        refused(&call(&policy, &tools, "run", r#"{"n":"x"}"#)).0,
+        "",
+        "nothing is known yet"
+    );
     learn(&tools, "tools/list", RUN);
-    for fits in [r#"{"n":1,"mode":"fast"}"#, r#"{"n":10,"mode":"slow","tags":["a"]}"#] {
-        assert!(matches!(call(&policy, &tools, "run", fits).verdict, Verdict::Pass), "{fits}");
+    for fits in [
+        r#"{"n":1,"mode":"fast"}"#,
+        r#"{"n":10,"mode":"slow","tags":["a"]}"#,
+    ] {
+        assert!(
+            matches!(call(&policy, &tools, "run", fits).verdict, Verdict::Pass),
+            "{fits}"
+        );
     }
     for (arguments, at, words) in [
-        (r#"{"n":11,"mode":"fast"}"#, "/params/arguments/n", "`n` is greater than the maximum of 10."),
-        (r#"{"n":"hunter2","mode":"fast"}"#, "/params/arguments/n", "`n` is not of type \"integer\"."),
+        (
+            r#"{"n":11,"mode":"fast"}"#,
+            "/params/arguments/n",
+            "`n` is greater than the maximum of 10.",
+        ),
+        (
+            r#"{"n":"hunter2","mode":"fast"}"#,
+            "/params/arguments/n",
+            "`n` is not of type \"integer\".",
+        ),
         (r#"{"n":1}"#, "/params/arguments", "`mode` is missing."),
-        (r#"{"n":1,"mode":"fast","tags":["a",7]}"#, "/params/arguments/tags/1", "`tags.1` is not of type"),
-        (r#"{"n":1,"mode":"fast","evil":1}"#, "/params/arguments", "The call has `evil`"),
-        (r#"{"n":1e999,"mode":"fast"}"#, "/params/arguments", "out of range"),
+        (
+            r#"{"n":1,"mode":"fast","tags":["a",7]}"#,
+            "/params/arguments/tags/1",
+            "`tags.1` is not of type",
+        ),
+        (
+            r#"{"n":1,"mode":"fast","evil":1}"#,
+            "/params/arguments",
+            "The call has `evil`",
+        ),
+        (
+            r#"{"n":1e999,"mode":"fast"}"#,
+            "/params/arguments",
+            "out of range",
+        ),
     ] {
         let inspection = call(&policy, &tools, "run", arguments);
         let (rule, why) = refused(&inspection);
-        assert!(rule == "argument-schema" && why.contains(words), "{arguments}: {rule} {why}");
+        assert!(
+            rule == "argument-schema" && why.contains(words),
+            "{arguments}: {rule} {why}"
+        );
         assert!(!why.contains("hunter2"), "a refusal shows what was sent");
         assert_eq!(inspection.findings[0].at, at, "{arguments}");
         if !words.contains("range") {
-            assert!(why.contains(r#"An example that fits: {"#) && why.contains(r#""mode":"fast""#), "{why}");
+            assert!(
+                why.contains(r#"An example that fits: {"#) && why.contains(r#""mode":"fast""#),
+                "{why}"
+            );
         }
     }
-    let changed = message(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.into());
+    let changed =
+        message(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.into());
     tools.learn(&changed, &context("x"));
-    assert!(matches!(call(&policy, &tools, "run", "{}").verdict, Verdict::Pass), "what has changed is not known");
+    assert!(
+        matches!(call(&policy, &tools, "run", "{}").verdict, Verdict::Pass),
+        "what has changed is not known"
+    );
     learn(&tools, "tools/list", RUN);
-    assert_eq!(refused(&call(&policy, &tools, "run", "{}")).0, "argument-schema");
+    assert_eq!(
+        refused(&call(&policy, &tools, "run", "{}")).0,
+        "argument-schema"
+    );
 }
 
 #[test]
 fn a_policy_says_what_is_enforced() {
     let tools = Arc::<Tools>::default();
     learn(&tools, "tools/list", RUN);
-    let off = PolicyConfig { schema: SchemaConfig { enforce: false, unlisted: false }, ..PolicyConfig::default() };
+    let off = PolicyConfig {
+        schema: SchemaConfig {
+            enforce: false,
+            unlisted: false,
+        },
+        ..PolicyConfig::default()
+    };
     let off = policy(&off);
-    assert!(matches!(call(&off, &tools, "run", "{}").verdict, Verdict::Pass));
-    assert_eq!(refused(&call(&off, &tools, "other", "{}")).0, "unlisted-tool");
+    assert!(matches!(
+        call(&off, &tools, "run", "{}").verdict,
+        Verdict::Pass
+    ));
+    assert_eq!(
+        refused(&call(&off, &tools, "other", "{}")).0,
+        "unlisted-tool"
+    );
     let watch = policy(&PolicyConfig::default()).with_mode(Mode::Observe);
-    assert_eq!(call(&watch, &tools, "run", "{}").findings.len(), 1, "recorded, whatever is done about it");
+    assert_eq!(
+        call(&watch, &tools, "run", "{}").findings.len(),
+        1,
+        "recorded, whatever is done about it"
+    );
 }
 
 #[test]
 fn what_cannot_be_compiled_is_said_to_be_unchecked() {
     let (policy, tools) = (policy(&PolicyConfig::default()), Arc::<Tools>::default());
     for (schema, reason) in [
-        (r#"{"$ref":"https://example.org/x.json"}"#, "schema-remote-reference"),
-        (r#"{"properties":{"a":{"$ref":"other.json"}}}"#, "schema-remote-reference"),
+        (
+            r#"{"$ref":"https://example.org/x.json"}"#,
+            "schema-remote-reference",
+        ),
+        (
+            r#"{"properties":{"a":{"$ref":"other.json"}}}"#,
+            "schema-remote-reference",
+        ),
         (r##"{"$dynamicRef":"#a"}"##, "schema-dynamic-reference"),
         (r#"{"$schema":"https://example.org/own"}"#, "schema-dialect"),
-        (r#"{"properties":{"a":{"pattern":"(?=x)y"}}}"#, "schema-invalid"),
-        (r#"{"properties":{"a":{"pattern":"a{9999999}"}}}"#, "schema-invalid"),
+        (
+            r#"{"properties":{"a":{"pattern":"(?=x)y"}}}"#,
+            "schema-invalid",
+        ),
+        (
+            r#"{"properties":{"a":{"pattern":"a{9999999}"}}}"#,
+            "schema-invalid",
+        ),
         (r#"{"type":"int"}"#, "schema-invalid"),
-        (r#"{"properties":{"a":{"$id":"b","type":"string"}}}"#, "schema-embedded"),
+        (
+            r#"{"properties":{"a":{"$id":"b","type":"string"}}}"#,
+            "schema-embedded",
+        ),
     ] {
-        learn(&tools, "tools/list", &format!(r#"{{"name":"t","inputSchema":{schema}}}"#));
+        learn(
+            &tools,
+            "tools/list",
+            &format!(r#"{{"name":"t","inputSchema":{schema}}}"#),
+        );
         let inspection = call(&policy, &tools, "t", r#"{"a":1}"#);
         assert!(matches!(inspection.verdict, Verdict::Pass), "{schema}");
-        assert_eq!(inspection.coverage.uninspected[0].reason.name(), reason, "{schema}");
+        assert_eq!(
+            inspection.coverage.uninspected[0].reason.name(),
+            reason,
+            "{schema}"
+        );
     }
     // Names are no keywords, and drafts are told apart.
-    learn(&tools, "tools/list", r#"{"name":"t","inputSchema":{"properties":{"$id":{"type":"string"},"$ref":{"const":"x"}}}}"#);
-    assert_eq!(refused(&call(&policy, &tools, "t", r#"{"$ref":"y"}"#)).0, "argument-schema");
+    learn(
+        &tools,
+        "tools/list",
+        r#"{"name":"t","inputSchema":{"properties":{"$id":{"type":"string"},"$ref":{"const":"x"}}}}"#,
+    );
+    assert_eq!(
+        refused(&call(&policy, &tools, "t", r#"{"$ref":"y"}"#)).0,
+        "argument-schema"
+    );
     let seven = r##"{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"n":{"type":"number"}},
         "properties":{"a":{"items":[{"$ref":"#/definitions/n"}]}}}"##;
-    learn(&tools, "tools/list", &format!(r#"{{"name":"t","inputSchema":{seven}}}"#));
-    assert!(matches!(call(&policy, &tools, "t", r#"{"a":[1,"x"]}"#).verdict, Verdict::Pass));
-    assert_eq!(refused(&call(&policy, &tools, "t", r#"{"a":["x"]}"#)).0, "argument-schema");
+    learn(
+        &tools,
+        "tools/list",
+        &format!(r#"{{"name":"t","inputSchema":{seven}}}"#),
+    );
+    assert!(matches!(
+        call(&policy, &tools, "t", r#"{"a":[1,"x"]}"#).verdict,
+        Verdict::Pass
+    ));
+    assert_eq!(
+        refused(&call(&policy, &tools, "t", r#"{"a":["x"]}"#)).0,
+        "argument-schema"
+    );
 }
 
 #[test]
@@ -155,60 +298,147 @@ fn hostile_schemas_cost_no_more_than_their_bound() {
     let (policy, tools) = (policy(&PolicyConfig::default()), Arc::<Tools>::default());
     let nested = format!("{}1{}", r#"{"a":"#.repeat(40), "}".repeat(40));
     let doubling: Vec<String> = (0..60)
-        .map(|n| format!(r##""d{n}":{{"anyOf":[{{"$ref":"#/$defs/d{0}"}},{{"$ref":"#/$defs/d{0}"}}]}}"##, n + 1))
+        .map(|n| {
+            format!(
+                r##""d{n}":{{"anyOf":[{{"$ref":"#/$defs/d{0}"}},{{"$ref":"#/$defs/d{0}"}}]}}"##,
+                n + 1
+            )
+        })
         .collect();
-    let doubling = format!(r##"{{"$ref":"#/$defs/d0","$defs":{{{},"d60":false}}}}"##, doubling.join(","));
+    let doubling = format!(
+        r##"{{"$ref":"#/$defs/d0","$defs":{{{},"d60":false}}}}"##,
+        doubling.join(",")
+    );
     let wide = format!(r#"{{"a":[{}0]}}"#, "0,".repeat(150_000));
     for (schema, arguments) in [
         (r##"{"$ref":"#"}"##, "{}"),
-        (r##"{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}"##, "{}"),
-        (r##"{"properties":{"a":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}}"##, &nested),
+        (
+            r##"{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}"##,
+            "{}",
+        ),
+        (
+            r##"{"properties":{"a":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}}"##,
+            &nested,
+        ),
         (&doubling, "{}"),
         (r#"{"properties":{"a":{"items":{"type":"string"}}}}"#, &wide),
     ] {
-        learn(&tools, "tools/list", &format!(r#"{{"name":"t","inputSchema":{schema}}}"#));
+        learn(
+            &tools,
+            "tools/list",
+            &format!(r#"{{"name":"t","inputSchema":{schema}}}"#),
+        );
         let began = Instant::now();
         let inspection = call(&policy, &tools, "t", arguments);
         assert_eq!(refused(&inspection).0, "schema-too-costly", "{schema}");
         assert_eq!(inspection.findings[0].reading, work::SCHEMA);
-        assert!(began.elapsed() < Duration::from_secs(2), "{:?} for {schema}", began.elapsed());
+        assert!(
+            began.elapsed() < Duration::from_secs(2),
+            "{:?} for {schema}",
+            began.elapsed()
+        );
     }
     // What refers to itself as trees do is no trouble.
     let tree = r##"{"properties":{"a":{"anyOf":[{"type":"number"},{"$ref":"#"}]}}}"##;
-    learn(&tools, "tools/list", &format!(r#"{{"name":"t","inputSchema":{tree}}}"#));
-    assert!(matches!(call(&policy, &tools, "t", &nested).verdict, Verdict::Pass));
+    learn(
+        &tools,
+        "tools/list",
+        &format!(r#"{{"name":"t","inputSchema":{tree}}}"#),
+    );
+    assert!(matches!(
+        call(&policy, &tools, "t", &nested).verdict,
+        Verdict::Pass
+    ));
 }
 
 fn overlaid() -> PolicyConfig {
-    let keywords = |all: &[(&'static str, &str)]| all.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
-    let n = ArgumentConfig { keywords: keywords(&[("maximum", "5")]), description: Some("Few.".into()), ..Default::default() };
-    let path = ArgumentConfig { format: Some(PathFormat::Absolute), required: true, ..Default::default() };
-    let deep = ArgumentConfig { keywords: keywords(&[("pattern", r#""^[a-z]+$""#)]), ..Default::default() };
-    let arguments = [("n".to_owned(), n), ("path".to_owned(), path), ("o.deep".to_owned(), deep)].into();
-    let run = ToolConfig { description: Some("Runs \"it\".".into()), arguments, ..Default::default() };
-    let hidden = |hidden| ToolConfig { hidden: Some(hidden), ..Default::default() };
-    let tools = vec![("run".to_owned(), run), ("safe_one".to_owned(), hidden(false)), ("safe_*".to_owned(), hidden(true))];
-    PolicyConfig { tools, ..PolicyConfig::default() }
+    let keywords = |all: &[(&'static str, &str)]| {
+        all.iter()
+            .map(|(key, value)| (*key, (*value).to_owned()))
+            .collect()
+    };
+    let n = ArgumentConfig {
+        keywords: keywords(&[("maximum", "5")]),
+        description: Some("Few.".into()),
+        ..Default::default()
+    };
+    let path = ArgumentConfig {
+        format: Some(PathFormat::Absolute),
+        required: true,
+        ..Default::default()
+    };
+    let deep = ArgumentConfig {
+        keywords: keywords(&[("pattern", r#""^[a-z]+$""#)]),
+        ..Default::default()
+    };
+    let arguments = [
+        ("n".to_owned(), n),
+        ("path".to_owned(), path),
+        ("o.deep".to_owned(), deep),
+    ]
+    .into();
+    let run = ToolConfig {
+        description: Some("Runs \"it\".".into()),
+        arguments,
+        ..Default::default()
+    };
+    let hidden = |hidden| ToolConfig {
+        hidden: Some(hidden),
+        ..Default::default()
+    };
+    let tools = vec![
+        ("run".to_owned(), run),
+        ("safe_one".to_owned(), hidden(false)),
+        ("safe_*".to_owned(), hidden(true)),
+    ];
+    PolicyConfig {
+        tools,
+        ..PolicyConfig::default()
+    }
 }
 
 #[test]
 fn overlays_hold_before_a_list_was_seen() {
     let (policy, tools) = (policy(&overlaid()), Arc::<Tools>::default());
     for (arguments, words) in [
-        (r#"{"n":6,"path":"/a"}"#, "`n` is greater than the maximum of 5."),
+        (
+            r#"{"n":6,"path":"/a"}"#,
+            "`n` is greater than the maximum of 5.",
+        ),
         (r#"{"n":"6","path":"/a"}"#, "`n` is not of type"),
         (r#"{"n":5}"#, "`path` is missing."),
         (r#"{"path":"a/b"}"#, "`path` is not a \"absolute-path\""),
         (r#"{"path":"/a/../b"}"#, "`path` is not a \"absolute-path\""),
-        (r#"{"path":"/a","o":{"deep":"A"}}"#, "`o.deep` does not match"),
+        (
+            r#"{"path":"/a","o":{"deep":"A"}}"#,
+            "`o.deep` does not match",
+        ),
     ] {
         let (rule, why) = refused(&call(&policy, &tools, "run", arguments));
-        assert!(rule == "argument-schema" && why.contains(words), "{arguments}: {why}");
+        assert!(
+            rule == "argument-schema" && why.contains(words),
+            "{arguments}: {why}"
+        );
         assert!(why.contains(r#""path":"/srv/files/report.txt""#), "{why}");
     }
-    assert!(matches!(call(&policy, &tools, "run", r#"{"n":5,"path":"/a","o":{"deep":"a"}}"#).verdict, Verdict::Pass));
-    assert_eq!(refused(&call(&policy, &tools, "safe_two", "{}")).0, "hidden-tool");
-    assert!(matches!(call(&policy, &tools, "safe_one", "{}").verdict, Verdict::Pass));
+    assert!(matches!(
+        call(
+            &policy,
+            &tools,
+            "run",
+            r#"{"n":5,"path":"/a","o":{"deep":"a"}}"#
+        )
+        .verdict,
+        Verdict::Pass
+    ));
+    assert_eq!(
+        refused(&call(&policy, &tools, "safe_two", "{}")).0,
+        "hidden-tool"
+    );
+    assert!(matches!(
+        call(&policy, &tools, "safe_one", "{}").verdict,
+        Verdict::Pass
+    ));
 }
 
 #[test]
@@ -217,7 +447,13 @@ fn agents_read_the_overlay_and_every_other_byte_stays() {
     let shown = |tools: &str| {
         let shown = overlays.show(&list_of(tools), &context("tools/list"))?;
         let text = String::from_utf8(shown.to_vec()).unwrap();
-        Some(text.split_once(r#""tools":["#).unwrap().1.trim_end_matches("]}}").to_owned())
+        Some(
+            text.split_once(r#""tools":["#)
+                .unwrap()
+                .1
+                .trim_end_matches("]}}")
+                .to_owned(),
+        )
     };
     let run = r#"{ "name":"run" ,"description":"x","inputSchema":{"type":"object","properties":{"n":{"type":"integer","maximum":9},"z":{}},"required":["n"]}, "x": 1e2 }"#;
     assert_eq!(
@@ -225,8 +461,14 @@ fn agents_read_the_overlay_and_every_other_byte_stays() {
         r#"{ "name":"run" ,"description":"Runs \"it\".","inputSchema":{"type":"object","properties":{"o":{"properties":{"deep":{"pattern":"^[a-z]+$"}}},"path":{"pattern":"^(/|[A-Za-z]:[\\\\/])"},"n":{"description":"Few.","type":"integer","maximum":5},"z":{}},"required":["path","n"]}, "x": 1e2 }"#
     );
     let bare = shown(r#"{"name":"run"}"#).unwrap();
-    assert!(bare.starts_with(r#"{"description":"Runs \"it\".","inputSchema":{"properties":{"#), "{bare}");
-    assert!(bare.ends_with(r#""required":["path"]},"name":"run"}"#), "{bare}");
+    assert!(
+        bare.starts_with(r#"{"description":"Runs \"it\".","inputSchema":{"properties":{"#),
+        "{bare}"
+    );
+    assert!(
+        bare.ends_with(r#""required":["path"]},"name":"run"}"#),
+        "{bare}"
+    );
     let tool = |name: &str| format!(r#"{{"name":"{name}"}}"#);
     let list = |names: &[&str]| names.iter().map(|name| tool(name)).collect::<Vec<_>>();
     for (names, left) in [
@@ -236,8 +478,21 @@ fn agents_read_the_overlay_and_every_other_byte_stays() {
         (&["x", "safe_a", "safe_b"], &["x"]),
         (&["safe_a", "safe_b"], &[]),
     ] {
-        assert_eq!(shown(&list(names).join(" , ")).unwrap().replace(' ', ""), list(left).join(","), "{names:?}");
+        assert_eq!(
+            shown(&list(names).join(" , ")).unwrap().replace(' ', ""),
+            list(left).join(","),
+            "{names:?}"
+        );
     }
-    assert_eq!(shown(r#"{"name":"x"},{"name":"safe_one"}"#), None, "nothing to change");
-    assert!(overlays.show(&list_of(run), &context("tools/call")).is_none(), "a result that only looks like a list");
+    assert_eq!(
+        shown(r#"{"name":"x"},{"name":"safe_one"}"#),
+        None,
+        "nothing to change"
+    );
+    assert!(
+        overlays
+            .show(&list_of(run), &context("tools/call"))
+            .is_none(),
+        "a result that only looks like a list"
+    );
 }

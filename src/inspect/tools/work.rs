@@ -18,9 +18,25 @@ const DEPTH: usize = 256;
 const PARTS: usize = 20_000;
 
 /// Keywords that hold schemas of the same value: one, a list, or a table of them.
-const SAME: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
+const SAME: [&str; 8] = [
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+];
 /// Keywords that hold a table in which keys are names.
-const NAMED: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+const NAMED: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+    "dependencies",
+];
 
 /// Where the references of a schema lead.
 #[derive(Debug, Default)]
@@ -52,14 +68,21 @@ impl Refs {
                                 Some(to) if to.starts_with('#') => refs.any = true,
                                 _ => return Err(Unread::SchemaRemoteReference),
                             },
-                            (false, "$dynamicRef" | "$recursiveRef" | "$dynamicAnchor" | "$recursiveAnchor") => {
+                            (
+                                false,
+                                "$dynamicRef" | "$recursiveRef" | "$dynamicAnchor"
+                                | "$recursiveAnchor",
+                            ) => {
                                 return Err(Unread::SchemaDynamicReference);
                             }
                             (false, "$id" | "id") if !pointer.is_empty() && value.is_string() => {
                                 return Err(Unread::SchemaEmbedded);
                             }
                             (false, "$anchor") => {
-                                refs.anchors.insert(value.as_str().unwrap_or_default().to_owned(), pointer.clone());
+                                refs.anchors.insert(
+                                    value.as_str().unwrap_or_default().to_owned(),
+                                    pointer.clone(),
+                                );
                             }
                             (false, "enum" | "const" | "default" | "examples") => continue,
                             _ => {}
@@ -70,7 +93,12 @@ impl Refs {
                     }
                 }
                 Value::Array(elements) => {
-                    open.extend(elements.iter().enumerate().map(|(at, value)| (value, format!("{pointer}/{at}"), false)));
+                    open.extend(
+                        elements
+                            .iter()
+                            .enumerate()
+                            .map(|(at, value)| (value, format!("{pointer}/{at}"), false)),
+                    );
                 }
                 _ => {}
             }
@@ -95,7 +123,10 @@ fn decoded(fragment: &str) -> String {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.as_bytes();
     while let Some((first, more)) = rest.split_first() {
-        let hex = more.get(..2).and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        let hex = more
+            .get(..2)
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
         match (first, hex) {
             (b'%', Some(byte)) => {
                 bytes.push(byte);
@@ -118,15 +149,23 @@ pub(super) struct Work<'w> {
 
 impl<'w> Work<'w> {
     /// Whether comparing is cheap enough to be done.
-    pub(super) fn within_bounds(schema: &'w Value, refs: &Refs, arguments: &'w Value) -> Result<(), TooMuch> {
-        let mut work = Self { open: vec![(schema, arguments, 0)], left: PAIRS };
+    pub(super) fn within_bounds(
+        schema: &'w Value,
+        refs: &Refs,
+        arguments: &'w Value,
+    ) -> Result<(), TooMuch> {
+        let mut work = Self {
+            open: vec![(schema, arguments, 0)],
+            left: PAIRS,
+        };
         while let Some((part, value, depth)) = work.open.pop() {
             work.spend(1)?;
             if depth > DEPTH {
                 return Err(TooMuch);
             }
             let Value::Object(part) = part else { continue };
-            let mut push = |part: &'w Value, value: &'w Value| work.open.push((part, value, depth + 1));
+            let mut push =
+                |part: &'w Value, value: &'w Value| work.open.push((part, value, depth + 1));
             for keyword in SAME {
                 match part.get(keyword) {
                     Some(Value::Array(several)) => several.iter().for_each(|one| push(one, value)),
@@ -141,9 +180,15 @@ impl<'w> Work<'w> {
                 push(refs.find(schema, to).ok_or(TooMuch)?, value);
             }
             if let Some(Value::Object(named)) = part.get("dependencies") {
-                named.values().filter(|one| one.is_object()).for_each(|one| push(one, value));
+                named
+                    .values()
+                    .filter(|one| one.is_object())
+                    .for_each(|one| push(one, value));
             }
-            let mut costs = part.get("enum").and_then(Value::as_array).map_or(0, |all| all.len() / 8);
+            let mut costs = part
+                .get("enum")
+                .and_then(Value::as_array)
+                .map_or(0, |all| all.len() / 8);
             match value {
                 Value::Object(members) => {
                     let patterns = part.get("patternProperties").and_then(Value::as_object);
@@ -155,7 +200,10 @@ impl<'w> Work<'w> {
                             push(one, member);
                         }
                         for keyword in ["additionalProperties", "unevaluatedProperties"] {
-                            part.get(keyword).filter(|one| one.is_object()).into_iter().for_each(|one| push(one, member));
+                            part.get(keyword)
+                                .filter(|one| one.is_object())
+                                .into_iter()
+                                .for_each(|one| push(one, member));
                         }
                         costs += 1 + patterns.map_or(0, |all| all.len());
                     }
@@ -164,13 +212,18 @@ impl<'w> Work<'w> {
                     for (at, element) in elements.iter().enumerate() {
                         for keyword in ["items", "prefixItems"] {
                             match part.get(keyword) {
-                                Some(Value::Array(each)) => each.get(at).into_iter().for_each(|one| push(one, element)),
+                                Some(Value::Array(each)) => {
+                                    each.get(at).into_iter().for_each(|one| push(one, element))
+                                }
                                 Some(one) => push(one, element),
                                 None => {}
                             }
                         }
                         for keyword in ["additionalItems", "contains", "unevaluatedItems"] {
-                            part.get(keyword).filter(|one| one.is_object()).into_iter().for_each(|one| push(one, element));
+                            part.get(keyword)
+                                .filter(|one| one.is_object())
+                                .into_iter()
+                                .for_each(|one| push(one, element));
                         }
                     }
                     if part.get("uniqueItems") == Some(&Value::Bool(true)) {
@@ -187,6 +240,10 @@ impl<'w> Work<'w> {
 
     fn spend(&mut self, costs: usize) -> Result<(), TooMuch> {
         self.left = self.left.checked_sub(costs).ok_or(TooMuch)?;
-        if self.open.len() > PAIRS { Err(TooMuch) } else { Ok(()) }
+        if self.open.len() > PAIRS {
+            Err(TooMuch)
+        } else {
+            Ok(())
+        }
     }
 }

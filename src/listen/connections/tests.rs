@@ -3,7 +3,11 @@ use super::*;
 const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 const TWO: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
 
-fn table(connections: usize, unauthenticated: usize, per_address: Option<usize>) -> Arc<ConnectionTable> {
+fn table(
+    connections: usize,
+    unauthenticated: usize,
+    per_address: Option<usize>,
+) -> Arc<ConnectionTable> {
     ConnectionTable::for_agents(&Limits {
         connections,
         unauthenticated_connections: unauthenticated,
@@ -13,18 +17,28 @@ fn table(connections: usize, unauthenticated: usize, per_address: Option<usize>)
 }
 
 fn admit(table: &Arc<ConnectionTable>, from: IpAddr) -> (Connection, Option<&'static str>) {
-    let admitted = table.admit(from, true).unwrap_or_else(|limit| panic!("{limit}"));
+    let admitted = table
+        .admit(from, true)
+        .unwrap_or_else(|limit| panic!("{limit}"));
     (admitted.connection, admitted.limit)
 }
 
 fn counts(table: &ConnectionTable) -> (usize, usize) {
     let open = table.open.lock();
-    assert_eq!(open.addresses.values().map(|address| address.connections).sum::<usize>(), open.total);
+    assert_eq!(
+        open.addresses
+            .values()
+            .map(|address| address.connections)
+            .sum::<usize>(),
+        open.total
+    );
     (open.total, open.unauthenticated)
 }
 
 async fn is_evicted(connection: &Connection) -> bool {
-    tokio::time::timeout(Duration::ZERO, connection.evicted()).await.is_ok()
+    tokio::time::timeout(Duration::ZERO, connection.evicted())
+        .await
+        .is_ok()
 }
 
 #[tokio::test]
@@ -49,7 +63,10 @@ async fn an_unauthenticated_connection_of_the_busiest_address_makes_room() {
 #[tokio::test]
 async fn authenticated_connections_have_places_that_others_cannot_take() {
     let table = table(4, 2, None);
-    let authenticated: Vec<Connection> = (0..3).map(|_| admit(&table, ONE).0).inspect(Connection::authenticated).collect();
+    let authenticated: Vec<Connection> = (0..3)
+        .map(|_| admit(&table, ONE).0)
+        .inspect(Connection::authenticated)
+        .collect();
     assert_eq!(counts(&table), (3, 0));
     let (silent, limit) = admit(&table, TWO);
     assert_eq!(limit, None);
@@ -83,8 +100,14 @@ fn each_address_has_a_limit_and_loopback_only_where_it_is_set() {
         held.len()
     };
     let loopback: IpAddr = "127.0.0.1".parse().unwrap();
-    assert_eq!((held(&of(None), ONE), held(&of(None), loopback)), (1024, 2000));
-    assert_eq!((held(&of(Some(7)), ONE), held(&of(Some(7)), loopback)), (7, 7));
+    assert_eq!(
+        (held(&of(None), ONE), held(&of(None), loopback)),
+        (1024, 2000)
+    );
+    assert_eq!(
+        (held(&of(Some(7)), ONE), held(&of(Some(7)), loopback)),
+        (7, 7)
+    );
     assert_eq!(held(&of(None), "::ffff:127.0.0.1".parse().unwrap()), 2000);
 }
 

@@ -29,12 +29,17 @@ struct AppliedEdit {
 
 /// The refusal of a gate that has no config file.
 pub(super) fn no_config_file() -> Response<Body> {
-    refuse(StatusCode::CONFLICT, "the gateway was started without a config file")
+    refuse(
+        StatusCode::CONFLICT,
+        "the gateway was started without a config file",
+    )
 }
 
 /// When the console wrote something and who did, for the comment above it.
 pub(super) fn signature() -> String {
-    let today = Day::after(SystemTime::now(), 0).map(|day| day.written).unwrap_or_default();
+    let today = Day::after(SystemTime::now(), 0)
+        .map(|day| day.written)
+        .unwrap_or_default();
     format!("{today}, by {WHO}")
 }
 
@@ -50,20 +55,33 @@ pub(super) async fn apply(
     match tokio::task::spawn_blocking(move || write(&file, edit)).await {
         Ok(Ok(())) => {
             tracing::info!(file = shown, change, "config edited in the console");
-            json(StatusCode::OK, &AppliedEdit { file: shown, in_force: wait_until(gate, applies).await })
+            json(
+                StatusCode::OK,
+                &AppliedEdit {
+                    file: shown,
+                    in_force: wait_until(gate, applies).await,
+                },
+            )
         }
         Ok(Err(why)) => refuse(StatusCode::CONFLICT, &why),
-        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "the config could not be written"),
+        Err(_) => refuse(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the config could not be written",
+        ),
     }
 }
 
-fn write(file: &Path, edit: impl FnOnce(&Path) -> Result<ConfigEdit, Vec<Fault>>) -> Result<(), String> {
+fn write(
+    file: &Path,
+    edit: impl FnOnce(&Path) -> Result<ConfigEdit, Vec<Fault>>,
+) -> Result<(), String> {
     let edit = edit(file).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         format!("the config was not changed: {}", faults.join("; "))
     })?;
     let hint = "add the lines to it as a user who may write it";
-    edit.write().map_err(|error| format!("`{}` cannot be written: {error}; {hint}", file.display()))
+    edit.write()
+        .map_err(|error| format!("`{}` cannot be written: {error}; {hint}", file.display()))
 }
 
 async fn wait_until(gate: &Gate, applies: impl Fn(&Policies) -> bool) -> bool {

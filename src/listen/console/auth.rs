@@ -68,7 +68,11 @@ pub(super) struct SessionKey([u8; 32]);
 impl ConsoleAuth {
     /// Of each address, `guesses` wrong codes are checked within a minute.
     pub(super) fn new(token: Arc<Token>, guesses: usize) -> Self {
-        Self { token, guesses: FailedLogins::new(guesses), inside: Mutex::default() }
+        Self {
+            token,
+            guesses: FailedLogins::new(guesses),
+            inside: Mutex::default(),
+        }
     }
 
     /// Looks at what somebody shows.
@@ -78,8 +82,13 @@ impl ConsoleAuth {
             Credential::Code(code) => digest(code),
         };
         let mut inside = self.inside.lock();
-        inside.codes.retain(|(_, since)| now.duration_since(*since) < CODE);
-        let place = inside.codes.iter().position(|(known, _)| bool::from(known.ct_eq(&code)));
+        inside
+            .codes
+            .retain(|(_, since)| now.duration_since(*since) < CODE);
+        let place = inside
+            .codes
+            .iter()
+            .position(|(known, _)| bool::from(known.ct_eq(&code)));
         let right = place.map(|place| inside.codes.swap_remove(place)).is_some();
         drop(inside);
         self.guesses.judge(from, &code, right, now)
@@ -88,7 +97,9 @@ impl ConsoleAuth {
     /// A code that opens one session, soon, for who has shown the token.
     pub(super) fn code(&self, now: Instant) -> String {
         let (code, mut inside) = (secret(), self.inside.lock());
-        inside.codes.retain(|(_, since)| now.duration_since(*since) < CODE);
+        inside
+            .codes
+            .retain(|(_, since)| now.duration_since(*since) < CODE);
         if inside.codes.len() >= CODES {
             inside.codes.remove(0);
         }
@@ -100,21 +111,43 @@ impl ConsoleAuth {
     ///
     /// # Errors
     /// As [`Guesses::judge`].
-    pub(super) fn open(&self, from: IpAddr, shown: Credential<'_>, now: Instant) -> Result<OpenedSession, SecretError> {
+    pub(super) fn open(
+        &self,
+        from: IpAddr,
+        shown: Credential<'_>,
+        now: Instant,
+    ) -> Result<OpenedSession, SecretError> {
         self.admits(from, shown, now)?;
         let (cookie, proof) = (secret(), secret());
         let mut inside = self.inside.lock();
         inside.sessions.retain(|_, session| session.lasts(now));
         if inside.sessions.len() >= SESSIONS {
-            let oldest = inside.sessions.iter().min_by_key(|(_, session)| session.used).map(|(key, _)| *key);
+            let oldest = inside
+                .sessions
+                .iter()
+                .min_by_key(|(_, session)| session.used)
+                .map(|(key, _)| *key);
             oldest.map(|key| inside.sessions.remove(&key));
         }
-        inside.sessions.insert(digest(&cookie), Session { proof: digest(&proof), since: now, used: now });
+        inside.sessions.insert(
+            digest(&cookie),
+            Session {
+                proof: digest(&proof),
+                since: now,
+                used: now,
+            },
+        );
         Ok(OpenedSession { cookie, proof })
     }
 
     /// The session of a request that shows this. What the page does by itself, without its user, does not keep it open.
-    pub(super) fn inner(&self, cookies: &[&str], proof: &str, by_itself: bool, now: Instant) -> Option<SessionKey> {
+    pub(super) fn inner(
+        &self,
+        cookies: &[&str],
+        proof: &str,
+        by_itself: bool,
+        now: Instant,
+    ) -> Option<SessionKey> {
         let (mut inside, proof) = (self.inside.lock(), digest(proof));
         cookies.iter().map(|cookie| digest(cookie)).find_map(|key| {
             let session = inside.sessions.get_mut(&key)?;
@@ -130,7 +163,11 @@ impl ConsoleAuth {
 
     /// Whether a session lasts.
     pub(super) fn lasts(&self, inner: SessionKey, now: Instant) -> bool {
-        self.inside.lock().sessions.get(&inner.0).is_some_and(|session| session.lasts(now))
+        self.inside
+            .lock()
+            .sessions
+            .get(&inner.0)
+            .is_some_and(|session| session.lasts(now))
     }
 
     /// Ends a session.
@@ -157,21 +194,35 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
         let token = Arc::new(Token::create(&file, GUESSES).unwrap());
-        (ConsoleAuth::new(token, GUESSES), std::fs::read_to_string(&file).unwrap())
+        (
+            ConsoleAuth::new(token, GUESSES),
+            std::fs::read_to_string(&file).unwrap(),
+        )
     }
 
     #[test]
     fn a_token_opens_a_session_that_cookie_and_proof_together_show() {
         let (door, token) = door();
         let now = Instant::now();
-        let one = door.open(HERE, Credential::Token(&token), now).unwrap_or_else(|_| panic!("the token"));
-        let two = door.open(HERE, Credential::Token(token.trim()), now).unwrap_or_else(|_| panic!("the token"));
-        let inner = door.inner(&["other", &one.cookie], &one.proof, false, now).unwrap();
-        assert!(door.inner(&[&one.cookie], &two.proof, false, now).is_none(), "another session's proof");
+        let one = door
+            .open(HERE, Credential::Token(&token), now)
+            .unwrap_or_else(|_| panic!("the token"));
+        let two = door
+            .open(HERE, Credential::Token(token.trim()), now)
+            .unwrap_or_else(|_| panic!("the token"));
+        let inner = door
+            .inner(&["other", &one.cookie], &one.proof, false, now)
+            .unwrap();
+        assert!(
+            door.inner(&[&one.cookie], &two.proof, false, now).is_none(),
+            "another session's proof"
+        );
         assert!(door.inner(&[&one.cookie], "", false, now).is_none());
         assert!(door.inner(&[], &one.proof, false, now).is_none());
         door.close(inner);
-        assert!(!door.lasts(inner, now) && door.inner(&[&one.cookie], &one.proof, false, now).is_none());
+        assert!(
+            !door.lasts(inner, now) && door.inner(&[&one.cookie], &one.proof, false, now).is_none()
+        );
         assert!(door.inner(&[&two.cookie], &two.proof, false, now).is_some());
     }
 
@@ -181,12 +232,21 @@ mod tests {
         let now = Instant::now();
         let code = door.code(now);
         assert!(door.open(HERE, Credential::Code(&code), now).is_ok());
-        assert_eq!(door.open(HERE, Credential::Code(&code), now).err(), Some(SecretError::Wrong));
+        assert_eq!(
+            door.open(HERE, Credential::Code(&code), now).err(),
+            Some(SecretError::Wrong)
+        );
         let late = door.code(now);
-        assert!(door.open(HERE, Credential::Code(&late), now + CODE).is_err());
+        assert!(
+            door.open(HERE, Credential::Code(&late), now + CODE)
+                .is_err()
+        );
         let first = door.code(now);
         (0..CODES).for_each(|_| drop(door.code(now)));
-        assert!(door.open(HERE, Credential::Code(&first), now).is_err(), "the oldest of too many");
+        assert!(
+            door.open(HERE, Credential::Code(&first), now).is_err(),
+            "the oldest of too many"
+        );
     }
 
     #[test]
@@ -194,16 +254,30 @@ mod tests {
         let (door, token) = door();
         let now = Instant::now();
         let code = door.code(now);
-        let guesses: Vec<String> = (0..GUESSES).map(|number| format!("guess {number}")).collect();
+        let guesses: Vec<String> = (0..GUESSES)
+            .map(|number| format!("guess {number}"))
+            .collect();
         for way in [Credential::Token, Credential::Code] {
             for guess in &guesses {
-                assert_eq!(door.open(ELSEWHERE, way(guess), now).err(), Some(SecretError::Wrong));
+                assert_eq!(
+                    door.open(ELSEWHERE, way(guess), now).err(),
+                    Some(SecretError::Wrong)
+                );
             }
-            assert_eq!(door.open(ELSEWHERE, way("another"), now).err(), Some(SecretError::TooMany));
-            assert_eq!(door.open(HERE, way("another"), now).err(), Some(SecretError::Wrong));
+            assert_eq!(
+                door.open(ELSEWHERE, way("another"), now).err(),
+                Some(SecretError::TooMany)
+            );
+            assert_eq!(
+                door.open(HERE, way("another"), now).err(),
+                Some(SecretError::Wrong)
+            );
         }
         assert!(door.open(HERE, Credential::Token(&token), now).is_ok());
-        assert!(door.open(ELSEWHERE, Credential::Token(&token), now).is_ok(), "a proxy's address is that of all behind it");
+        assert!(
+            door.open(ELSEWHERE, Credential::Token(&token), now).is_ok(),
+            "a proxy's address is that of all behind it"
+        );
         assert!(door.open(ELSEWHERE, Credential::Code(&code), now).is_ok());
     }
 
@@ -211,20 +285,33 @@ mod tests {
     fn sessions_end_and_are_few() {
         let (door, token) = door();
         let now = Instant::now();
-        let open = |at| door.open(HERE, Credential::Token(&token), at).unwrap_or_else(|_| panic!("the token"));
+        let open = |at| {
+            door.open(HERE, Credential::Token(&token), at)
+                .unwrap_or_else(|_| panic!("the token"))
+        };
         let one = open(now);
         let shows = |by_itself, at| door.inner(&[&one.cookie], &one.proof, by_itself, at);
         assert!(shows(true, now + IDLE / 2).is_some());
-        assert!(shows(false, now + IDLE).is_none(), "the page alone does not keep it open");
+        assert!(
+            shows(false, now + IDLE).is_none(),
+            "the page alone does not keep it open"
+        );
         let mut at = now;
         let one = open(now);
         while at < now + AGE - IDLE {
             at += IDLE / 2;
             assert!(door.inner(&[&one.cookie], &one.proof, false, at).is_some());
         }
-        assert!(door.inner(&[&one.cookie], &one.proof, false, now + AGE).is_none(), "in any case");
+        assert!(
+            door.inner(&[&one.cookie], &one.proof, false, now + AGE)
+                .is_none(),
+            "in any case"
+        );
         let first = open(now);
         (0..SESSIONS).for_each(|number| drop(open(now + Duration::from_secs(number as u64 + 1))));
-        assert!(door.inner(&[&first.cookie], &first.proof, false, now).is_none());
+        assert!(
+            door.inner(&[&first.cookie], &first.proof, false, now)
+                .is_none()
+        );
     }
 }

@@ -26,36 +26,53 @@ pub(super) async fn answer(gate: &Arc<Gate>, id: &str) -> Response<Body> {
 
 /// The same as data.
 pub(super) async fn explained(gate: &Arc<Gate>, id: &str) -> Result<Explanation, Response<Body>> {
-    let Some(audit) = id.parse().ok().map(AuditId) else { return Err(not_found()) };
+    let Some(audit) = id.parse().ok().map(AuditId) else {
+        return Err(not_found());
+    };
     let gate = gate.clone();
     let explained = tokio::task::spawn_blocking(move || {
         let line = gate.recorder().audit_tail().judged(&audit.to_string())?;
         let file: Arc<Path> = Path::new("the console").into();
         let entry = Entry::read(Bytes::copy_from_slice(line.as_bytes()), &file, 0).ok()?;
-        let judges = PolicySet { named: (*gate.policies()).clone(), other: None };
+        let judges = PolicySet {
+            named: (*gate.policies()).clone(),
+            other: None,
+        };
         Some(explain(&entry, whole(&gate, audit).as_ref(), &judges))
     });
     match explained.await {
         Ok(Some(Ok(explained))) => Ok(explained),
         Ok(Some(Err(missing))) => Err(refuse(StatusCode::NOT_FOUND, missing.words())),
         Ok(None) => Err(not_found()),
-        Err(_) => Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "the message could not be judged again")),
+        Err(_) => Err(refuse(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the message could not be judged again",
+        )),
     }
 }
 
 /// The message as it was kept, if it was. What cannot be opened is explained by its line, as what was not kept. Each look at
 /// what is in quarantine stands on the record first.
 fn whole(gate: &Gate, audit: AuditId) -> Option<Bytes> {
-    let evidence = gate.recorder().evidence().and_then(|evidence| evidence.get(audit).ok().flatten());
+    let evidence = gate
+        .recorder()
+        .evidence()
+        .and_then(|evidence| evidence.get(audit).ok().flatten());
     let quarantined = || {
         let quarantine = gate.recorder().quarantine()?;
         let kept = quarantine.get(audit).ok().flatten()?;
-        let by = Actor { who: WHO.to_owned(), reason: Some("explain".to_owned()) };
+        let by = Actor {
+            who: WHO.to_owned(),
+            reason: Some("explain".to_owned()),
+        };
         quarantine.shown(&kept, by).ok().map(|()| kept)
     };
     evidence.or_else(quarantined).map(|kept| kept.message)
 }
 
 fn not_found() -> Response<Body> {
-    refuse(StatusCode::NOT_FOUND, "the line is not among the recent ones: use `lychgate explain`")
+    refuse(
+        StatusCode::NOT_FOUND,
+        "the line is not among the recent ones: use `lychgate explain`",
+    )
 }

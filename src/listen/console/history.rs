@@ -12,7 +12,9 @@ const HOUR: u64 = 3600;
 
 /// Puts the last lines of the audit log, and the counts of the last hour, before those to come.
 pub(super) fn restore(recorder: &Recorder, audit: &AuditConfig) {
-    let Some(AuditTo::File(file)) = &audit.to else { return };
+    let Some(AuditTo::File(file)) = &audit.to else {
+        return;
+    };
     let entries = match recent(file) {
         Ok(entries) => entries,
         Err(error) => {
@@ -21,11 +23,19 @@ pub(super) fn restore(recorder: &Recorder, audit: &AuditConfig) {
         }
     };
     // Lines about the log itself are in the log alone.
-    let told = entries.iter().filter(|entry| !entry.event().starts_with("log_"));
+    let told = entries
+        .iter()
+        .filter(|entry| !entry.event().starts_with("log_"));
     recorder.audit_tail().seed(told.map(Entry::raw));
-    let unix = |time: SystemTime| time.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
+    let unix = |time: SystemTime| {
+        time.duration_since(UNIX_EPOCH)
+            .map(|since| since.as_secs())
+            .unwrap_or_default()
+    };
     let now = unix(SystemTime::now());
-    let timed = entries.iter().filter_map(|entry| Some((unix(entry.time()?), counts(entry)?)));
+    let timed = entries
+        .iter()
+        .filter_map(|entry| Some((unix(entry.time()?), counts(entry)?)));
     recorder.restore_hour(timed.filter(|(at, _)| (now.saturating_sub(HOUR)..=now).contains(at)));
 }
 
@@ -36,7 +46,11 @@ fn counts(entry: &Entry) -> Option<Counts> {
         "failed" => counts.failed = 1,
         "judged" => {
             let outbound = entry.get(member::direction).as_deref() == Some("outbound");
-            *(if outbound { &mut counts.outbound } else { &mut counts.inbound }) = 1;
+            *(if outbound {
+                &mut counts.outbound
+            } else {
+                &mut counts.inbound
+            }) = 1;
             match entry.get(member::verdict).as_deref() {
                 Some("block") => counts.blocked = 1,
                 Some("ask") => counts.asked = 1,
@@ -44,7 +58,10 @@ fn counts(entry: &Entry) -> Option<Counts> {
                 _ => {}
             }
             if !outbound {
-                let matches = entry.findings().filter(crate::review::EntryFinding::is_injection).count();
+                let matches = entry
+                    .findings()
+                    .filter(crate::review::EntryFinding::is_injection)
+                    .count();
                 counts.injections = u32::from(matches > 0);
                 counts.injection_matches = u32::try_from(matches).unwrap_or(u32::MAX);
             }

@@ -77,7 +77,12 @@ struct ConsoleRequest {
 impl Console {
     /// A console for whoever has the token of the `counter`. From now on lines are kept and counted for it, after those of
     /// earlier that the audit log holds. Waits for the disk. `file` is the config file that the gate was started with.
-    pub fn open(gate: &Gate, counter: &Arc<ApprovalEndpoint>, config: &Config, file: Option<PathBuf>) -> Self {
+    pub fn open(
+        gate: &Gate,
+        counter: &Arc<ApprovalEndpoint>,
+        config: &Config,
+        file: Option<PathBuf>,
+    ) -> Self {
         history::restore(gate.recorder(), &config.audit);
         gate.recorder().audit_tail().keep();
         gate.recorder().start_recent_stats();
@@ -113,10 +118,17 @@ impl Console {
                 return refuse(StatusCode::METHOD_NOT_ALLOWED, "use GET for the page");
             }
             let name = rest.strip_prefix('/').unwrap_or(rest);
-            return page::file(name).unwrap_or_else(|| refuse(StatusCode::NOT_FOUND, "no such file"));
+            return page::file(name)
+                .unwrap_or_else(|| refuse(StatusCode::NOT_FOUND, "no such file"));
         };
         let query = parts.uri.query().unwrap_or_default().to_owned();
-        let asked = ConsoleRequest { method: parts.method, headers: parts.headers, query, body, from: connection.from };
+        let asked = ConsoleRequest {
+            method: parts.method,
+            headers: parts.headers,
+            query,
+            body,
+            from: connection.from,
+        };
         match (&asked.method, path) {
             (&Method::POST, "code") => self.code(front, &asked),
             (&Method::POST, "login") => self.login(front, asked).await,
@@ -125,7 +137,10 @@ impl Console {
                     connection.authenticated();
                     self.inside(front, asked, path, inner).await
                 }
-                None => refuse(StatusCode::UNAUTHORIZED, "log in: no session, or it has expired"),
+                None => refuse(
+                    StatusCode::UNAUTHORIZED,
+                    "log in: no session, or it has expired",
+                ),
             },
         }
     }
@@ -141,51 +156,87 @@ impl Console {
         let steps: Vec<&str> = path.split('/').collect();
         let gate = &front.gate;
         match (&asked.method, steps.as_slice()) {
-            (&Method::GET, ["session"]) => json(StatusCode::OK, &ConsoleOrigin::info(&front.listen, front.bound)),
+            (&Method::GET, ["session"]) => json(
+                StatusCode::OK,
+                &ConsoleOrigin::info(&front.listen, front.bound),
+            ),
             (&Method::POST, ["logout"]) => self.logout(inner),
             (&Method::GET, ["stream"]) => stream::open(self, front, &asked.query, inner),
-            (&Method::GET, ["overview"]) => json(StatusCode::OK, &overview::overview(gate, self.started)),
-            (&Method::GET, ["upstreams"]) => json(StatusCode::OK, &overview::upstreams(front).await),
+            (&Method::GET, ["overview"]) => {
+                json(StatusCode::OK, &overview::overview(gate, self.started))
+            }
+            (&Method::GET, ["upstreams"]) => {
+                json(StatusCode::OK, &overview::upstreams(front).await)
+            }
             (&Method::GET, ["present"]) => json(StatusCode::OK, &gate.present()),
-            (&Method::POST, ["upstreams", name, "login"]) => overview::login(front, name, &asked.query).await,
+            (&Method::POST, ["upstreams", name, "login"]) => {
+                overview::login(front, name, &asked.query).await
+            }
             (&Method::GET, ["pins"]) => pins::list(gate, self.config.is_some()),
-            (&Method::POST, ["pins", "approve"]) => match self.read(gate, asked.body, BODY_BYTES).await {
-                Ok(read) => pins::approve(gate, &read).await,
-                Err(refused) => refused,
-            },
-            (&Method::POST, ["pins", "hide"]) => match self.read(gate, asked.body, apply::BODY_BYTES).await {
-                Ok(read) => visibility::set(gate, self.config.as_ref(), &read).await,
-                Err(refused) => refused,
-            },
+            (&Method::POST, ["pins", "approve"]) => {
+                match self.read(gate, asked.body, BODY_BYTES).await {
+                    Ok(read) => pins::approve(gate, &read).await,
+                    Err(refused) => refused,
+                }
+            }
+            (&Method::POST, ["pins", "hide"]) => {
+                match self.read(gate, asked.body, apply::BODY_BYTES).await {
+                    Ok(read) => visibility::set(gate, self.config.as_ref(), &read).await,
+                    Err(refused) => refused,
+                }
+            }
             (&Method::GET, ["rules"]) => json(StatusCode::OK, &rules::list(gate)),
             (&Method::GET, ["rules", id]) => rules::detail(gate, id),
-            (&Method::POST, ["try"]) => match self.read(gate, asked.body, trial::BODY_BYTES).await {
-                Ok(read) => trial::try_rules(gate, &read).await,
-                Err(refused) => refused,
-            },
+            (&Method::POST, ["try"]) => {
+                match self.read(gate, asked.body, trial::BODY_BYTES).await {
+                    Ok(read) => trial::try_rules(gate, &read).await,
+                    Err(refused) => refused,
+                }
+            }
             (&Method::GET, ["explain", id]) => explain::answer(gate, id).await,
-            (&Method::POST, ["suppress", id]) => match self.read(gate, asked.body, apply::BODY_BYTES).await {
-                Ok(read) => suppress::write(gate, self.config.as_ref(), id, &read).await,
-                Err(refused) => refused,
-            },
+            (&Method::POST, ["suppress", id]) => {
+                match self.read(gate, asked.body, apply::BODY_BYTES).await {
+                    Ok(read) => suppress::write(gate, self.config.as_ref(), id, &read).await,
+                    Err(refused) => refused,
+                }
+            }
             (&Method::GET, ["quarantine"]) => quarantine::list(gate).await,
-            (&Method::POST, ["quarantine", id, what]) => match self.read(gate, asked.body, BODY_BYTES).await {
-                Ok(read) => quarantine::act(gate, id, what, &read).await,
-                Err(refused) => refused,
-            },
-            (&Method::GET, ["approvals"]) => json_response(StatusCode::OK, self.counter.desk().list().into()),
-            (&Method::POST, ["approvals", id]) => match self.read(gate, asked.body, BODY_BYTES).await {
-                Ok(read) => self.counter.decide(id, &read),
-                Err(refused) => refused,
-            },
-            _ => refuse(StatusCode::NOT_FOUND, "no such path, or the method is not allowed"),
+            (&Method::POST, ["quarantine", id, what]) => {
+                match self.read(gate, asked.body, BODY_BYTES).await {
+                    Ok(read) => quarantine::act(gate, id, what, &read).await,
+                    Err(refused) => refused,
+                }
+            }
+            (&Method::GET, ["approvals"]) => {
+                json_response(StatusCode::OK, self.counter.desk().list().into())
+            }
+            (&Method::POST, ["approvals", id]) => {
+                match self.read(gate, asked.body, BODY_BYTES).await {
+                    Ok(read) => self.counter.decide(id, &read),
+                    Err(refused) => refused,
+                }
+            }
+            _ => refuse(
+                StatusCode::NOT_FOUND,
+                "no such path, or the method is not allowed",
+            ),
         }
     }
 
-    async fn read(&self, gate: &Gate, incoming: Incoming, most: usize) -> Result<Json, Response<Body>> {
+    async fn read(
+        &self,
+        gate: &Gate,
+        incoming: Incoming,
+        most: usize,
+    ) -> Result<Json, Response<Body>> {
         let refused = |why: &str| refuse(StatusCode::BAD_REQUEST, why);
-        let bytes = body::read_at_most(incoming, gate.limits(), most).await.map_err(|error| refused(&error.to_string()))?;
-        let limits = ReadLimits { message_bytes: most, ..ReadLimits::default() };
+        let bytes = body::read_at_most(incoming, gate.limits(), most)
+            .await
+            .map_err(|error| refused(&error.to_string()))?;
+        let limits = ReadLimits {
+            message_bytes: most,
+            ..ReadLimits::default()
+        };
         Json::parse(bytes, &limits).map_err(|_| refused("the body is not JSON"))
     }
 
@@ -198,12 +249,27 @@ impl Console {
             at: Option<&'a str>,
         }
         let now = Instant::now();
-        match self.counter.token().check_bearer(asked.from, &asked.headers, now) {
+        match self
+            .counter
+            .token()
+            .check_bearer(asked.from, &asked.headers, now)
+        {
             Ok(()) => {
                 let code = self.door.code(now);
-                json(StatusCode::OK, &Link { code: &code, seconds: auth::CODE.as_secs(), at: self.site.url() })
+                json(
+                    StatusCode::OK,
+                    &Link {
+                        code: &code,
+                        seconds: auth::CODE.as_secs(),
+                        at: self.site.url(),
+                    },
+                )
             }
-            Err(denied) => denied_for(&front.gate, &denied, "send the token of the token file, as `lychgate console` does"),
+            Err(denied) => denied_for(
+                &front.gate,
+                &denied,
+                "send the token of the token file, as `lychgate console` does",
+            ),
         }
     }
 
@@ -216,8 +282,16 @@ impl Console {
         let (token, code) = (word("token"), word("code"));
         let (shown, hint) = match (&token, &code) {
             (Some(token), None) => (Credential::Token(token), "invalid token"),
-            (None, Some(code)) => (Credential::Code(code), "this link was already used or has expired"),
-            _ => return refuse(StatusCode::BAD_REQUEST, "send `token` or `code`, one of the two"),
+            (None, Some(code)) => (
+                Credential::Code(code),
+                "this link was already used or has expired",
+            ),
+            _ => {
+                return refuse(
+                    StatusCode::BAD_REQUEST,
+                    "send `token` or `code`, one of the two",
+                );
+            }
         };
         match self.door.open(asked.from, shown, Instant::now()) {
             Ok(opened) => self.session_reply(&opened, &asked.headers),
@@ -231,25 +305,55 @@ impl Console {
             proof: &'a str,
         }
         tracing::info!("console login");
-        let secure = if self.site.is_secure(headers) { "; Secure" } else { "" };
-        let cookie = format!("{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/console/api{secure}", opened.cookie);
-        with_cookie(json(StatusCode::OK, &Proof { proof: &opened.proof }), &cookie)
+        let secure = if self.site.is_secure(headers) {
+            "; Secure"
+        } else {
+            ""
+        };
+        let cookie = format!(
+            "{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/console/api{secure}",
+            opened.cookie
+        );
+        with_cookie(
+            json(
+                StatusCode::OK,
+                &Proof {
+                    proof: &opened.proof,
+                },
+            ),
+            &cookie,
+        )
     }
 
     fn logout(&self, inner: SessionKey) -> Response<Body> {
         self.door.close(inner);
         tracing::info!("console logout");
-        let gone = format!("{COOKIE_NAME}=; HttpOnly; SameSite=Strict; Path=/console/api; Max-Age=0");
+        let gone =
+            format!("{COOKIE_NAME}=; HttpOnly; SameSite=Strict; Path=/console/api; Max-Age=0");
         with_cookie(json(StatusCode::OK, &()), &gone)
     }
 
     /// The session that a request shows.
     fn inner(&self, headers: &HeaderMap) -> Option<SessionKey> {
         let proof = headers.get(PROOF)?.to_str().ok()?;
-        let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-        let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        let cookies: Vec<&str> = pairs.filter(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value).take(8).collect();
-        self.door.inner(&cookies, proof, headers.contains_key(BY_ITSELF), Instant::now())
+        let lines = headers
+            .get_all(COOKIE)
+            .iter()
+            .filter_map(|line| line.to_str().ok());
+        let pairs = lines
+            .flat_map(|line| line.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='));
+        let cookies: Vec<&str> = pairs
+            .filter(|(name, _)| *name == COOKIE_NAME)
+            .map(|(_, value)| value)
+            .take(8)
+            .collect();
+        self.door.inner(
+            &cookies,
+            proof,
+            headers.contains_key(BY_ITSELF),
+            Instant::now(),
+        )
     }
 }
 
@@ -259,10 +363,15 @@ pub(super) fn denied_for(gate: &Gate, denied: &SecretError, hint: &str) -> Respo
     match denied {
         SecretError::Wrong => refuse(StatusCode::UNAUTHORIZED, hint),
         SecretError::TooMany => {
-            gate.record(Event::Limit { name: "wrong_tokens_per_minute" });
+            gate.record(Event::Limit {
+                name: "wrong_tokens_per_minute",
+            });
             let why = "too many invalid tokens or links from this address; try again in a minute";
             let mut response = refuse(StatusCode::TOO_MANY_REQUESTS, why);
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(failed_logins::WINDOW.as_secs()));
+            response.headers_mut().insert(
+                RETRY_AFTER,
+                HeaderValue::from(failed_logins::WINDOW.as_secs()),
+            );
             response
         }
     }

@@ -28,7 +28,10 @@ const FOREIGN_HOST: WrongOrigin = WrongOrigin {
     reason: "host",
     hint: "the console does not serve this host name: use its own address, or set `console_url` under `[admin]`",
 };
-const FOREIGN_PAGE: WrongOrigin = WrongOrigin { reason: "origin", hint: "requests from other origins are not allowed" };
+const FOREIGN_PAGE: WrongOrigin = WrongOrigin {
+    reason: "origin",
+    hint: "requests from other origins are not allowed",
+};
 
 /// Data for the page about itself.
 #[derive(Serialize)]
@@ -40,15 +43,34 @@ pub(super) struct SiteInfo {
 
 impl ConsoleOrigin {
     pub(super) fn new(config: &Admin) -> Self {
-        let loopback = config.address.is_some_and(|address| address.ip().is_loopback());
-        Self { loopback, url: config.console_url.clone() }
+        let loopback = config
+            .address
+            .is_some_and(|address| address.ip().is_loopback());
+        Self {
+            loopback,
+            url: config.console_url.clone(),
+        }
     }
 
     pub(super) fn info(listen: &Listen, bound: SocketAddr) -> SiteInfo {
-        let scheme = if listen.tls.is_some() { "https" } else { "http" };
-        let ip = if bound.ip().is_unspecified() { IpAddr::from(Ipv4Addr::LOCALHOST) } else { bound.ip() };
-        let agents = listen.public_url.clone().unwrap_or_else(|| format!("{scheme}://{}", SocketAddr::new(ip, bound.port())));
-        SiteInfo { version: env!("CARGO_PKG_VERSION"), agents }
+        let scheme = if listen.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        let ip = if bound.ip().is_unspecified() {
+            IpAddr::from(Ipv4Addr::LOCALHOST)
+        } else {
+            bound.ip()
+        };
+        let agents = listen
+            .public_url
+            .clone()
+            .unwrap_or_else(|| format!("{scheme}://{}", SocketAddr::new(ip, bound.port())));
+        SiteInfo {
+            version: env!("CARGO_PKG_VERSION"),
+            agents,
+        }
     }
 
     /// The address that the config names.
@@ -57,13 +79,21 @@ impl ConsoleOrigin {
     }
 
     fn is_at_url(&self, host: &str) -> bool {
-        let named = self.url.as_deref().and_then(|url| url.strip_prefix("https://"));
-        named.is_some_and(|named| named.eq_ignore_ascii_case(host) || named.strip_suffix(":443") == Some(host))
+        let named = self
+            .url
+            .as_deref()
+            .and_then(|url| url.strip_prefix("https://"));
+        named.is_some_and(|named| {
+            named.eq_ignore_ascii_case(host) || named.strip_suffix(":443") == Some(host)
+        })
     }
 
     /// Whether the browser speaks TLS.
     pub(super) fn is_secure(&self, headers: &HeaderMap) -> bool {
-        single_header(headers, &HOST).ok().flatten().is_some_and(|host| self.is_at_url(host))
+        single_header(headers, &HOST)
+            .ok()
+            .flatten()
+            .is_some_and(|host| self.is_at_url(host))
     }
 
     /// Checks `Host`, `Origin` and `Sec-Fetch-Site`. The page itself may be gone to from anywhere; its data may not.
@@ -71,7 +101,9 @@ impl ConsoleOrigin {
     /// # Errors
     /// The request does not mean the console, or a page of others sent it.
     pub(super) fn fits(&self, headers: &HeaderMap, is_data: bool) -> Result<(), WrongOrigin> {
-        let Ok(Some(host)) = single_header(headers, &HOST) else { return Err(FOREIGN_HOST) };
+        let Ok(Some(host)) = single_header(headers, &HOST) else {
+            return Err(FOREIGN_HOST);
+        };
         let scheme = if self.is_at_url(host) {
             "https"
         } else if self.loopback && Host::parse(host).is_some_and(|host| is_loopback(&host)) {
@@ -81,18 +113,26 @@ impl ConsoleOrigin {
         };
         match single_header(headers, &ORIGIN) {
             Ok(None) => {}
-            Ok(Some(origin)) if origin.split_once("://").is_some_and(|(by, site)| by == scheme && site == host) => {}
+            Ok(Some(origin))
+                if origin
+                    .split_once("://")
+                    .is_some_and(|(by, site)| by == scheme && site == host) => {}
             _ => return Err(FOREIGN_PAGE),
         }
         // Programs send none; browsers do, and pages cannot change it (Fetch Metadata Request Headers).
         let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
         let own = matches!(site, None | Some(b"same-origin"));
-        if own || !is_data { Ok(()) } else { Err(FOREIGN_PAGE) }
+        if own || !is_data {
+            Ok(())
+        } else {
+            Err(FOREIGN_PAGE)
+        }
     }
 }
 
 fn is_loopback(host: &Host<'_>) -> bool {
-    host.name.eq_ignore_ascii_case("localhost") || host.address().is_some_and(|address| address.is_loopback())
+    host.name.eq_ignore_ascii_case("localhost")
+        || host.address().is_some_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -109,27 +149,92 @@ mod tests {
 
     #[test]
     fn only_its_own_page_asks() {
-        let loopback = ConsoleOrigin::new(&Admin { address: Some(([127, 0, 0, 1], 8801).into()), ..Admin::default() });
+        let loopback = ConsoleOrigin::new(&Admin {
+            address: Some(([127, 0, 0, 1], 8801).into()),
+            ..Admin::default()
+        });
         let url = Some("https://gate.example:443".to_owned());
         let open = Some(([0, 0, 0, 0], 8801).into());
-        let proxied = ConsoleOrigin::new(&Admin { address: open, console: Some(true), console_url: url, ..Admin::default() });
+        let proxied = ConsoleOrigin::new(&Admin {
+            address: open,
+            console: Some(true),
+            console_url: url,
+            ..Admin::default()
+        });
         for (pairs, at_loopback, at_proxy) in [
             (&[("host", "127.0.0.1:8801")][..], Ok(()), Err("host")),
-            (&[("host", "localhost:9000"), ("origin", "http://localhost:9000")], Ok(()), Err("host")),
-            (&[("host", "localhost:9000"), ("origin", "https://localhost:9000")], Err("origin"), Err("host")),
-            (&[("host", "localhost:9000"), ("origin", "http://localhost:3000")], Err("origin"), Err("host")),
-            (&[("host", "localhost:9000"), ("origin", "null")], Err("origin"), Err("host")),
-            (&[("host", "[::1]:9000"), ("sec-fetch-site", "same-site")], Err("origin"), Err("host")),
-            (&[("host", "[::1]:9000"), ("sec-fetch-site", "same-origin")], Ok(()), Err("host")),
-            (&[("host", "localhost.evil.example:8801")], Err("host"), Err("host")),
+            (
+                &[
+                    ("host", "localhost:9000"),
+                    ("origin", "http://localhost:9000"),
+                ],
+                Ok(()),
+                Err("host"),
+            ),
+            (
+                &[
+                    ("host", "localhost:9000"),
+                    ("origin", "https://localhost:9000"),
+                ],
+                Err("origin"),
+                Err("host"),
+            ),
+            (
+                &[
+                    ("host", "localhost:9000"),
+                    ("origin", "http://localhost:3000"),
+                ],
+                Err("origin"),
+                Err("host"),
+            ),
+            (
+                &[("host", "localhost:9000"), ("origin", "null")],
+                Err("origin"),
+                Err("host"),
+            ),
+            (
+                &[("host", "[::1]:9000"), ("sec-fetch-site", "same-site")],
+                Err("origin"),
+                Err("host"),
+            ),
+            (
+                &[("host", "[::1]:9000"), ("sec-fetch-site", "same-origin")],
+                Ok(()),
+                Err("host"),
+            ),
+            (
+                &[("host", "localhost.evil.example:8801")],
+                Err("host"),
+                Err("host"),
+            ),
             (&[("host", "10.0.0.1:8801")], Err("host"), Err("host")),
-            (&[("host", "127.0.0.1:1@evil.example")], Err("host"), Err("host")),
+            (
+                &[("host", "127.0.0.1:1@evil.example")],
+                Err("host"),
+                Err("host"),
+            ),
             (&[], Err("host"), Err("host")),
-            (&[("host", "localhost"), ("host", "localhost")], Err("host"), Err("host")),
-            (&[("host", "gate.example"), ("origin", "https://gate.example")], Err("host"), Ok(())),
-            (&[("host", "gate.example"), ("origin", "http://gate.example")], Err("host"), Err("origin")),
+            (
+                &[("host", "localhost"), ("host", "localhost")],
+                Err("host"),
+                Err("host"),
+            ),
+            (
+                &[("host", "gate.example"), ("origin", "https://gate.example")],
+                Err("host"),
+                Ok(()),
+            ),
+            (
+                &[("host", "gate.example"), ("origin", "http://gate.example")],
+                Err("host"),
+                Err("origin"),
+            ),
         ] {
-            assert_eq!((fits(&loopback, pairs), fits(&proxied, pairs)), (at_loopback, at_proxy), "{pairs:?}");
+            assert_eq!(
+                (fits(&loopback, pairs), fits(&proxied, pairs)),
+                (at_loopback, at_proxy),
+                "{pairs:?}"
+            );
         }
     }
 }

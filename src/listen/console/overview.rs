@@ -56,7 +56,11 @@ struct TopRule {
 
 /// What is known at this moment.
 pub(super) fn overview(gate: &Gate, (started, since): (SystemTime, Instant)) -> Overview {
-    let unix = |time: SystemTime| time.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
+    let unix = |time: SystemTime| {
+        time.duration_since(UNIX_EPOCH)
+            .map(|since| since.as_secs())
+            .unwrap_or_default()
+    };
     let mut policies: Vec<PolicyInForce> = gate
         .policies()
         .iter()
@@ -72,8 +76,14 @@ pub(super) fn overview(gate: &Gate, (started, since): (SystemTime, Instant)) -> 
         .collect();
     policies.sort_by(|a, b| a.upstream.cmp(&b.upstream));
     let hits = gate.recorder().rule_hits();
-    let mut top_rules: Vec<TopRule> =
-        hits.into_iter().map(|(rule, hits)| TopRule { rule, count: hits.count, last: hits.last }).collect();
+    let mut top_rules: Vec<TopRule> = hits
+        .into_iter()
+        .map(|(rule, hits)| TopRule {
+            rule,
+            count: hits.count,
+            last: hits.last,
+        })
+        .collect();
     top_rules.sort_by_key(|top| std::cmp::Reverse(top.count));
     top_rules.truncate(TOP_RULES);
     Overview {
@@ -129,14 +139,20 @@ struct StoredLogin {
 
 /// All servers, by name.
 pub(super) async fn upstreams(front: &Frontend) -> Vec<UpstreamView> {
-    let any_logins = front.gate.upstreams().iter().any(|(_, upstream)| upstream.authorizer().is_some());
+    let any_logins = front
+        .gate
+        .upstreams()
+        .iter()
+        .any(|(_, upstream)| upstream.authorizer().is_some());
     let (accounts, fault) = match front.logins.accounts().await {
         _ if !any_logins => (Vec::new(), None),
         Ok(accounts) => (accounts, None),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
     let all = front.gate.upstreams();
-    let seen = all.iter().map(|(name, upstream)| upstream_view(front, name, upstream, &accounts, fault.as_deref()));
+    let seen = all
+        .iter()
+        .map(|(name, upstream)| upstream_view(front, name, upstream, &accounts, fault.as_deref()));
     let mut seen = join_all(seen).await;
     seen.sort_by(|a, b| a.name.cmp(&b.name));
     seen
@@ -154,7 +170,11 @@ async fn upstream_view(
     let login = upstream.authorizer().map(|authorizer| LoginView {
         token_of: authorizer.token_of(),
         owed: front.logins.logins.count(&name.0),
-        kept: accounts.iter().filter(|account| account.upstream == *name.0).map(stored_login).collect(),
+        kept: accounts
+            .iter()
+            .filter(|account| account.upstream == *name.0)
+            .map(stored_login)
+            .collect(),
         fault: fault.map(ToOwned::to_owned),
     });
     UpstreamView {
@@ -170,7 +190,11 @@ async fn upstream_view(
 }
 
 fn output_lines(output: ProcessOutput) -> Vec<String> {
-    output.stderr.into_iter().chain(output.stdout.map(|line| format!("standard output: {line}"))).collect()
+    output
+        .stderr
+        .into_iter()
+        .chain(output.stdout.map(|line| format!("standard output: {line}")))
+        .collect()
 }
 
 fn stored_login(account: &Account) -> StoredLogin {
@@ -192,12 +216,23 @@ pub(super) async fn login(front: &Arc<Frontend>, name: &str, query: &str) -> Res
     struct Link {
         link: String,
     }
-    let found = front.gate.upstreams().into_iter().find(|(known, _)| *known.0 == *name);
-    let Some(authorizer) = found.as_ref().and_then(|(_, upstream)| upstream.authorizer()) else {
-        return refuse(StatusCode::NOT_FOUND, "the gateway has no login for this server");
+    let found = front
+        .gate
+        .upstreams()
+        .into_iter()
+        .find(|(known, _)| *known.0 == *name);
+    let Some(authorizer) = found
+        .as_ref()
+        .and_then(|(_, upstream)| upstream.authorizer())
+    else {
+        return refuse(
+            StatusCode::NOT_FOUND,
+            "the gateway has no login for this server",
+        );
     };
     let word = |key: &str| {
-        let found = form_urlencoded::parse(query.as_bytes()).find(|(name, value)| name == key && !value.is_empty());
+        let found = form_urlencoded::parse(query.as_bytes())
+            .find(|(name, value)| name == key && !value.is_empty());
         found.map(|(_, value)| value.into_owned())
     };
     let who = match (authorizer.token_of(), word("agent"), word("user")) {
@@ -208,7 +243,9 @@ pub(super) async fn login(front: &Arc<Frontend>, name: &str, query: &str) -> Res
     };
     match authorizer.link(&who).await {
         Ok(link) => json(StatusCode::OK, &Link { link }),
-        Err(error @ LoginError::Unreachable(_)) => refuse(StatusCode::BAD_GATEWAY, &error.to_string()),
+        Err(error @ LoginError::Unreachable(_)) => {
+            refuse(StatusCode::BAD_GATEWAY, &error.to_string())
+        }
         Err(error) => refuse(StatusCode::BAD_REQUEST, &error.to_string()),
     }
 }

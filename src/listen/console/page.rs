@@ -47,7 +47,9 @@ pub(super) fn file(name: &str) -> Option<Response<Body>> {
     let name = if name.is_empty() { "index.html" } else { name };
     let (_, kind, text) = FILES.iter().find(|(known, _, _)| *known == name)?;
     let mut response = guarded(StatusCode::OK, Bytes::from_static(text.as_bytes()), POLICY);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     Some(response)
 }
 
@@ -62,7 +64,9 @@ pub(super) fn json(status: StatusCode, data: &impl Serialize) -> Response<Body> 
 /// Data that is JSON already.
 pub(super) fn json_response(status: StatusCode, text: Bytes) -> Response<Body> {
     let mut response = guarded(status, text, DATA_POLICY);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
@@ -79,7 +83,10 @@ pub(super) fn refuse(status: StatusCode, why: &str) -> Response<Body> {
 pub(super) fn flowing(body: Body) -> Response<Body> {
     let mut response = guarded(StatusCode::OK, Bytes::new(), DATA_POLICY);
     *response.body_mut() = body;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    response.headers_mut().insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("application/x-ndjson"),
+    );
     response
 }
 
@@ -89,16 +96,30 @@ fn guarded(status: StatusCode, text: Bytes, policy: &'static str) -> Response<Bo
     for (name, value) in [
         (CACHE_CONTROL, "no-store"),
         (HeaderName::from_static("content-security-policy"), policy),
-        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-        (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
-        (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+        (
+            HeaderName::from_static("cross-origin-embedder-policy"),
+            "require-corp",
+        ),
+        (
+            HeaderName::from_static("permissions-policy"),
+            "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+        ),
         // Its own requests shall name their origin, which is looked at.
         (HeaderName::from_static("referrer-policy"), "same-origin"),
         (HeaderName::from_static("x-content-type-options"), "nosniff"),
         (HeaderName::from_static("x-frame-options"), "DENY"),
     ] {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
     }
     response
 }
@@ -113,41 +134,86 @@ mod tests {
             let headers = file(name).unwrap().headers().clone();
             assert_eq!(headers[CONTENT_TYPE], *kind, "{name}");
             let policy = headers["content-security-policy"].to_str().unwrap();
-            for directive in
-                ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "-for 'script'"]
-            {
-                assert!(policy.contains(directive), "`{directive}` is missing for {name}");
+            for directive in [
+                "default-src 'none'",
+                "script-src 'self'",
+                "style-src 'self'",
+                "frame-ancestors 'none'",
+                "-for 'script'",
+            ] {
+                assert!(
+                    policy.contains(directive),
+                    "`{directive}` is missing for {name}"
+                );
             }
-            assert!(!policy.contains(['*', ':']) && !policy.contains("unsafe"), "{policy}");
-            for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "javascript:"]
-            {
+            assert!(
+                !policy.contains(['*', ':']) && !policy.contains("unsafe"),
+                "{policy}"
+            );
+            for word in [
+                "innerHTML",
+                "outerHTML",
+                "insertAdjacentHTML",
+                "document.write",
+                "eval(",
+                "new Function",
+                "javascript:",
+            ] {
                 assert!(!text.contains(word), "`{word}` in {name}");
             }
             // Where they lead to is in the binary.
             for part in text.split("/console/").skip(1) {
-                let leads: String = part.chars().take_while(|c| c.is_ascii_lowercase() || *c == '.').collect();
-                let known = leads.is_empty() || leads == "api" || FILES.iter().any(|(known, _, _)| *known == leads);
+                let leads: String = part
+                    .chars()
+                    .take_while(|c| c.is_ascii_lowercase() || *c == '.')
+                    .collect();
+                let known = leads.is_empty()
+                    || leads == "api"
+                    || FILES.iter().any(|(known, _, _)| *known == leads);
                 assert!(known, "{name} leads to `{leads}`");
             }
             let foreign = text.replace("http://www.w3.org/2000/svg", "");
-            assert!(!foreign.contains("http://") && !foreign.contains("https://"), "{name} names another site");
+            assert!(
+                !foreign.contains("http://") && !foreign.contains("https://"),
+                "{name} names another site"
+            );
         }
         let (_, _, page) = FILES[0];
-        let handlers =
-            page.split(" on").skip(1).any(|rest| rest.trim_start_matches(|c: char| c.is_ascii_lowercase()).starts_with('='));
-        assert!(!page.contains("<style") && !page.contains("style=") && !handlers, "nothing inline");
-        assert_eq!(page.matches("<script").count(), page.matches("<script type=\"module\" src=").count());
+        let handlers = page.split(" on").skip(1).any(|rest| {
+            rest.trim_start_matches(|c: char| c.is_ascii_lowercase())
+                .starts_with('=')
+        });
+        assert!(
+            !page.contains("<style") && !page.contains("style=") && !handlers,
+            "nothing inline"
+        );
+        assert_eq!(
+            page.matches("<script").count(),
+            page.matches("<script type=\"module\" src=").count()
+        );
         // The page reads only members that lines have.
-        let (.., members) = FILES.iter().find(|(name, ..)| *name == "members.js").unwrap();
-        let reads = regex::Regex::new(r"\b(?:get|text|word|list)\([^'()]*(?:\([^()]*\))?, '(\w+)'\)").unwrap();
+        let (.., members) = FILES
+            .iter()
+            .find(|(name, ..)| *name == "members.js")
+            .unwrap();
+        let reads =
+            regex::Regex::new(r"\b(?:get|text|word|list)\([^'()]*(?:\([^()]*\))?, '(\w+)'\)")
+                .unwrap();
         let read: Vec<&str> = ["entry.js", "live.js"]
             .into_iter()
             .flat_map(|page| FILES.iter().filter(move |(name, ..)| *name == page))
             .flat_map(|(.., text)| reads.captures_iter(text))
             .map(|found| found.get(1).unwrap().as_str())
             .collect();
-        let unknown: Vec<_> = read.iter().filter(|member| !members.contains(&format!("\n  {member}: "))).collect();
-        assert!(read.len() > 60 && unknown.is_empty(), "{} {unknown:?}", read.len());
+        let unknown: Vec<_> = read
+            .iter()
+            .filter(|member| !members.contains(&format!("\n  {member}: ")))
+            .collect();
+        assert!(
+            read.len() > 60 && unknown.is_empty(),
+            "{} {unknown:?}",
+            read.len()
+        );
         assert!(file("../mod.rs").is_none() && file("none.js").is_none());
     }
 }

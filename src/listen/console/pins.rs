@@ -66,17 +66,28 @@ pub(super) fn list(gate: &Gate, has_config: bool) -> Response<Body> {
         .map(|(name, _)| {
             let policy = policies.get(&name);
             let pins = pinned.of(&name.0);
-            let definitions = pins.iter().map(|(key, pin)| definition(key, pin, policy, has_config)).collect();
+            let definitions = pins
+                .iter()
+                .map(|(key, pin)| definition(key, pin, policy, has_config))
+                .collect();
             UpstreamPins {
                 name: name.to_string(),
                 policy: policy.map(|policy| policy.name.to_string()),
-                shares_policy: policy.map(|policy| upstreams_of(&policies, &policy.name)).unwrap_or_default(),
+                shares_policy: policy
+                    .map(|policy| upstreams_of(&policies, &policy.name))
+                    .unwrap_or_default(),
                 definitions,
             }
         })
         .collect();
     upstreams.sort_by(|a, b| a.name.cmp(&b.name));
-    json(StatusCode::OK, &PinsPage { upstreams, file: gate.keeps_pins() })
+    json(
+        StatusCode::OK,
+        &PinsPage {
+            upstreams,
+            file: gate.keeps_pins(),
+        },
+    )
 }
 
 fn definition(key: &Key, pin: &Pin, policy: Option<&Arc<Policy>>, has_config: bool) -> Definition {
@@ -86,22 +97,32 @@ fn definition(key: &Key, pin: &Pin, policy: Option<&Arc<Policy>>, has_config: bo
     Definition {
         kind: key.kind.name(),
         name: key.name.to_string(),
-        waits: pin.held.as_ref().map(|held| waits(pin.content.as_ref(), held)),
+        waits: pin
+            .held
+            .as_ref()
+            .map(|held| waits(pin.content.as_ref(), held)),
         hidden,
-        can_toggle: has_config && toggle.is_some() && policy.is_some_and(|policy| policy.mode == Mode::Enforce),
+        can_toggle: has_config
+            && toggle.is_some()
+            && policy.is_some_and(|policy| policy.mode == Mode::Enforce),
         toggle,
     }
 }
 
 fn waits(old: Option<&Content>, held: &Held) -> HeldChange {
-    let (old, new) = (old.map(Content::pretty).unwrap_or_default(), held.content.pretty());
+    let (old, new) = (
+        old.map(Content::pretty).unwrap_or_default(),
+        held.content.pretty(),
+    );
     let lines = compared(&old, &new);
     let mut bytes = 0;
     let fits = lines.iter().take(DIFF_LINES).take_while(|(_, line)| {
         bytes += line.len();
         bytes <= DIFF_BYTES
     });
-    let diff: Vec<(char, String)> = fits.map(|(mark, line)| (*mark, (*line).to_owned())).collect();
+    let diff: Vec<(char, String)> = fits
+        .map(|(mark, line)| (*mark, (*line).to_owned()))
+        .collect();
     HeldChange {
         sha256: held.content.digest(),
         classes: held.classes.iter().map(|class| class.name()).collect(),
@@ -112,26 +133,57 @@ fn waits(old: Option<&Content>, held: &Held) -> HeldChange {
 
 /// The lines of the config that hide a tool or show it; none for a name that the config would read as a pattern.
 fn toggle(policy: &str, tool: &str, hidden: bool) -> Option<String> {
-    ToolVisibility { policy: policy.to_owned(), upstreams: Vec::new(), tool: tool.to_owned(), hidden }.lines()
+    ToolVisibility {
+        policy: policy.to_owned(),
+        upstreams: Vec::new(),
+        tool: tool.to_owned(),
+        hidden,
+    }
+    .lines()
 }
 
 /// Approves what waits, if it is what the page has shown.
 pub(super) async fn approve(gate: &Arc<Gate>, read: &Json) -> Response<Body> {
-    let word = |name: &str| read.root().get(name).and_then(|value| value.str()).map(|text| text.into_owned());
-    let (Some(upstream), Some(kind), Some(name), Some(sha256)) = (word("upstream"), word("kind"), word("name"), word("sha256"))
-    else {
-        return refuse(StatusCode::BAD_REQUEST, "send `upstream`, `kind`, `name` and `sha256`");
+    let word = |name: &str| {
+        read.root()
+            .get(name)
+            .and_then(|value| value.str())
+            .map(|text| text.into_owned())
     };
-    let Some(kind) = Kind::named(&kind) else { return refuse(StatusCode::BAD_REQUEST, "`kind` is not known") };
-    let (gate, key) = (gate.clone(), Key { kind, name: name.into() });
-    let done = tokio::task::spawn_blocking(move || gate.approve_definition(&upstream, &key, &sha256)).await;
+    let (Some(upstream), Some(kind), Some(name), Some(sha256)) =
+        (word("upstream"), word("kind"), word("name"), word("sha256"))
+    else {
+        return refuse(
+            StatusCode::BAD_REQUEST,
+            "send `upstream`, `kind`, `name` and `sha256`",
+        );
+    };
+    let Some(kind) = Kind::named(&kind) else {
+        return refuse(StatusCode::BAD_REQUEST, "`kind` is not known");
+    };
+    let (gate, key) = (
+        gate.clone(),
+        Key {
+            kind,
+            name: name.into(),
+        },
+    );
+    let done =
+        tokio::task::spawn_blocking(move || gate.approve_definition(&upstream, &key, &sha256))
+            .await;
     match done {
         Ok(Ok(true)) => json(StatusCode::OK, &()),
-        Ok(Ok(false)) => refuse(StatusCode::CONFLICT, "it has changed or was already approved: review it again"),
+        Ok(Ok(false)) => refuse(
+            StatusCode::CONFLICT,
+            "it has changed or was already approved: review it again",
+        ),
         Ok(Err(faults)) => {
             let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
             refuse(StatusCode::INTERNAL_SERVER_ERROR, &told.join("; "))
         }
-        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "approving it failed; see the log"),
+        Err(_) => refuse(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "approving it failed; see the log",
+        ),
     }
 }

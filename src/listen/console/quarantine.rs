@@ -64,26 +64,52 @@ struct Withheld {
 /// Everything that is there, the newest first.
 pub(super) async fn list(gate: &Gate) -> Response<Body> {
     let Some(quarantine) = gate.recorder().quarantine().cloned() else {
-        let listed = ItemList { enabled: false, items: Vec::new(), left_out: 0, faults: Vec::new() };
+        let listed = ItemList {
+            enabled: false,
+            items: Vec::new(),
+            left_out: 0,
+            faults: Vec::new(),
+        };
         return json(StatusCode::OK, &listed);
     };
     off_thread(move || {
         let listing = quarantine.list()?;
         let left_out = listing.items.len().saturating_sub(LISTED);
-        let items = listing.items.iter().take(LISTED).map(|item| list_item(&item.about, &item.state)).collect();
+        let items = listing
+            .items
+            .iter()
+            .take(LISTED)
+            .map(|item| list_item(&item.about, &item.state))
+            .collect();
         let faults = listing.faults.iter().map(ToString::to_string).collect();
-        Ok(json(StatusCode::OK, &ItemList { enabled: true, items, left_out, faults }))
+        Ok(json(
+            StatusCode::OK,
+            &ItemList {
+                enabled: true,
+                items,
+                left_out,
+                faults,
+            },
+        ))
     })
     .await
 }
 
 /// Does something with one message: `show`, `release` or `delete`.
 pub(super) async fn act(gate: &Arc<Gate>, id: &str, what: &str, asked: &Json) -> Response<Body> {
-    let (Some(quarantine), Some(audit)) = (gate.recorder().quarantine().cloned(), id.parse().ok().map(AuditId)) else {
+    let (Some(quarantine), Some(audit)) = (
+        gate.recorder().quarantine().cloned(),
+        id.parse().ok().map(AuditId),
+    ) else {
         return not_found();
     };
     let reason = asked.root().get("reason").and_then(|reason| reason.str());
-    let by = Actor { who: WHO.to_owned(), reason: reason.filter(|reason| !reason.is_empty()).map(|reason| reason.into_owned()) };
+    let by = Actor {
+        who: WHO.to_owned(),
+        reason: reason
+            .filter(|reason| !reason.is_empty())
+            .map(|reason| reason.into_owned()),
+    };
     let (what, gate) = (what.to_owned(), gate.clone());
     off_thread(move || match &*what {
         "show" => show(&quarantine, audit, by),
@@ -91,48 +117,124 @@ pub(super) async fn act(gate: &Arc<Gate>, id: &str, what: &str, asked: &Json) ->
             Some(release) => {
                 // The very next call gets it.
                 gate.reload_pins();
-                json(StatusCode::OK, &list_item(&release.about, &State::Released { until: release.until }))
+                json(
+                    StatusCode::OK,
+                    &list_item(
+                        &release.about,
+                        &State::Released {
+                            until: release.until,
+                        },
+                    ),
+                )
             }
             None => not_found(),
         }),
-        "delete" => Ok(if quarantine.delete(audit, by)? { json(StatusCode::OK, &()) } else { not_found() }),
-        _ => Ok(refuse(StatusCode::NOT_FOUND, "use GET to show, POST to release, DELETE to delete a message")),
+        "delete" => Ok(if quarantine.delete(audit, by)? {
+            json(StatusCode::OK, &())
+        } else {
+            not_found()
+        }),
+        _ => Ok(refuse(
+            StatusCode::NOT_FOUND,
+            "use GET to show, POST to release, DELETE to delete a message",
+        )),
     })
     .await
 }
 
-fn show(quarantine: &Arc<Quarantine>, audit: AuditId, by: Actor) -> Result<Response<Body>, StoreError> {
-    let Some(kept) = quarantine.get(audit)? else { return Ok(not_found()) };
+fn show(
+    quarantine: &Arc<Quarantine>,
+    audit: AuditId,
+    by: Actor,
+) -> Result<Response<Body>, StoreError> {
+    let Some(kept) = quarantine.get(audit)? else {
+        return Ok(not_found());
+    };
     quarantine.shown(&kept.info, by)?;
     let text = String::from_utf8_lossy(&kept.message).into_owned();
-    let limits = ReadLimits { message_bytes: kept.message.len(), ..ReadLimits::default() };
+    let limits = ReadLimits {
+        message_bytes: kept.message.len(),
+        ..ReadLimits::default()
+    };
     let read = Json::parse(kept.message.clone(), &limits).ok();
     let string = |at: &String| {
         let mut value = read.as_ref()?.root();
         for step in at.split('/').skip(1) {
             let step = step.replace("~1", "/").replace("~0", "~");
-            value = value.get(&step).or_else(|| value.elements().nth(step.parse().ok()?))?;
+            value = value
+                .get(&step)
+                .or_else(|| value.elements().nth(step.parse().ok()?))?;
         }
-        let text = value.str().map_or_else(|| value.raw().to_owned(), |text| text.into_owned());
-        Some(Withheld { at: at.clone(), text: crate::text::cut(&text, SHOWN_BYTES).to_owned() })
+        let text = value
+            .str()
+            .map_or_else(|| value.raw().to_owned(), |text| text.into_owned());
+        Some(Withheld {
+            at: at.clone(),
+            text: crate::text::cut(&text, SHOWN_BYTES).to_owned(),
+        })
     };
-    let withheld = kept.withheld.iter().take(LISTED).filter_map(string).collect();
+    let withheld = kept
+        .withheld
+        .iter()
+        .take(LISTED)
+        .filter_map(string)
+        .collect();
     let message = crate::text::cut(&text, SHOWN_BYTES).to_owned();
     let is_whole = message.len() == text.len();
-    Ok(json(StatusCode::OK, &MessageText { item: list_item(&kept.info, &State::Kept), withheld, message, is_whole }))
+    Ok(json(
+        StatusCode::OK,
+        &MessageText {
+            item: list_item(&kept.info, &State::Kept),
+            withheld,
+            message,
+            is_whole,
+        },
+    ))
 }
 
 fn list_item(about: &MessageInfo, state: &State) -> Item {
-    let unix = |time: SystemTime| time.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default();
+    let unix = |time: SystemTime| {
+        time.duration_since(UNIX_EPOCH)
+            .map(|since| since.as_secs())
+            .unwrap_or_default()
+    };
     let (state, until) = match state {
         State::Kept => ("kept", None),
         State::Released { until } => ("released", Some(unix(*until))),
         State::Delivered => ("delivered", None),
     };
-    let MessageInfo { audit, at, direction, agent, user, upstream, method, tool, policy, withheld, why, bytes, .. } =
-        about.clone();
+    let MessageInfo {
+        audit,
+        at,
+        direction,
+        agent,
+        user,
+        upstream,
+        method,
+        tool,
+        policy,
+        withheld,
+        why,
+        bytes,
+        ..
+    } = about.clone();
     let (audit, at, direction) = (audit.to_string(), unix(at), direction.name());
-    Item { audit, at, direction, agent, user, upstream, method, tool, policy, withheld, why, bytes, state, until }
+    Item {
+        audit,
+        at,
+        direction,
+        agent,
+        user,
+        upstream,
+        method,
+        tool,
+        policy,
+        withheld,
+        why,
+        bytes,
+        state,
+        until,
+    }
 }
 
 fn not_found() -> Response<Body> {
@@ -140,10 +242,15 @@ fn not_found() -> Response<Body> {
 }
 
 /// Where it may wait for the disk.
-async fn off_thread(act: impl FnOnce() -> Result<Response<Body>, StoreError> + Send + 'static) -> Response<Body> {
+async fn off_thread(
+    act: impl FnOnce() -> Result<Response<Body>, StoreError> + Send + 'static,
+) -> Response<Body> {
     match tokio::task::spawn_blocking(act).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
-        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "cannot read the quarantine"),
+        Err(_) => refuse(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "cannot read the quarantine",
+        ),
     }
 }

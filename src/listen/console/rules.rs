@@ -53,15 +53,30 @@ struct RuleCase {
 /// Every rule in force anywhere, by direction and name.
 pub(super) fn list(gate: &Gate) -> Vec<RuleSummary> {
     let hits = gate.recorder().rule_hits();
-    in_force(gate).into_values().map(|(rule, actions)| summary(&rule, actions, &hits)).collect()
+    in_force(gate)
+        .into_values()
+        .map(|(rule, actions)| summary(&rule, actions, &hits))
+        .collect()
 }
 
 /// One of them.
 pub(super) fn detail(gate: &Gate, id: &str) -> Response<Body> {
-    let Some((rule, actions)) = in_force(gate).into_iter().find(|((_, name), _)| name == id).map(|(_, found)| found) else {
+    let Some((rule, actions)) = in_force(gate)
+        .into_iter()
+        .find(|((_, name), _)| name == id)
+        .map(|(_, found)| found)
+    else {
         return refuse(StatusCode::NOT_FOUND, "no such rule in force");
     };
-    let cases = |cases: &[Case]| cases.iter().map(|case| RuleCase { text: case.text.clone(), line: case.line }).collect();
+    let cases = |cases: &[Case]| {
+        cases
+            .iter()
+            .map(|case| RuleCase {
+                text: case.text.clone(),
+                line: case.line,
+            })
+            .collect()
+    };
     let whole = RuleDetail {
         listed: summary(&rule, actions, &gate.recorder().rule_hits()),
         why: rule.why.clone(),
@@ -78,7 +93,8 @@ pub(super) fn detail(gate: &Gate, id: &str) -> Response<Body> {
     json(StatusCode::OK, &whole)
 }
 
-type UpstreamRules = BTreeMap<(&'static str, String), (std::sync::Arc<Rule>, BTreeMap<String, &'static str>)>;
+type UpstreamRules =
+    BTreeMap<(&'static str, String), (std::sync::Arc<Rule>, BTreeMap<String, &'static str>)>;
 
 fn in_force(gate: &Gate) -> UpstreamRules {
     let mut found = UpstreamRules::new();
@@ -86,7 +102,9 @@ fn in_force(gate: &Gate) -> UpstreamRules {
         for direction in [Direction::Outbound, Direction::Inbound] {
             for rule in policy.rules(direction).rules() {
                 let key = (direction.name(), rule.id.to_string());
-                let (_, actions) = found.entry(key).or_insert_with(|| (rule.clone(), BTreeMap::new()));
+                let (_, actions) = found
+                    .entry(key)
+                    .or_insert_with(|| (rule.clone(), BTreeMap::new()));
                 actions.insert(policy.name.to_string(), rule.action.name());
             }
         }
@@ -94,7 +112,11 @@ fn in_force(gate: &Gate) -> UpstreamRules {
     found
 }
 
-fn summary(rule: &Rule, actions: BTreeMap<String, &'static str>, hits: &BTreeMap<Box<str>, RuleHits>) -> RuleSummary {
+fn summary(
+    rule: &Rule,
+    actions: BTreeMap<String, &'static str>,
+    hits: &BTreeMap<Box<str>, RuleHits>,
+) -> RuleSummary {
     RuleSummary {
         id: rule.id.to_string(),
         title: rule.title.clone(),
@@ -108,10 +130,19 @@ fn summary(rule: &Rule, actions: BTreeMap<String, &'static str>, hits: &BTreeMap
 
 /// The part of a built-in file that is the rule's.
 fn source(rule: &Rule) -> Option<&'static str> {
-    let (_, text) = crate::rules::BUILTIN_FILES.iter().find(|(name, _)| rule.builtin && rule.file.ends_with(name))?;
-    let start: usize = text.split_inclusive('\n').take(rule.line.checked_sub(1)?).map(str::len).sum();
+    let (_, text) = crate::rules::BUILTIN_FILES
+        .iter()
+        .find(|(name, _)| rule.builtin && rule.file.ends_with(name))?;
+    let start: usize = text
+        .split_inclusive('\n')
+        .take(rule.line.checked_sub(1)?)
+        .map(str::len)
+        .sum();
     let from = text.get(start..)?;
     // Its own first line may be the heading.
-    let end = from.get(1..)?.find("\n[[rule]]").map_or(from.len(), |end| end + 2);
+    let end = from
+        .get(1..)?
+        .find("\n[[rule]]")
+        .map_or(from.len(), |end| end + 2);
     from.get(..end).map(str::trim_end)
 }

@@ -33,17 +33,36 @@ struct StreamSlot {
 }
 
 /// Opens a stream, from as many lines back as `query` says.
-pub(super) fn open(console: &Arc<Console>, front: &Arc<Frontend>, query: &str, inner: SessionKey) -> Response<Body> {
+pub(super) fn open(
+    console: &Arc<Console>,
+    front: &Arc<Frontend>,
+    query: &str,
+    inner: SessionKey,
+) -> Response<Body> {
     let Ok(place) = console.streams.clone().try_acquire_owned() else {
-        return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many open console pages: close some");
+        return refuse(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many open console pages: close some",
+        );
     };
     let back = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "back");
-    let back = back.and_then(|(_, back)| back.parse().ok()).unwrap_or(0).min(BACK);
+    let back = back
+        .and_then(|(_, back)| back.parse().ok())
+        .unwrap_or(0)
+        .min(BACK);
     let watch = front.gate.recorder().audit_tail().watch(back);
-    let open = StreamSlot { console: console.clone(), front: front.clone(), inner, watch, _place: place };
+    let open = StreamSlot {
+        console: console.clone(),
+        front: front.clone(),
+        inner,
+        watch,
+        _place: place,
+    };
     // So that the page knows at once that it listens.
     let hello = stream::iter([Ok(Bytes::from_static(b"{\"beat\":true}\n"))]);
-    flowing(Body::Stream(hello.chain(stream::unfold(open, next)).boxed()))
+    flowing(Body::Stream(
+        hello.chain(stream::unfold(open, next)).boxed(),
+    ))
 }
 
 async fn next(mut open: StreamSlot) -> Option<(io::Result<Bytes>, StreamSlot)> {
@@ -51,7 +70,11 @@ async fn next(mut open: StreamSlot) -> Option<(io::Result<Bytes>, StreamSlot)> {
         Some(batch) => batch,
         None => match tokio::time::timeout(BEAT, open.watch.next()).await {
             Ok(batch) => batch?,
-            Err(_) => TailBatch { missed: 0, first: 0, lines: Vec::new() },
+            Err(_) => TailBatch {
+                missed: 0,
+                first: 0,
+                lines: Vec::new(),
+            },
         },
     };
     if open.front.draining() || !open.console.door.lasts(open.inner, Instant::now()) {
@@ -84,8 +107,11 @@ mod tests {
 
     #[test]
     fn each_line_goes_out_with_its_number() {
-        let batch =
-            |missed, lines: &[&str]| TailBatch { missed, first: 7, lines: lines.iter().map(|line| (*line).into()).collect() };
+        let batch = |missed, lines: &[&str]| TailBatch {
+            missed,
+            first: 7,
+            lines: lines.iter().map(|line| (*line).into()).collect(),
+        };
         assert_eq!(event(&batch(0, &[])), "{\"beat\":true}\n");
         let told = "{\"missed\":2}\n{\"n\":7,\"line\":{\"a\":1}}\n{\"n\":8,\"line\":{}}\n";
         assert_eq!(event(&batch(2, &["{\"a\":1}", "{}"])), told);

@@ -16,13 +16,31 @@ use crate::review::suppress::{Decision, add_suppressions};
 
 /// Writes the tables of finding number `finding` (from 1) of a line, with the `reason` and the last day `until`. `tables` is
 /// what the page showed: where the rules have changed since, nothing is written.
-pub(super) async fn write(gate: &Arc<Gate>, config: Option<&PathBuf>, id: &str, asked: &Json) -> Response<Body> {
+pub(super) async fn write(
+    gate: &Arc<Gate>,
+    config: Option<&PathBuf>,
+    id: &str,
+    asked: &Json,
+) -> Response<Body> {
     let Some(file) = config.cloned() else {
         return no_config_file();
     };
-    let word = |key: &str| asked.root().get(key).and_then(|value| value.str()).unwrap_or_default().into_owned();
-    let number = asked.root().get("finding").and_then(|number| number.raw().parse::<usize>().ok());
-    let decision = match Decision::read(&word("reason"), Some(word("until")).filter(|day| !day.is_empty()).as_deref()) {
+    let word = |key: &str| {
+        asked
+            .root()
+            .get(key)
+            .and_then(|value| value.str())
+            .unwrap_or_default()
+            .into_owned()
+    };
+    let number = asked
+        .root()
+        .get("finding")
+        .and_then(|number| number.raw().parse::<usize>().ok());
+    let decision = match Decision::read(
+        &word("reason"),
+        Some(word("until")).filter(|day| !day.is_empty()).as_deref(),
+    ) {
         Ok(decision) => decision,
         Err(why) => return refuse(StatusCode::BAD_REQUEST, &why),
     };
@@ -30,11 +48,16 @@ pub(super) async fn write(gate: &Arc<Gate>, config: Option<&PathBuf>, id: &str, 
         Ok(explained) => explained,
         Err(refused) => return refused,
     };
-    let told = number.and_then(|number| number.checked_sub(1)).and_then(|at| explained.findings.get(at));
+    let told = number
+        .and_then(|number| number.checked_sub(1))
+        .and_then(|at| explained.findings.get(at));
     let shown = word("tables");
     let told = told.filter(|told| told.suppression.as_deref() == Some(shown.as_str()));
     let Some(told) = told else {
-        return refuse(StatusCode::CONFLICT, "the rules have changed: open the finding again");
+        return refuse(
+            StatusCode::CONFLICT,
+            "the rules have changed: open the finding again",
+        );
     };
     if told.wide {
         return refuse(
@@ -43,14 +66,23 @@ pub(super) async fn write(gate: &Arc<Gate>, config: Option<&PathBuf>, id: &str, 
         );
     }
     let these = decision.suppressions([told]);
-    let comment = format!("lychgate suppress: audit {}, {}", explained.audit, signature());
+    let comment = format!(
+        "lychgate suppress: audit {}, {}",
+        explained.audit,
+        signature()
+    );
     let change = format!("suppression added to policy `{}`", explained.policy);
     let added = these.clone();
     let edit = move |file: &Path| add_suppressions(file, &explained.policy, &added, &comment);
-    apply(gate, file, &change, edit, |policies| these.iter().all(|one| is_in_force(policies, one))).await
+    apply(gate, file, &change, edit, |policies| {
+        these.iter().all(|one| is_in_force(policies, one))
+    })
+    .await
 }
 
 fn is_in_force(policies: &Policies, one: &Suppression) -> bool {
-    let mut all = policies.values().flat_map(|policy| policy.suppressions().iter());
+    let mut all = policies
+        .values()
+        .flat_map(|policy| policy.suppressions().iter());
     all.any(|other| other.is_for_the_same(one) && other.until == one.until)
 }

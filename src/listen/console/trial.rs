@@ -49,10 +49,20 @@ struct TrialFinding {
 
 /// Judges what a request holds: `text`, and where it stands.
 pub(super) async fn try_rules(gate: &Gate, asked: &Json) -> Response<Body> {
-    let word = |key: &str| asked.root().get(key).and_then(|value| value.str()).unwrap_or_default().into_owned();
+    let word = |key: &str| {
+        asked
+            .root()
+            .get(key)
+            .and_then(|value| value.str())
+            .unwrap_or_default()
+            .into_owned()
+    };
     let text = word("text");
     if text.len() > TEXT_BYTES {
-        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the text is limited to 64 KiB");
+        return refuse(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the text is limited to 64 KiB",
+        );
     }
     let Some(upstream) = gate.upstream_named(&word("upstream")) else {
         return refuse(StatusCode::BAD_REQUEST, "no such upstream");
@@ -65,19 +75,34 @@ pub(super) async fn try_rules(gate: &Gate, asked: &Json) -> Response<Body> {
     let (direction, method, at, message) = match word("place").as_str() {
         "argument" => {
             let params = format!(r#"{{"name":{tool},"arguments":{{{argument}:{quoted}}}}}"#);
-            let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+            let call =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
             (Direction::Outbound, "tools/call", "/params/arguments", call)
         }
         "result" => {
-            let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{quoted}}}]}}}}"#);
+            let answer = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{quoted}}}]}}}}"#
+            );
             (Direction::Inbound, "tools/call", "/result/content", answer)
         }
         "description" => {
-            let tools = format!(r#"[{{"name":{tool},"description":{quoted},"inputSchema":{{"type":"object"}}}}]"#);
+            let tools = format!(
+                r#"[{{"name":{tool},"description":{quoted},"inputSchema":{{"type":"object"}}}}]"#
+            );
             let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":{tools}}}}}"#);
-            (Direction::Inbound, "tools/list", "/result/tools/0/description", answer)
+            (
+                Direction::Inbound,
+                "tools/list",
+                "/result/tools/0/description",
+                answer,
+            )
         }
-        _ => return refuse(StatusCode::BAD_REQUEST, "`place` is `argument`, `result` or `description`"),
+        _ => {
+            return refuse(
+                StatusCode::BAD_REQUEST,
+                "`place` is `argument`, `result` or `description`",
+            );
+        }
     };
     let asked = OpenRequest {
         id: "1".into(),
@@ -87,22 +112,45 @@ pub(super) async fn try_rules(gate: &Gate, asked: &Json) -> Response<Body> {
         target: CallTarget::Other,
     };
     let (agent, caller) = (AgentName("console".into()), Caller::default());
-    let context = Context { asked: [asked].into(), caller, ..Context::new(agent, upstream, Era::Modern) };
-    let limits = ReadLimits { message_bytes: message.len(), ..ReadLimits::default() };
+    let context = Context {
+        asked: [asked].into(),
+        caller,
+        ..Context::new(agent, upstream, Era::Modern)
+    };
+    let limits = ReadLimits {
+        message_bytes: message.len(),
+        ..ReadLimits::default()
+    };
     let message = match Message::parse(message.into(), &limits) {
         Ok(message) => message,
-        Err(error) => return refuse(StatusCode::BAD_REQUEST, &format!("it is not a valid message: {error}")),
+        Err(error) => {
+            return refuse(
+                StatusCode::BAD_REQUEST,
+                &format!("it is not a valid message: {error}"),
+            );
+        }
     };
-    let judging = tokio::task::spawn_blocking(move || judge(&policy, direction, (at, &text), &message, &context));
+    let judging = tokio::task::spawn_blocking(move || {
+        judge(&policy, direction, (at, &text), &message, &context)
+    });
     match judging.await {
         Ok(told) => json(StatusCode::OK, &told),
         Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "inspection failed"),
     }
 }
 
-fn judge(policy: &Arc<Policy>, direction: Direction, text: (&str, &str), message: &Message, context: &Context) -> TrialResult {
+fn judge(
+    policy: &Arc<Policy>,
+    direction: Direction,
+    text: (&str, &str),
+    message: &Message,
+    context: &Context,
+) -> TrialResult {
     let began = Instant::now();
-    let known = InspectContext { trace: true, ..InspectContext::default() };
+    let known = InspectContext {
+        trace: true,
+        ..InspectContext::default()
+    };
     let inspection = policy.inspect(direction, message, context, AuditId::make(), &known);
     let micros = (began.elapsed().as_nanos() as f64 / 100.0).round() / 10.0;
     let steps = readings(text, policy.rules(direction), &inspection.findings);
@@ -111,15 +159,29 @@ fn judge(policy: &Arc<Policy>, direction: Direction, text: (&str, &str), message
         mode: policy.mode.name(),
         policy: policy.name.to_string(),
         micros,
-        findings: inspection.findings.iter().zip(steps).map(|(finding, steps)| trial_finding(finding, steps)).collect(),
+        findings: inspection
+            .findings
+            .iter()
+            .zip(steps)
+            .map(|(finding, steps)| trial_finding(finding, steps))
+            .collect(),
         becomes: becomes(message, &inspection),
         refusal: match &inspection.verdict {
-            Verdict::Block(refusals) => refusals.first().map(|refusal| format!("{}. {}", refusal.title, refusal.why)),
-            Verdict::Ask(questions) => questions.first().map(|question| format!("{}. {}", question.title, question.why)),
+            Verdict::Block(refusals) => refusals
+                .first()
+                .map(|refusal| format!("{}. {}", refusal.title, refusal.why)),
+            Verdict::Ask(questions) => questions
+                .first()
+                .map(|question| format!("{}. {}", question.title, question.why)),
             Verdict::Pass | Verdict::Rewrite(_) => None,
         },
         strings: inspection.coverage.strings,
-        uninspected: inspection.coverage.uninspected.iter().map(|part| part.reason.name().to_owned()).collect(),
+        uninspected: inspection
+            .coverage
+            .uninspected
+            .iter()
+            .map(|part| part.reason.name().to_owned())
+            .collect(),
     }
 }
 
@@ -139,11 +201,26 @@ fn trial_finding(finding: &Finding, steps: Vec<Step>) -> TrialFinding {
 
 /// The text in the place of the one that was tried.
 fn becomes(message: &Message, inspection: &Inspection) -> Option<String> {
-    let Verdict::Rewrite(edits) = &inspection.verdict else { return None };
+    let Verdict::Rewrite(edits) = &inspection.verdict else {
+        return None;
+    };
     let edited = splice(message.bytes(), edits.clone())?;
-    let limits = ReadLimits { message_bytes: edited.len(), ..ReadLimits::default() };
+    let limits = ReadLimits {
+        message_bytes: edited.len(),
+        ..ReadLimits::default()
+    };
     let json = Json::parse(edited, &limits).ok()?;
     let result = json.root().get("result")?;
-    let text = |list: &str, key: &str| result.get(list)?.elements().next()?.get(key)?.str().map(|text| text.into_owned());
-    text("content", "text").or_else(|| text("tools", "description")).or_else(|| Some(result.raw().to_owned()))
+    let text = |list: &str, key: &str| {
+        result
+            .get(list)?
+            .elements()
+            .next()?
+            .get(key)?
+            .str()
+            .map(|text| text.into_owned())
+    };
+    text("content", "text")
+        .or_else(|| text("tools", "description"))
+        .or_else(|| Some(result.raw().to_owned()))
 }

@@ -17,8 +17,11 @@ use crate::text::visible;
 
 /// The upstreams that have a policy, in order.
 pub(super) fn upstreams_of(policies: &Policies, policy: &str) -> Vec<String> {
-    let mut names: Vec<String> =
-        policies.iter().filter(|(_, one)| &*one.name == policy).map(|(name, _)| name.to_string()).collect();
+    let mut names: Vec<String> = policies
+        .iter()
+        .filter(|(_, one)| &*one.name == policy)
+        .map(|(name, _)| name.to_string())
+        .collect();
     names.sort();
     names
 }
@@ -34,7 +37,10 @@ pub(super) async fn set(gate: &Gate, config: Option<&PathBuf>, asked: &Json) -> 
         let why = "send `upstream`, `tool`, `hidden`, `policy` and `upstreams`";
         return refuse(StatusCode::BAD_REQUEST, why);
     };
-    let key = Key { kind: Kind::Tool, name: shown.tool.as_str().into() };
+    let key = Key {
+        kind: Kind::Tool,
+        name: shown.tool.as_str().into(),
+    };
     if gate.pinned().of(&upstream).get(&key).is_none() {
         return conflict("the upstream lists no such tool");
     }
@@ -49,14 +55,27 @@ pub(super) async fn set(gate: &Gate, config: Option<&PathBuf>, asked: &Json) -> 
         return conflict("this upstream is in observe mode, in which no tool is hidden");
     }
     let what = if shown.hidden { "hidden" } else { "shown" };
-    let change = format!("tool `{}` {what} in policy `{}`", visible(&shown.tool), shown.policy);
+    let change = format!(
+        "tool `{}` {what} in policy `{}`",
+        visible(&shown.tool),
+        shown.policy
+    );
     let wanted = shown.clone();
     let applies = move |policies: &Policies| {
-        let mut of_policy = policies.values().filter(|policy| *policy.name == *wanted.policy && policy.mode == Mode::Enforce);
+        let mut of_policy = policies
+            .values()
+            .filter(|policy| *policy.name == *wanted.policy && policy.mode == Mode::Enforce);
         of_policy.all(|policy| policy.hides(&wanted.tool) == wanted.hidden)
     };
     let comment = format!("lychgate console: {}", signature());
-    apply(gate, file, &change, move |file| shown.edit(file, &comment), applies).await
+    apply(
+        gate,
+        file,
+        &change,
+        move |file| shown.edit(file, &comment),
+        applies,
+    )
+    .await
 }
 
 /// The upstream and what the page showed for it.
@@ -68,6 +87,18 @@ fn read(asked: &Json) -> Option<(String, ToolVisibility)> {
         "false" => false,
         _ => return None,
     };
-    let upstreams = root.get("upstreams")?.elements().map(|name| Some(name.str()?.into_owned())).collect::<Option<_>>()?;
-    Some((word("upstream")?, ToolVisibility { policy: word("policy")?, upstreams, tool: word("tool")?, hidden }))
+    let upstreams = root
+        .get("upstreams")?
+        .elements()
+        .map(|name| Some(name.str()?.into_owned()))
+        .collect::<Option<_>>()?;
+    Some((
+        word("upstream")?,
+        ToolVisibility {
+            policy: word("policy")?,
+            upstreams,
+            tool: word("tool")?,
+            hidden,
+        },
+    ))
 }

@@ -21,9 +21,22 @@ pub(super) fn login(shown: &LoginPage) -> String {
         Principal::Agent(name) => format!("the agent <code>{}</code> alone", escape(name)),
         Principal::User(name) => format!("the user <code>{}</code> alone", escape(name)),
     };
-    let scopes: Vec<String> = plan.scopes.0.iter().map(|scope| format!("<code>{}</code>", escape(scope))).collect();
-    let scopes = if scopes.is_empty() { "whatever the server gives".to_owned() } else { scopes.join(", ") };
-    let (upstream, issuer, resource) = (escape(&shown.upstream), escape(&plan.party.issuer), escape(&plan.party.resource));
+    let scopes: Vec<String> = plan
+        .scopes
+        .0
+        .iter()
+        .map(|scope| format!("<code>{}</code>", escape(scope)))
+        .collect();
+    let scopes = if scopes.is_empty() {
+        "whatever the server gives".to_owned()
+    } else {
+        scopes.join(", ")
+    };
+    let (upstream, issuer, resource) = (
+        escape(&shown.upstream),
+        escape(&plan.party.issuer),
+        escape(&plan.party.resource),
+    );
     page(
         &format!("Log in to {upstream}"),
         &format!(
@@ -46,7 +59,9 @@ pub(super) fn success(upstream: &str) -> String {
     let upstream = escape(upstream);
     page(
         "Logged in",
-        &format!("<p>lychgate is logged in to <code>{upstream}</code>. The call can be made again; this page can be closed.</p>"),
+        &format!(
+            "<p>lychgate is logged in to <code>{upstream}</code>. The call can be made again; this page can be closed.</p>"
+        ),
     )
 }
 
@@ -100,7 +115,10 @@ mod tests {
     fn nothing_of_others_is_markup() {
         let told = failed("<script>alert('x')</script> & \"more\"");
         assert!(
-            !told.contains("<script>") && told.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; &quot;more&quot;")
+            !told.contains("<script>")
+                && told.contains(
+                    "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; &quot;more&quot;"
+                )
         );
         assert!(success("<b>").contains("<code>&lt;b&gt;</code>"));
     }

@@ -29,9 +29,20 @@ impl Claims {
 
     /// What it may do: `scope`, words with spaces between (RFC 9068), else `scp`, the same or a list.
     pub fn scopes(&self) -> Scopes {
-        let said = self.json.root().get("scope").or_else(|| self.json.root().get("scp"));
+        let said = self
+            .json
+            .root()
+            .get("scope")
+            .or_else(|| self.json.root().get("scp"));
         let words = said.map(strings).unwrap_or_default();
-        Scopes(words.iter().flat_map(|words| words.split_ascii_whitespace()).take(MOST_VALUES).map(str::to_owned).collect())
+        Scopes(
+            words
+                .iter()
+                .flat_map(|words| words.split_ascii_whitespace())
+                .take(MOST_VALUES)
+                .map(str::to_owned)
+                .collect(),
+        )
     }
 
     /// Its own name (`jti`).
@@ -58,7 +69,9 @@ impl Claims {
         match name.strip_prefix('/') {
             Some(pointer) => pointer
                 .split('/')
-                .try_fold(self.json.root(), |value, step| value.get(&step.replace("~1", "/").replace("~0", "~"))),
+                .try_fold(self.json.root(), |value, step| {
+                    value.get(&step.replace("~1", "/").replace("~0", "~"))
+                }),
             None => self.json.root().get(name),
         }
     }
@@ -66,14 +79,21 @@ impl Claims {
 
 impl fmt::Debug for Claims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Claims").field("expires_unix", &self.expires_unix).finish_non_exhaustive()
+        f.debug_struct("Claims")
+            .field("expires_unix", &self.expires_unix)
+            .finish_non_exhaustive()
     }
 }
 
 /// The strings of a value that is one, or a list.
 pub(super) fn strings(value: Value<'_>) -> Vec<String> {
     match value.kind() {
-        ValueKind::Array => value.elements().filter_map(|each| each.str()).take(MOST_VALUES).map(Into::into).collect(),
+        ValueKind::Array => value
+            .elements()
+            .filter_map(|each| each.str())
+            .take(MOST_VALUES)
+            .map(Into::into)
+            .collect(),
         _ => value.str().map(Into::into).into_iter().collect(),
     }
 }

@@ -61,12 +61,19 @@ impl Keys {
             batch_items: 0,
             ..ReadLimits::default()
         };
-        let json = Json::parse(Bytes::copy_from_slice(jwks), &limits).map_err(|_| KeysError::NotJwks)?;
-        let list = json.root().get("keys").filter(|keys| keys.kind() == ValueKind::Array).ok_or(KeysError::NotJwks)?;
+        let json =
+            Json::parse(Bytes::copy_from_slice(jwks), &limits).map_err(|_| KeysError::NotJwks)?;
+        let list = json
+            .root()
+            .get("keys")
+            .filter(|keys| keys.kind() == ValueKind::Array)
+            .ok_or(KeysError::NotJwks)?;
         if list.elements().nth(MOST_KEYS).is_some() {
             return Err(KeysError::TooMany);
         }
-        Ok(Self { keys: list.elements().filter_map(Key::read).collect() })
+        Ok(Self {
+            keys: list.elements().filter_map(Key::read).collect(),
+        })
     }
 
     pub fn len(&self) -> usize {
@@ -78,16 +85,27 @@ impl Keys {
     }
 
     /// Those that may have signed what names this id and algorithm. A key without an id may be any.
-    pub(super) fn fitting(&self, id: Option<&str>, algorithm: Algorithm) -> impl Iterator<Item = &Key> {
+    pub(super) fn fitting(
+        &self,
+        id: Option<&str>,
+        algorithm: Algorithm,
+    ) -> impl Iterator<Item = &Key> {
         self.keys.iter().filter(move |key| {
-            key.algorithms.contains(&algorithm) && (id.is_none() || key.id.is_none() || key.id.as_deref() == id)
+            key.algorithms.contains(&algorithm)
+                && (id.is_none() || key.id.is_none() || key.id.as_deref() == id)
         })
     }
 }
 
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.keys.iter().map(|key| (key.id.as_deref().unwrap_or(""), &key.algorithms))).finish()
+        f.debug_list()
+            .entries(
+                self.keys
+                    .iter()
+                    .map(|key| (key.id.as_deref().unwrap_or(""), &key.algorithms)),
+            )
+            .finish()
     }
 }
 
@@ -98,26 +116,37 @@ impl Key {
         if text("use").is_some_and(|purpose| purpose != "sig") {
             return None;
         }
-        if jwk.get("key_ops").is_some_and(|ops| !ops.elements().any(|op| op.str().as_deref() == Some("verify"))) {
+        if jwk.get("key_ops").is_some_and(|ops| {
+            !ops.elements()
+                .any(|op| op.str().as_deref() == Some("verify"))
+        }) {
             return None;
         }
         let point = |length: usize, curve: Algorithm| {
             let (x, y) = (bytes("x")?, bytes("y")?);
-            let point = (x.len() == length && y.len() == length).then(|| [&[4], &*x, &*y].concat())?;
+            let point =
+                (x.len() == length && y.len() == length).then(|| [&[4], &*x, &*y].concat())?;
             Some((DecodingKey::from_ec_der(&point), vec![curve]))
         };
         let (key, can) = match (text("kty")?.as_ref(), text("crv").as_deref()) {
             ("RSA", _) => {
                 let (n, e) = (bytes("n")?, bytes("e")?);
                 let (n, e) = (without_zeros(&n), without_zeros(&e));
-                let fits = MODULUS_BYTES.contains(&n.len()) && (1..=MOST_EXPONENT_BYTES).contains(&e.len());
-                fits.then(|| (DecodingKey::from_rsa_raw_components(n, e), AlgorithmFamily::Rsa.algorithms().to_vec()))?
+                let fits = MODULUS_BYTES.contains(&n.len())
+                    && (1..=MOST_EXPONENT_BYTES).contains(&e.len());
+                fits.then(|| {
+                    (
+                        DecodingKey::from_rsa_raw_components(n, e),
+                        AlgorithmFamily::Rsa.algorithms().to_vec(),
+                    )
+                })?
             }
             ("EC", Some("P-256")) => point(32, Algorithm::ES256)?,
             ("EC", Some("P-384")) => point(48, Algorithm::ES384)?,
-            ("OKP", Some("Ed25519")) => {
-                (DecodingKey::from_ed_der(&bytes("x").filter(|x| x.len() == 32)?), vec![Algorithm::EdDSA])
-            }
+            ("OKP", Some("Ed25519")) => (
+                DecodingKey::from_ed_der(&bytes("x").filter(|x| x.len() == 32)?),
+                vec![Algorithm::EdDSA],
+            ),
             _ => return None,
         };
         let algorithms = match jwk.get("alg") {
@@ -125,10 +154,18 @@ impl Key {
             None => can,
         };
         let id = match jwk.get("kid") {
-            Some(id) => Some(id.str().filter(|id| id.len() <= MOST_ID_BYTES)?.into_owned()),
+            Some(id) => Some(
+                id.str()
+                    .filter(|id| id.len() <= MOST_ID_BYTES)?
+                    .into_owned(),
+            ),
             None => None,
         };
-        Some(Self { id, key, algorithms })
+        Some(Self {
+            id,
+            key,
+            algorithms,
+        })
     }
 }
 
@@ -137,7 +174,10 @@ pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
     match name {
         // RFC 9864 gives what EdDSA is with this curve a name of its own.
         "Ed25519" => Some(Algorithm::EdDSA),
-        name => name.parse().ok().filter(|algorithm: &Algorithm| algorithm.family() != AlgorithmFamily::Hmac),
+        name => name
+            .parse()
+            .ok()
+            .filter(|algorithm: &Algorithm| algorithm.family() != AlgorithmFamily::Hmac),
     }
 }
 

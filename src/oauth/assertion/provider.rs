@@ -9,11 +9,13 @@ use jsonwebtoken::signature::{Error, Signer, Verifier};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind, EncodingKey};
 use ring::rand::SystemRandom;
 use ring::signature::{
-    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED, ECDSA_P384_SHA384_FIXED_SIGNING, ED25519,
-    EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_2048_8192_SHA384,
-    RSA_PKCS1_2048_8192_SHA512, RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RSA_PSS_2048_8192_SHA256,
-    RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, RSA_PSS_SHA256, RSA_PSS_SHA384, RSA_PSS_SHA512, RsaEncoding, RsaKeyPair,
-    RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey,
+    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED,
+    ECDSA_P384_SHA384_FIXED_SIGNING, ED25519, EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair,
+    RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512,
+    RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RSA_PSS_2048_8192_SHA256,
+    RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, RSA_PSS_SHA256, RSA_PSS_SHA384,
+    RSA_PSS_SHA512, RsaEncoding, RsaKeyPair, RsaParameters, RsaPublicKeyComponents,
+    UnparsedPublicKey,
 };
 
 /// Makes `ring` what `jsonwebtoken` signs and verifies with, once for the process.
@@ -24,7 +26,9 @@ pub(super) fn install() {
 
 /// The private key of a pair in PKCS #8, or in PKCS #1 for RSA.
 pub(super) fn rsa_pair(der: &[u8]) -> Option<RsaKeyPair> {
-    RsaKeyPair::from_pkcs8(der).or_else(|_| RsaKeyPair::from_der(der)).ok()
+    RsaKeyPair::from_pkcs8(der)
+        .or_else(|_| RsaKeyPair::from_der(der))
+        .ok()
 }
 
 /// The private key of a pair in PKCS #8.
@@ -65,7 +69,9 @@ fn signer(algorithm: &Algorithm, key: &EncodingKey) -> Result<Box<dyn JwtSigner>
     let (algorithm, der) = (*algorithm, key.as_bytes());
     let pair = match algorithm.family() {
         family if family != key.family() => None,
-        AlgorithmFamily::Rsa => rsa_pair(der).zip(rsa(algorithm)).map(|(pair, (padding, _))| Pair::Rsa(pair, padding)),
+        AlgorithmFamily::Rsa => rsa_pair(der)
+            .zip(rsa(algorithm))
+            .map(|(pair, (padding, _))| Pair::Rsa(pair, padding)),
         AlgorithmFamily::Ec => ec_pair(algorithm, der).map(Pair::Ec),
         AlgorithmFamily::Ed => ed_pair(der).map(Pair::Ed),
         AlgorithmFamily::Hmac => None,
@@ -80,10 +86,14 @@ impl Signer<Vec<u8>> for RingSigner {
         match &self.pair {
             Pair::Rsa(pair, padding) => {
                 let mut signature = vec![0; pair.public().modulus_len()];
-                pair.sign(*padding, &random, message, &mut signature).map_err(|_| Error::new())?;
+                pair.sign(*padding, &random, message, &mut signature)
+                    .map_err(|_| Error::new())?;
                 Ok(signature)
             }
-            Pair::Ec(pair) => pair.sign(&random, message).map(|s| s.as_ref().to_vec()).map_err(|_| Error::new()),
+            Pair::Ec(pair) => pair
+                .sign(&random, message)
+                .map(|s| s.as_ref().to_vec())
+                .map_err(|_| Error::new()),
             Pair::Ed(pair) => Ok(pair.sign(message).as_ref().to_vec()),
         }
     }
@@ -104,7 +114,10 @@ fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerif
     if algorithm.family() == AlgorithmFamily::Hmac || algorithm.family() != key.family() {
         return Err(ErrorKind::InvalidKeyFormat.into());
     }
-    Ok(Box::new(RingVerifier { algorithm: *algorithm, key: key.clone() }))
+    Ok(Box::new(RingVerifier {
+        algorithm: *algorithm,
+        key: key.clone(),
+    }))
 }
 
 impl Verifier<Vec<u8>> for RingVerifier {

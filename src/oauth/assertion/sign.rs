@@ -27,7 +27,9 @@ pub struct SigningKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignError {
     /// There is no private key in the PEM, or it is encrypted.
-    #[error("no private key in PEM (`-----BEGIN PRIVATE KEY-----`); an encrypted one cannot be used")]
+    #[error(
+        "no private key in PEM (`-----BEGIN PRIVATE KEY-----`); an encrypted one cannot be used"
+    )]
     NotPem,
     /// The older form of EC keys.
     #[error("the key is in SEC 1 form; hint: convert it with `openssl pkcs8 -topk8 -nocrypt`")]
@@ -47,14 +49,19 @@ impl SigningKey {
     /// No key, or one of a kind that cannot sign.
     pub fn from_pem(pem: &str, id: Option<String>) -> Result<Self, SignError> {
         provider::install();
-        let mut der = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| SignError::NotPem)?;
+        let mut der =
+            PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| SignError::NotPem)?;
         let read = match &der {
             PrivateKeyDer::Sec1(_) => Err(SignError::Sec1),
             der => recognise(der.secret_der()).ok_or(SignError::Kind),
         };
         der.zeroize();
         let (key, algorithms) = read?;
-        Ok(Self { key, algorithms, id })
+        Ok(Self {
+            key,
+            algorithms,
+            id,
+        })
     }
 
     /// Signs `claims` with the first algorithm of the key that is among `taken`; with the first of all where that is
@@ -63,10 +70,21 @@ impl SigningKey {
     /// # Errors
     /// None of the algorithms is taken.
     pub fn sign(&self, claims: &impl Serialize, taken: &[String]) -> Result<Hidden, SignError> {
-        let names = |algorithm: &&Algorithm| taken.is_empty() || taken.iter().any(|name| *name == name_of(**algorithm));
-        let algorithm = self.algorithms.iter().find(names).ok_or(SignError::NotTaken)?;
-        let header = Header { kid: self.id.clone(), ..Header::new(*algorithm) };
-        jsonwebtoken::encode(&header, claims, &self.key).map(Hidden::new).map_err(|_| SignError::Kind)
+        let names = |algorithm: &&Algorithm| {
+            taken.is_empty() || taken.iter().any(|name| *name == name_of(**algorithm))
+        };
+        let algorithm = self
+            .algorithms
+            .iter()
+            .find(names)
+            .ok_or(SignError::NotTaken)?;
+        let header = Header {
+            kid: self.id.clone(),
+            ..Header::new(*algorithm)
+        };
+        jsonwebtoken::encode(&header, claims, &self.key)
+            .map(Hidden::new)
+            .map_err(|_| SignError::Kind)
     }
 
     /// The key set to be published: its one public key (RFC 7517).
@@ -94,14 +112,20 @@ impl SigningKey {
 
 impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SigningKey").field("algorithms", &self.algorithms).field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("SigningKey")
+            .field("algorithms", &self.algorithms)
+            .field("id", &self.id)
+            .finish_non_exhaustive()
     }
 }
 
 fn recognise(der: &[u8]) -> Option<(EncodingKey, &'static [Algorithm])> {
     use Algorithm::{ES256, ES384, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512};
     if rsa_pair(der).is_some() {
-        Some((EncodingKey::from_rsa_der(der), &[RS256, PS256, RS384, PS384, RS512, PS512]))
+        Some((
+            EncodingKey::from_rsa_der(der),
+            &[RS256, PS256, RS384, PS384, RS512, PS512],
+        ))
     } else if ec_pair(ES256, der).is_some() {
         Some((EncodingKey::from_ec_der(der), &[ES256]))
     } else if ec_pair(ES384, der).is_some() {
@@ -142,20 +166,49 @@ struct Jwk<'k> {
 
 impl Jwk<'_> {
     fn rsa(public: &RsaPublicKeyComponents<Vec<u8>>) -> Self {
-        let (n, e) = (URL_SAFE_NO_PAD.encode(&public.n), URL_SAFE_NO_PAD.encode(&public.e));
-        Self { kty: "RSA", r#use: "sig", n: Some(n), e: Some(e), ..Self::default() }
+        let (n, e) = (
+            URL_SAFE_NO_PAD.encode(&public.n),
+            URL_SAFE_NO_PAD.encode(&public.e),
+        );
+        Self {
+            kty: "RSA",
+            r#use: "sig",
+            n: Some(n),
+            e: Some(e),
+            ..Self::default()
+        }
     }
 
     /// From a point as `ring` writes it: a byte that says that both coordinates follow, and they.
     fn ec(algorithm: Algorithm, point: &[u8]) -> Self {
-        let curve = if algorithm == Algorithm::ES256 { "P-256" } else { "P-384" };
-        let (x, y) = point.get(1..).map(|both| both.split_at(both.len() / 2)).unwrap_or_default();
+        let curve = if algorithm == Algorithm::ES256 {
+            "P-256"
+        } else {
+            "P-384"
+        };
+        let (x, y) = point
+            .get(1..)
+            .map(|both| both.split_at(both.len() / 2))
+            .unwrap_or_default();
         let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
-        Self { kty: "EC", r#use: "sig", crv: Some(curve), x: Some(x), y: Some(y), ..Self::default() }
+        Self {
+            kty: "EC",
+            r#use: "sig",
+            crv: Some(curve),
+            x: Some(x),
+            y: Some(y),
+            ..Self::default()
+        }
     }
 
     fn ed(point: &[u8]) -> Self {
         let x = URL_SAFE_NO_PAD.encode(point);
-        Self { kty: "OKP", r#use: "sig", crv: Some("Ed25519"), x: Some(x), ..Self::default() }
+        Self {
+            kty: "OKP",
+            r#use: "sig",
+            crv: Some("Ed25519"),
+            x: Some(x),
+            ..Self::default()
+        }
     }
 }

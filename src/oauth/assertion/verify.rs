@@ -84,13 +84,23 @@ impl SignedClaims {
     ///
     /// # Errors
     /// It is not.
-    pub fn check(&self, now_unix: u64, issuer: &str, audiences: &[String], leeway: Duration) -> Result<Claims, JwtError> {
+    pub fn check(
+        &self,
+        now_unix: u64,
+        issuer: &str,
+        audiences: &[String],
+        leeway: Duration,
+    ) -> Result<Claims, JwtError> {
         let claims = self.0.root();
         let text = |name| claims.get(name).and_then(|value| value.str());
         if text("iss").ok_or(JwtError::Claim("iss"))? != issuer {
             return Err(JwtError::Issuer);
         }
-        let meant = claims.get("aud").map(strings).filter(|meant| !meant.is_empty()).ok_or(JwtError::Claim("aud"))?;
+        let meant = claims
+            .get("aud")
+            .map(strings)
+            .filter(|meant| !meant.is_empty())
+            .ok_or(JwtError::Claim("aud"))?;
         if !meant.iter().any(|meant| audiences.contains(meant)) {
             return Err(JwtError::Audience);
         }
@@ -104,7 +114,10 @@ impl SignedClaims {
                 return Err(JwtError::NotYet);
             }
         }
-        Ok(Claims { json: self.0.clone(), expires_unix })
+        Ok(Claims {
+            json: self.0.clone(),
+            expires_unix,
+        })
     }
 }
 
@@ -114,7 +127,12 @@ impl SignedClaims {
 /// What is no JWT, or has no `iss`.
 pub fn issuer_of(token: &str) -> Result<String, JwtError> {
     let claims = Parts::read(token)?.claims;
-    claims.root().get("iss").and_then(|issuer| issuer.str()).map(Into::into).ok_or(JwtError::Claim("iss"))
+    claims
+        .root()
+        .get("iss")
+        .and_then(|issuer| issuer.str())
+        .map(Into::into)
+        .ok_or(JwtError::Claim("iss"))
 }
 
 /// A token taken apart, nothing of it believed.
@@ -132,7 +150,12 @@ impl<'t> Parts<'t> {
         }
         let (signed, signature) = token.rsplit_once('.').ok_or(JwtError::NotJwt)?;
         let (header, claims) = signed.split_once('.').ok_or(JwtError::NotJwt)?;
-        Ok(Self { header: object(header)?, claims: object(claims)?, signed, signature })
+        Ok(Self {
+            header: object(header)?,
+            claims: object(claims)?,
+            signed,
+            signature,
+        })
     }
 
     fn check_header(&self) -> Result<(), JwtError> {
@@ -145,7 +168,11 @@ impl<'t> Parts<'t> {
             Some(kind) => {
                 let kind = kind.str().unwrap_or_default().to_ascii_lowercase();
                 let kind = kind.strip_prefix("application/").unwrap_or(&kind);
-                if matches!(kind, "at+jwt" | "jwt") { Ok(()) } else { Err(JwtError::Kind) }
+                if matches!(kind, "at+jwt" | "jwt") {
+                    Ok(())
+                } else {
+                    Err(JwtError::Kind)
+                }
             }
         }
     }
@@ -155,7 +182,10 @@ impl<'t> Parts<'t> {
     fn check_signature(&self, keys: &Keys) -> Result<(), JwtError> {
         provider::install();
         let header = self.header.root();
-        let named = header.get("alg").and_then(|name| name.str()).ok_or(JwtError::Algorithm)?;
+        let named = header
+            .get("alg")
+            .and_then(|name| name.str())
+            .ok_or(JwtError::Algorithm)?;
         let algorithm = algorithm(&named).ok_or(JwtError::Algorithm)?;
         let id = match header.get("kid") {
             Some(id) => Some(id.str().ok_or(JwtError::NotJwt)?),
@@ -164,33 +194,58 @@ impl<'t> Parts<'t> {
         let mut any = false;
         for key in keys.fitting(id.as_deref(), algorithm).take(MOST_TRIES) {
             any = true;
-            if crypto::verify(self.signature, self.signed.as_bytes(), &key.key, algorithm).unwrap_or(false) {
+            if crypto::verify(self.signature, self.signed.as_bytes(), &key.key, algorithm)
+                .unwrap_or(false)
+            {
                 return Ok(());
             }
         }
         // Without an id nobody knows whether the key was the right one.
-        if any && id.is_some() { Err(JwtError::Signature) } else { Err(JwtError::UnknownKey) }
+        if any && id.is_some() {
+            Err(JwtError::Signature)
+        } else {
+            Err(JwtError::UnknownKey)
+        }
     }
 }
 
 fn object(part: &str) -> Result<Json, JwtError> {
     let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| JwtError::NotJwt)?;
-    let limits =
-        ReadLimits { message_bytes: MOST_BYTES, strings_per_message: 2_000, depth: 16, batch_items: 0, ..ReadLimits::default() };
+    let limits = ReadLimits {
+        message_bytes: MOST_BYTES,
+        strings_per_message: 2_000,
+        depth: 16,
+        batch_items: 0,
+        ..ReadLimits::default()
+    };
     let json = Json::parse(Bytes::from(bytes), &limits).map_err(|_| JwtError::NotJwt)?;
     // Beyond the range of an IEEE 754 double a number is infinite to one reader and an error to the next (RFC 8259, section 6).
     let mut fits = json.root().kind() == ValueKind::Object;
     json.root().walk(|_, value, _| {
         fits &= value.kind() != ValueKind::Number || value.raw().parse().is_ok_and(f64::is_finite);
     });
-    if fits { Ok(json) } else { Err(JwtError::NotJwt) }
+    if fits {
+        Ok(json)
+    } else {
+        Err(JwtError::NotJwt)
+    }
 }
 
 /// A time (RFC 7519, section 2): a number, with a fraction at will.
 fn time(claims: Value<'_>, name: &'static str) -> Result<Option<u64>, JwtError> {
-    let Some(value) = claims.get(name) else { return Ok(None) };
-    let seconds = (value.kind() == ValueKind::Number).then(|| value.raw().parse::<f64>().ok()).flatten();
-    let seconds = seconds.filter(|seconds| (0.0..LATEST).contains(seconds)).ok_or(JwtError::Claim(name))?;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 2^53")]
+    let Some(value) = claims.get(name) else {
+        return Ok(None);
+    };
+    let seconds = (value.kind() == ValueKind::Number)
+        .then(|| value.raw().parse::<f64>().ok())
+        .flatten();
+    let seconds = seconds
+        .filter(|seconds| (0.0..LATEST).contains(seconds))
+        .ok_or(JwtError::Claim(name))?;
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and 2^53"
+    )]
     Ok(Some(seconds as u64))
 }

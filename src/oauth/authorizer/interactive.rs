@@ -29,7 +29,14 @@ impl StartedLogin {
 
     /// Whether an answer is one to this login, whatever it says.
     pub fn is_answered_by(&self, answer: &Answer) -> bool {
-        let same = |state: &Hidden| bool::from(state.expose().as_bytes().ct_eq(self.attempt.state.expose().as_bytes()));
+        let same = |state: &Hidden| {
+            bool::from(
+                state
+                    .expose()
+                    .as_bytes()
+                    .ct_eq(self.attempt.state.expose().as_bytes()),
+            )
+        };
         answer.state.as_ref().is_some_and(same)
     }
 }
@@ -54,13 +61,29 @@ impl Authorizer {
     /// # Errors
     /// Nobody knows whom to log in with, or the vault cannot be used.
     pub async fn plan(&self, who: &Principal) -> Result<Plan, LoginError> {
-        let account = self.shared.vault()?.read(&self.upstream, who).await.map_err(vault)?;
+        let account = self
+            .shared
+            .vault()?
+            .read(&self.upstream, who)
+            .await
+            .map_err(vault)?;
         let challenge = self.challenged().await;
         let found = self.discovered(&challenge, account.as_ref()).await?;
-        let party = LoginParty { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
-        let earlier = account.filter(|account| account.party == party).map(|account| account.asked).unwrap_or_default();
+        let party = LoginParty {
+            issuer: found.server.issuer.clone(),
+            resource: found.resource.clone(),
+            principal: who.clone(),
+        };
+        let earlier = account
+            .filter(|account| account.party == party)
+            .map(|account| account.asked)
+            .unwrap_or_default();
         let scopes = scopes::first(&self.login, &challenge, &found).union(&earlier);
-        Ok(Plan { party, server: found.server, scopes })
+        Ok(Plan {
+            party,
+            server: found.server,
+            scopes,
+        })
     }
 
     /// A link to the page on which a principal may log in, whether or not a call has asked for that.
@@ -79,17 +102,37 @@ impl Authorizer {
     ///
     /// # Errors
     /// The gate cannot be a client there.
-    pub async fn begin_by_hand(&self, plan: &Plan, redirect_uri: &str) -> Result<StartedLogin, LoginError> {
+    pub async fn begin_by_hand(
+        &self,
+        plan: &Plan,
+        redirect_uri: &str,
+    ) -> Result<StartedLogin, LoginError> {
         let (client, attempt) = self.begin(plan, redirect_uri, None).await?;
-        Ok(StartedLogin { plan: plan.clone(), client, redirect_uri: redirect_uri.to_owned(), attempt })
+        Ok(StartedLogin {
+            plan: plan.clone(),
+            client,
+            redirect_uri: redirect_uri.to_owned(),
+            attempt,
+        })
     }
 
     /// Ends a login with the answer that came.
     ///
     /// # Errors
     /// It is no, or the login cannot be kept.
-    pub async fn end_by_hand(self: &Arc<Self>, begun: &StartedLogin, answer: &Answer) -> Result<(), LoginError> {
-        self.end(&begun.plan, begun.client.clone(), &begun.redirect_uri, &begun.attempt, answer).await
+    pub async fn end_by_hand(
+        self: &Arc<Self>,
+        begun: &StartedLogin,
+        answer: &Answer,
+    ) -> Result<(), LoginError> {
+        self.end(
+            &begun.plan,
+            begun.client.clone(),
+            &begun.redirect_uri,
+            &begun.attempt,
+            answer,
+        )
+        .await
     }
 
     /// Begins a login on another device (RFC 8628). The client need not be reached there: this redirect URI is one to be
@@ -97,11 +140,24 @@ impl Authorizer {
     ///
     /// # Errors
     /// The gate cannot be a client there, or the server does not have it.
-    pub async fn begin_on_device(&self, plan: &Plan, redirect_uri: &str) -> Result<DeviceLogin, LoginError> {
+    pub async fn begin_on_device(
+        &self,
+        plan: &Plan,
+        redirect_uri: &str,
+    ) -> Result<DeviceLogin, LoginError> {
         let client = self.identified(plan, redirect_uri, None).await?;
-        let (server, key, resource) = (&plan.server, self.key.as_ref(), plan.party.resource.as_str());
-        let device = grant::device_begin(&self.fetcher, server, &client, key, resource, &plan.scopes).await;
-        Ok(DeviceLogin { plan: plan.clone(), client, device: device.map_err(|error| login_error(&error))? })
+        let (server, key, resource) = (
+            &plan.server,
+            self.key.as_ref(),
+            plan.party.resource.as_str(),
+        );
+        let device =
+            grant::device_begin(&self.fetcher, server, &client, key, resource, &plan.scopes).await;
+        Ok(DeviceLogin {
+            plan: plan.clone(),
+            client,
+            device: device.map_err(|error| login_error(&error))?,
+        })
     }
 
     /// Waits for the person at the other device, for as long as the code lasts, and keeps the login.
@@ -109,9 +165,26 @@ impl Authorizer {
     /// # Errors
     /// The person said no or nothing, or the login cannot be kept.
     pub async fn end_on_device(self: &Arc<Self>, begun: DeviceLogin) -> Result<(), LoginError> {
-        let DeviceLogin { plan, client, device } = begun;
-        let (server, key, resource) = (&plan.server, self.key.as_ref(), plan.party.resource.as_str());
-        let granted = grant::device_poll(&self.fetcher, server, &client, key, &device, resource, &plan.scopes).await;
+        let DeviceLogin {
+            plan,
+            client,
+            device,
+        } = begun;
+        let (server, key, resource) = (
+            &plan.server,
+            self.key.as_ref(),
+            plan.party.resource.as_str(),
+        );
+        let granted = grant::device_poll(
+            &self.fetcher,
+            server,
+            &client,
+            key,
+            &device,
+            resource,
+            &plan.scopes,
+        )
+        .await;
         self.granted(&plan, client, granted).await
     }
 
@@ -120,13 +193,23 @@ impl Authorizer {
     async fn challenged(&self) -> Challenge {
         let mut request = Request::new(PING.to_vec());
         *request.method_mut() = Method::POST;
-        let Ok(uri) = self.url.parse() else { return Challenge::default() };
+        let Ok(uri) = self.url.parse() else {
+            return Challenge::default();
+        };
         *request.uri_mut() = uri;
         let headers = request.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        headers.insert(
+            header::ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
         match self.fetcher.exchange(request).await {
-            Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED => challenge::parse(answer.headers()),
+            Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED => {
+                challenge::parse(answer.headers())
+            }
             _ => Challenge::default(),
         }
     }

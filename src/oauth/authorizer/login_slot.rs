@@ -41,7 +41,9 @@ pub(super) struct LoginState {
 impl LoginState {
     /// Begins a comparison of the stamp unless one began within `interval`. Returns whether it did.
     pub(super) fn begin_stamp_check(&mut self, interval: Duration) -> bool {
-        let is_due = self.stamp_compared.is_none_or(|compared| compared.elapsed() >= interval);
+        let is_due = self
+            .stamp_compared
+            .is_none_or(|compared| compared.elapsed() >= interval);
         if is_due {
             self.stamp_compared = Some(Instant::now());
         }
@@ -50,7 +52,13 @@ impl LoginState {
 
     /// Takes up what the vault has, unless a renewal has ended while it was read: then memory is newer.
     pub(super) fn take_up(&mut self, read: Option<Account>) {
-        let given = |account: &Option<Account>| account.as_ref()?.granted.as_ref().map(|granted| granted.given_unix);
+        let given = |account: &Option<Account>| {
+            account
+                .as_ref()?
+                .granted
+                .as_ref()
+                .map(|granted| granted.given_unix)
+        };
         if !self.unwritten && (read.is_none() || given(&read) >= given(&self.account)) {
             self.account = read;
         }
@@ -94,6 +102,9 @@ mod tests {
         let hour = Duration::from_secs(3600);
         assert!(state.begin_stamp_check(hour), "the first call compares it");
         assert!(!state.begin_stamp_check(hour), "the next one does not");
-        assert!(state.begin_stamp_check(Duration::ZERO), "after the interval it is compared again");
+        assert!(
+            state.begin_stamp_check(Duration::ZERO),
+            "after the interval it is compared again"
+        );
     }
 }

@@ -88,12 +88,21 @@ impl Refusal {
 impl Authorizer {
     /// # Errors
     /// What is wrong with the config, in words for its user.
-    pub fn new(upstream: &str, transport: &HttpTransport, login: &LoginConfig, shared: Arc<Shared>) -> Result<Self, String> {
+    pub fn new(
+        upstream: &str,
+        transport: &HttpTransport,
+        login: &LoginConfig,
+        shared: Arc<Shared>,
+    ) -> Result<Self, String> {
         let config = &shared.config;
-        let guard = Guard { allow_loopback_http: config.allow_loopback_http, private_hosts: config.private_hosts.clone() };
+        let guard = Guard {
+            allow_loopback_http: config.allow_loopback_http,
+            private_hosts: config.private_hosts.clone(),
+        };
         let fetcher = Fetcher::new(guard, config.request, transport.ca.as_deref())?;
         let key = login.client_key.as_ref().map(|pem| {
-            SigningKey::from_pem(&pem.0, login.client_key_id.clone()).map_err(|error| format!("`client_key`: {error}"))
+            SigningKey::from_pem(&pem.0, login.client_key_id.clone())
+                .map_err(|error| format!("`client_key`: {error}"))
         });
         Ok(Self {
             upstream: upstream.to_owned(),
@@ -113,7 +122,10 @@ impl Authorizer {
 
     /// Who has a login of their own there, in the config's word: `gate`, `agent` or `user`.
     pub fn token_of(&self) -> &'static str {
-        TokenOf::WORDS.iter().find(|(_, value)| *value == self.login.token_of).map_or("", |(word, _)| word)
+        TokenOf::WORDS
+            .iter()
+            .find(|(_, value)| *value == self.login.token_of)
+            .map_or("", |(word, _)| word)
     }
 
     /// Whose login a call takes.
@@ -124,7 +136,12 @@ impl Authorizer {
         match self.login.token_of {
             TokenOf::Gate => Ok(Principal::Gate),
             TokenOf::Agent => Ok(Principal::Agent(context.agent.to_string())),
-            TokenOf::User => context.caller.user.as_ref().map(|user| Principal::User(user.to_string())).ok_or(LoginError::NoUser),
+            TokenOf::User => context
+                .caller
+                .user
+                .as_ref()
+                .map(|user| Principal::User(user.to_string()))
+                .ok_or(LoginError::NoUser),
         }
     }
 
@@ -138,10 +155,18 @@ impl Authorizer {
         self.refresh_from_vault(&held, who).await;
         let (granted, rests) = {
             let state = held.state();
-            let granted = state.account.as_ref().and_then(|account| account.granted.clone());
-            (granted, state.not_before.is_some_and(|until| Instant::now() < until))
+            let granted = state
+                .account
+                .as_ref()
+                .and_then(|account| account.granted.clone());
+            (
+                granted,
+                state.not_before.is_some_and(|until| Instant::now() < until),
+            )
         };
-        let Some(granted) = granted else { return Ok(None) };
+        let Some(granted) = granted else {
+            return Ok(None);
+        };
         let bearer = Bearer(granted.access.clone());
         match self.age(&granted) {
             Freshness::Good => Ok(Some(bearer)),
@@ -167,7 +192,12 @@ impl Authorizer {
     ///
     /// # Errors
     /// There is none.
-    pub async fn refused(self: &Arc<Self>, who: &Principal, used: Option<Bearer>, refusal: Refusal) -> Outcome {
+    pub async fn refused(
+        self: &Arc<Self>,
+        who: &Principal,
+        used: Option<Bearer>,
+        refusal: Refusal,
+    ) -> Outcome {
         let held = self.slot(who);
         let outcome = self.renewal(&held, who, used.clone(), Some(refusal)).await;
         let wait = self.shared.config.login_wait;
@@ -175,7 +205,11 @@ impl Authorizer {
             return outcome;
         }
         self.shared.logins.wait(self, who, wait).await;
-        let granted = held.state().account.as_ref().and_then(|account| account.granted.clone());
+        let granted = held
+            .state()
+            .account
+            .as_ref()
+            .and_then(|account| account.granted.clone());
         match granted.map(|granted| Bearer(granted.access)) {
             Some(bearer) if Some(&bearer) != used.as_ref() => Ok(bearer),
             _ => outcome,
@@ -191,12 +225,23 @@ impl Authorizer {
         known: Option<Client>,
     ) -> Result<(Client, Attempt), LoginError> {
         let client = self.identified(plan, redirect_uri, known).await?;
-        let attempt = grant::begin(&plan.server, &client, redirect_uri, &plan.party.resource, &plan.scopes);
+        let attempt = grant::begin(
+            &plan.server,
+            &client,
+            redirect_uri,
+            &plan.party.resource,
+            &plan.scopes,
+        );
         Ok((client, attempt.map_err(|error| login_error(&error))?))
     }
 
     /// Who the gate is at the server of a plan.
-    async fn identified(&self, plan: &Plan, redirect_uri: &str, known: Option<Client>) -> Result<Client, LoginError> {
+    async fn identified(
+        &self,
+        plan: &Plan,
+        redirect_uri: &str,
+        known: Option<Client>,
+    ) -> Result<Client, LoginError> {
         let known = match known {
             Some(client) => Some(client),
             None => self.known_client(plan).await?,
@@ -204,8 +249,16 @@ impl Authorizer {
         let uris = [redirect_uri.to_owned()];
         let document = self.shared.logins.document_url();
         let (server, name) = (&plan.server, &self.shared.config.client_name);
-        let client =
-            identity::identify(&self.fetcher, server, &self.login, document.as_deref(), &uris, known.as_ref(), name).await;
+        let client = identity::identify(
+            &self.fetcher,
+            server,
+            &self.login,
+            document.as_deref(),
+            &uris,
+            known.as_ref(),
+            name,
+        )
+        .await;
         client.map_err(|error| told_identity(&error))
     }
 
@@ -219,11 +272,22 @@ impl Authorizer {
         answer: &Answer,
     ) -> Result<(), LoginError> {
         let server = &plan.server;
-        let code = grant::check_answer(server, &attempt.state, answer).map_err(|error| login_error(&error))?;
+        let code = grant::check_answer(server, &attempt.state, answer)
+            .map_err(|error| login_error(&error))?;
         let (resource, verifier) = (plan.party.resource.as_str(), &attempt.verifier);
         let key = self.key.as_ref();
-        let granted =
-            grant::redeem(&self.fetcher, server, &client, key, redirect_uri, resource, &code, verifier, &plan.scopes).await;
+        let granted = grant::redeem(
+            &self.fetcher,
+            server,
+            &client,
+            key,
+            redirect_uri,
+            resource,
+            &code,
+            verifier,
+            &plan.scopes,
+        )
+        .await;
         self.granted(plan, client, granted).await
     }
 
@@ -235,7 +299,11 @@ impl Authorizer {
         granted: Result<TokenGrant, GrantError>,
     ) -> Result<(), LoginError> {
         let granted = granted.map_err(|error| {
-            self.record(&plan.party.principal, "login_failed", Some(&error.to_string()));
+            self.record(
+                &plan.party.principal,
+                "login_failed",
+                Some(&error.to_string()),
+            );
             login_error(&error)
         })?;
         let account = Account {
@@ -285,7 +353,11 @@ impl Authorizer {
             own.renew(ending.held(), &who, used, refusal).await
         };
         let task = tokio::spawn(work);
-        let outcome = async move { task.await.unwrap_or(Err(LoginError::Unreachable("the request was interrupted".into()))) };
+        let outcome = async move {
+            task.await.unwrap_or(Err(LoginError::Unreachable(
+                "the request was interrupted".into(),
+            )))
+        };
         let shared = outcome.boxed().shared();
         *running = Some(shared.clone());
         shared
@@ -294,14 +366,19 @@ impl Authorizer {
     /// Reads the vault where the login in it has changed, and now and then in any case: somebody may have logged in or out
     /// by another process, or renewed there.
     async fn refresh_from_vault(&self, held: &LoginSlot, who: &Principal) {
-        let Some(kept) = &self.shared.vault else { return };
+        let Some(kept) = &self.shared.vault else {
+            return;
+        };
         if !held.state().begin_stamp_check(STAMP_AGAIN) {
             return;
         }
         let stamp = kept.stamp(&self.upstream, who).await.ok();
         {
             let mut state = held.state();
-            let known = state.account.as_ref().is_some_and(|account| account.granted.is_some());
+            let known = state
+                .account
+                .as_ref()
+                .is_some_and(|account| account.granted.is_some());
             let rests = if known { LOOK_AFTER } else { LOOK_AGAIN };
             let is_recent = state.looked.is_some_and(|looked| looked.elapsed() < rests);
             if state.unwritten || is_recent && stamp.is_none_or(|stamp| stamp == state.stamp) {
@@ -313,9 +390,13 @@ impl Authorizer {
         let account = match kept.read(&self.upstream, who).await {
             Ok(account) => account,
             // Whether it matters shows when the server wants a token.
-            Err(error) => return tracing::warn!(upstream = self.upstream, %error, "cannot read the vault"),
+            Err(error) => {
+                return tracing::warn!(upstream = self.upstream, %error, "cannot read the vault");
+            }
         };
-        let logged_in = account.as_ref().is_some_and(|account| account.granted.is_some());
+        let logged_in = account
+            .as_ref()
+            .is_some_and(|account| account.granted.is_some());
         held.state().take_up(account);
         if logged_in && self.shared.logins.settle(self, who) {
             self.record(who, "logged_in", None);
@@ -335,7 +416,9 @@ impl Authorizer {
     }
 
     fn age(&self, granted: &TokenGrant) -> Freshness {
-        let (now, Some(end)) = (unix_now(), granted.expires_unix) else { return Freshness::Good };
+        let (now, Some(end)) = (unix_now(), granted.expires_unix) else {
+            return Freshness::Good;
+        };
         let lasts = end.saturating_sub(granted.given_unix);
         let early = self.shared.config.renew_before.as_secs().min(lasts / 4);
         match end.saturating_sub(now) {
@@ -347,9 +430,20 @@ impl Authorizer {
 
     fn record(&self, who: &Principal, outcome: &'static str, error: Option<&str>) {
         let held = self.slot(who);
-        let expires_unix = held.state().account.as_ref().and_then(|account| account.granted.as_ref()?.expires_unix);
+        let expires_unix = held
+            .state()
+            .account
+            .as_ref()
+            .and_then(|account| account.granted.as_ref()?.expires_unix);
         let owed = self.shared.logins.count(&self.upstream);
-        let login = Login { upstream: &self.upstream, principal: &who.to_string(), outcome, error, expires_unix, owed };
+        let login = Login {
+            upstream: &self.upstream,
+            principal: &who.to_string(),
+            outcome,
+            error,
+            expires_unix,
+            owed,
+        };
         if let Err(error) = self.shared.recorder.record(Event::Login(&login)) {
             tracing::error!(%error, "cannot write the audit log");
         }
@@ -364,11 +458,19 @@ enum Freshness {
 
 /// A failure at the token endpoint, in words for the agent or a page.
 fn login_error(error: &GrantError) -> LoginError {
-    if error.transient() { LoginError::Unreachable(error.to_string()) } else { LoginError::Operator(error.to_string()) }
+    if error.transient() {
+        LoginError::Unreachable(error.to_string())
+    } else {
+        LoginError::Operator(error.to_string())
+    }
 }
 
 fn told_identity(error: &IdentityError) -> LoginError {
-    if error.transient() { LoginError::Unreachable(error.to_string()) } else { LoginError::Operator(error.to_string()) }
+    if error.transient() {
+        LoginError::Unreachable(error.to_string())
+    } else {
+        LoginError::Operator(error.to_string())
+    }
 }
 
 fn vault(error: VaultError) -> LoginError {

@@ -33,14 +33,30 @@ impl Authorizer {
             }
             None => None,
         };
-        let lease = self.shared.vault()?.lease(&self.upstream, who).await.map_err(vault)?;
-        let read = self.shared.vault()?.read(&self.upstream, who).await.map_err(vault)?;
+        let lease = self
+            .shared
+            .vault()?
+            .lease(&self.upstream, who)
+            .await
+            .map_err(vault)?;
+        let read = self
+            .shared
+            .vault()?
+            .read(&self.upstream, who)
+            .await
+            .map_err(vault)?;
         let account = {
             let state = held.state();
             // What could not be written is newer than what is there. Otherwise the vault counts: somebody may have logged out.
-            if state.unwritten { state.account.clone() } else { read }
+            if state.unwritten {
+                state.account.clone()
+            } else {
+                read
+            }
         };
-        if let Some(bearer) = self.renewed_elsewhere(held, account.as_ref(), used.as_ref(), refusal.as_ref()) {
+        if let Some(bearer) =
+            self.renewed_elsewhere(held, account.as_ref(), used.as_ref(), refusal.as_ref())
+        {
             return Ok(bearer);
         }
         let outcome = match (refusal.zip(found), account) {
@@ -50,9 +66,12 @@ impl Authorizer {
                 Err(LoginError::Owed { link: None })
             }
             (Some((Refusal::Token(challenge), found)), account) => {
-                self.anew(held, who, account, used.is_some(), (&challenge, found)).await
+                self.anew(held, who, account, used.is_some(), (&challenge, found))
+                    .await
             }
-            (Some((Refusal::Scope(challenge), found)), account) => self.step_up(held, who, account, (&challenge, found)).await,
+            (Some((Refusal::Scope(challenge), found)), account) => {
+                self.step_up(held, who, account, (&challenge, found)).await
+            }
         };
         drop(lease);
         match outcome {
@@ -63,9 +82,16 @@ impl Authorizer {
     }
 
     /// The login that this principal owes already, where another one would ask for no more.
-    fn owed_already(&self, who: &Principal, used: Option<&Bearer>, refusal: Option<&Refusal>) -> Option<LoginError> {
+    fn owed_already(
+        &self,
+        who: &Principal,
+        used: Option<&Bearer>,
+        refusal: Option<&Refusal>,
+    ) -> Option<LoginError> {
         let wanted = match refusal? {
-            Refusal::Token(challenge) if used.is_none() => challenge.scope.clone().unwrap_or_default(),
+            Refusal::Token(challenge) if used.is_none() => {
+                challenge.scope.clone().unwrap_or_default()
+            }
             Refusal::Scope(challenge) => challenge.scope.clone()?,
             Refusal::Token(_) => return None,
         };
@@ -75,14 +101,33 @@ impl Authorizer {
     /// After an authorization server could not be asked: a login is owed where the resource names another one by now.
     async fn moved(self: &Arc<Self>, held: &LoginSlot, who: &Principal, why: String) -> Outcome {
         let account = held.state().account.clone();
-        let found = self.discovered(&Challenge::default(), account.as_ref()).await;
-        let (Ok(found), Some(account)) = (found, account) else { return Err(LoginError::Unreachable(why)) };
-        let party = LoginParty { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
+        let found = self
+            .discovered(&Challenge::default(), account.as_ref())
+            .await;
+        let (Ok(found), Some(account)) = (found, account) else {
+            return Err(LoginError::Unreachable(why));
+        };
+        let party = LoginParty {
+            issuer: found.server.issuer.clone(),
+            resource: found.resource.clone(),
+            principal: who.clone(),
+        };
         if party == account.party {
             return Err(LoginError::Unreachable(why));
         }
-        let scopes = scopes::first(&self.login, &Challenge::default(), &found).union(&account.asked);
-        self.get(held, who, Plan { party, server: found.server, scopes }, None).await
+        let scopes =
+            scopes::first(&self.login, &Challenge::default(), &found).union(&account.asked);
+        self.get(
+            held,
+            who,
+            Plan {
+                party,
+                server: found.server,
+                scopes,
+            },
+            None,
+        )
+        .await
     }
 
     /// What another process, or a renewal that has just ended, has left.
@@ -113,19 +158,52 @@ impl Authorizer {
     }
 
     /// Renews as the account says; where that is no longer possible, a login is owed.
-    async fn refresh(self: &Arc<Self>, held: &LoginSlot, who: &Principal, account: Account) -> Outcome {
+    async fn refresh(
+        self: &Arc<Self>,
+        held: &LoginSlot,
+        who: &Principal,
+        account: Account,
+    ) -> Outcome {
         if self.login.grant != Grant::Person {
-            return self.renew_without_user(held, who, plan(&account), Some(account)).await;
+            return self
+                .renew_without_user(held, who, plan(&account), Some(account))
+                .await;
         }
-        let Some((granted, refresh)) = account.granted.as_ref().and_then(|granted| Some((granted, granted.refresh.as_ref()?)))
+        let Some((granted, refresh)) = account
+            .granted
+            .as_ref()
+            .and_then(|granted| Some((granted, granted.refresh.as_ref()?)))
         else {
             return self.require_login(who, plan(&account));
         };
-        let (server, client, resource) = (&account.server, &account.client, &account.party.resource);
+        let (server, client, resource) =
+            (&account.server, &account.client, &account.party.resource);
         let scopes = &granted.scopes;
-        match grant::refresh(&self.fetcher, server, client, self.key.as_ref(), refresh, resource, scopes).await {
-            Ok(granted) => self.keep(held, who, Account { granted: Some(granted), ..account }).await,
-            Err(error) if error.ends_login() && !misnamed(&account, &error) => self.end_login(held, who, account, &error).await,
+        match grant::refresh(
+            &self.fetcher,
+            server,
+            client,
+            self.key.as_ref(),
+            refresh,
+            resource,
+            scopes,
+        )
+        .await
+        {
+            Ok(granted) => {
+                self.keep(
+                    held,
+                    who,
+                    Account {
+                        granted: Some(granted),
+                        ..account
+                    },
+                )
+                .await
+            }
+            Err(error) if error.ends_login() && !misnamed(&account, &error) => {
+                self.end_login(held, who, account, &error).await
+            }
             Err(error) => {
                 self.failed(held, who, account, &error);
                 Err(login_error(&error))
@@ -135,9 +213,19 @@ impl Authorizer {
 
     /// Keeps what a renewal gave. It counts even if it cannot be written: the old one is used up.
     async fn keep(&self, held: &LoginSlot, who: &Principal, account: Account) -> Outcome {
-        let account = Account { last_refresh_unix: Some(unix_now()), last_error: None, ..account };
-        let Some(bearer) = account.granted.as_ref().map(|granted| Bearer(granted.access.clone())) else {
-            return Err(LoginError::Unreachable("there is no token in its answer".into()));
+        let account = Account {
+            last_refresh_unix: Some(unix_now()),
+            last_error: None,
+            ..account
+        };
+        let Some(bearer) = account
+            .granted
+            .as_ref()
+            .map(|granted| Bearer(granted.access.clone()))
+        else {
+            return Err(LoginError::Unreachable(
+                "there is no token in its answer".into(),
+            ));
         };
         let written = self.write(&account).await;
         {
@@ -158,19 +246,33 @@ impl Authorizer {
         {
             let mut state = held.state();
             state.not_before = Some(Instant::now() + RETRY_AFTER);
-            state.account = Some(Account { last_error: Some(error.to_string()), ..account });
+            state.account = Some(Account {
+                last_error: Some(error.to_string()),
+                ..account
+            });
         }
         self.record(who, "unreachable", Some(&error.to_string()));
     }
 
     /// The authorization server takes the login no more.
-    async fn end_login(self: &Arc<Self>, held: &LoginSlot, who: &Principal, mut account: Account, error: &GrantError) -> Outcome {
+    async fn end_login(
+        self: &Arc<Self>,
+        held: &LoginSlot,
+        who: &Principal,
+        mut account: Account,
+        error: &GrantError,
+    ) -> Outcome {
         account.granted = None;
         account.last_error = Some(error.to_string());
         // A registration that is gone is of no use: the next login makes another one.
         let (gone, plan) = (matches!(error, GrantError::InvalidClient), plan(&account));
         let noted = if gone {
-            self.shared.vault()?.erase(&self.upstream, who).await.map(drop).map_err(vault)
+            self.shared
+                .vault()?
+                .erase(&self.upstream, who)
+                .await
+                .map(drop)
+                .map_err(vault)
         } else {
             self.write(&account).await
         };
@@ -178,7 +280,15 @@ impl Authorizer {
             tracing::error!(upstream = self.upstream, %error, "cannot record the end of a login");
         }
         held.state().account = (!gone).then_some(account);
-        self.record(who, if matches!(error, GrantError::InvalidGrant) { "ended" } else { "refused" }, Some(&error.to_string()));
+        self.record(
+            who,
+            if matches!(error, GrantError::InvalidGrant) {
+                "ended"
+            } else {
+                "refused"
+            },
+            Some(&error.to_string()),
+        );
         self.require_login(who, plan)
     }
 
@@ -191,15 +301,43 @@ impl Authorizer {
         used: bool,
         (challenge, found): (&Challenge, Discovered),
     ) -> Outcome {
-        let party = LoginParty { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
+        let party = LoginParty {
+            issuer: found.server.issuer.clone(),
+            resource: found.resource.clone(),
+            principal: who.clone(),
+        };
         let account = account.filter(|account| account.party == party);
-        let renewable = account.clone().filter(|account| used && self.login.grant == Grant::Person && refreshes(account));
+        let renewable = account
+            .clone()
+            .filter(|account| used && self.login.grant == Grant::Person && refreshes(account));
         if let Some(account) = renewable {
-            return self.refresh(held, who, Account { server: found.server, ..account }).await;
+            return self
+                .refresh(
+                    held,
+                    who,
+                    Account {
+                        server: found.server,
+                        ..account
+                    },
+                )
+                .await;
         }
-        let earlier = account.as_ref().map(|account| account.asked.clone()).unwrap_or_default();
+        let earlier = account
+            .as_ref()
+            .map(|account| account.asked.clone())
+            .unwrap_or_default();
         let scopes = scopes::first(&self.login, challenge, &found).union(&earlier);
-        self.get(held, who, Plan { party, server: found.server, scopes }, account).await
+        self.get(
+            held,
+            who,
+            Plan {
+                party,
+                server: found.server,
+                scopes,
+            },
+            account,
+        )
+        .await
     }
 
     /// After 403 `insufficient_scope`: asks for what was asked before and for what the server names
@@ -213,56 +351,125 @@ impl Authorizer {
     ) -> Outcome {
         {
             let mut state = held.state();
-            state.step_ups.retain(|time| time.elapsed() < Duration::from_secs(3600));
+            state
+                .step_ups
+                .retain(|time| time.elapsed() < Duration::from_secs(3600));
             if state.step_ups.len() >= STEP_UPS_PER_HOUR {
                 return Err(LoginError::Denied);
             }
             state.step_ups.push(Instant::now());
         }
-        let party = LoginParty { issuer: found.server.issuer.clone(), resource: found.resource.clone(), principal: who.clone() };
+        let party = LoginParty {
+            issuer: found.server.issuer.clone(),
+            resource: found.resource.clone(),
+            principal: who.clone(),
+        };
         let account = account.filter(|account| account.party == party);
         let wanted = challenge.scope.clone().unwrap_or_default();
-        let earlier = account.as_ref().map(|account| account.asked.union(&granted_scopes(account))).unwrap_or_default();
+        let earlier = account
+            .as_ref()
+            .map(|account| account.asked.union(&granted_scopes(account)))
+            .unwrap_or_default();
         let scopes = scopes::with_offline(wanted.union(&earlier), &self.login, &found);
-        self.get(held, who, Plan { party, server: found.server, scopes }, account).await
+        self.get(
+            held,
+            who,
+            Plan {
+                party,
+                server: found.server,
+                scopes,
+            },
+            account,
+        )
+        .await
     }
 
     /// A new login: by the client itself, or by a person.
-    async fn get(self: &Arc<Self>, held: &LoginSlot, who: &Principal, plan: Plan, account: Option<Account>) -> Outcome {
+    async fn get(
+        self: &Arc<Self>,
+        held: &LoginSlot,
+        who: &Principal,
+        plan: Plan,
+        account: Option<Account>,
+    ) -> Outcome {
         match self.login.grant {
             Grant::Person => self.require_login(who, plan),
-            Grant::Client | Grant::Enterprise(_) => self.renew_without_user(held, who, plan, account).await,
+            Grant::Client | Grant::Enterprise(_) => {
+                self.renew_without_user(held, who, plan, account).await
+            }
         }
     }
 
     /// Gets a token without a person.
-    async fn renew_without_user(&self, held: &LoginSlot, who: &Principal, plan: Plan, account: Option<Account>) -> Outcome {
+    async fn renew_without_user(
+        &self,
+        held: &LoginSlot,
+        who: &Principal,
+        plan: Plan,
+        account: Option<Account>,
+    ) -> Outcome {
         let (server, name) = (&plan.server, &self.shared.config.client_name);
         let known = account.as_ref().map(|account| &account.client);
-        let client = identity::identify(&self.fetcher, server, &self.login, None, &[], known, name).await;
+        let client =
+            identity::identify(&self.fetcher, server, &self.login, None, &[], known, name).await;
         let client = client.map_err(|error| told_identity(&error))?;
-        let (key, resource, scopes) = (self.key.as_ref(), plan.party.resource.as_str(), &plan.scopes);
+        let (key, resource, scopes) = (
+            self.key.as_ref(),
+            plan.party.resource.as_str(),
+            &plan.scopes,
+        );
         let granted = match &self.login.grant {
             Grant::Enterprise(config) => {
                 let idp = self.organisation(config).await?;
-                grant::enterprise(&self.fetcher, &idp, config, server, &client, key, resource, scopes).await
+                grant::enterprise(
+                    &self.fetcher,
+                    &idp,
+                    config,
+                    server,
+                    &client,
+                    key,
+                    resource,
+                    scopes,
+                )
+                .await
             }
             Grant::Client | Grant::Person => {
-                grant::client_credentials(&self.fetcher, server, &client, key, resource, scopes).await
+                grant::client_credentials(&self.fetcher, server, &client, key, resource, scopes)
+                    .await
             }
         };
-        let Plan { party, server, scopes } = plan;
+        let Plan {
+            party,
+            server,
+            scopes,
+        } = plan;
         let upstream = self.upstream.clone();
         match granted {
             Ok(granted) => {
                 let (granted, asked) = (Some(granted), scopes);
-                let account =
-                    Account { upstream, party, server, client, granted, asked, last_refresh_unix: None, last_error: None };
+                let account = Account {
+                    upstream,
+                    party,
+                    server,
+                    client,
+                    granted,
+                    asked,
+                    last_refresh_unix: None,
+                    last_error: None,
+                };
                 self.keep(held, who, account).await
             }
             Err(error) => {
                 held.state().not_before = Some(Instant::now() + RETRY_AFTER);
-                self.record(who, if error.transient() { "unreachable" } else { "refused" }, Some(&error.to_string()));
+                self.record(
+                    who,
+                    if error.transient() {
+                        "unreachable"
+                    } else {
+                        "refused"
+                    },
+                    Some(&error.to_string()),
+                );
                 Err(login_error(&error))
             }
         }
@@ -274,7 +481,9 @@ impl Authorizer {
             return Ok(endpoint.clone());
         }
         let found = server_metadata(&self.fetcher, &config.issuer).await;
-        found.map(|server| server.token_endpoint).map_err(|error| told_discovery(&error))
+        found
+            .map(|server| server.token_endpoint)
+            .map_err(|error| told_discovery(&error))
     }
 
     fn require_login(self: &Arc<Self>, who: &Principal, plan: Plan) -> Outcome {
@@ -285,25 +494,51 @@ impl Authorizer {
         Err(owed)
     }
 
-    pub(super) async fn discovered(&self, challenge: &Challenge, account: Option<&Account>) -> Result<Discovered, LoginError> {
-        let preferred = self.login.issuer.as_deref().or(account.map(|account| account.party.issuer.as_str()));
-        let expected = Expected { issuer: preferred, resource: self.login.resource.as_deref() };
-        discover(&self.fetcher, &self.url, challenge, expected).await.map_err(|error| told_discovery(&error))
+    pub(super) async fn discovered(
+        &self,
+        challenge: &Challenge,
+        account: Option<&Account>,
+    ) -> Result<Discovered, LoginError> {
+        let preferred = self
+            .login
+            .issuer
+            .as_deref()
+            .or(account.map(|account| account.party.issuer.as_str()));
+        let expected = Expected {
+            issuer: preferred,
+            resource: self.login.resource.as_deref(),
+        };
+        discover(&self.fetcher, &self.url, challenge, expected)
+            .await
+            .map_err(|error| told_discovery(&error))
     }
 
     /// The client that this very party knows.
     pub(super) async fn known_client(&self, plan: &Plan) -> Result<Option<Client>, LoginError> {
-        let account = self.shared.vault()?.read(&self.upstream, &plan.party.principal).await.map_err(vault)?;
-        Ok(account.filter(|account| account.party == plan.party).map(|account| account.client))
+        let account = self
+            .shared
+            .vault()?
+            .read(&self.upstream, &plan.party.principal)
+            .await
+            .map_err(vault)?;
+        Ok(account
+            .filter(|account| account.party == plan.party)
+            .map(|account| account.client))
     }
 }
 
 /// Whether a token that was turned away may be renewed: not if it has just been, which did not help.
 fn refreshes(account: &Account) -> bool {
     // What was renewed in the future was so before the clock jumped.
-    let since = account.last_refresh_unix.and_then(|renewed| unix_now().checked_sub(renewed));
+    let since = account
+        .last_refresh_unix
+        .and_then(|renewed| unix_now().checked_sub(renewed));
     let renewed = since.is_some_and(|since| since < RENEWED_JUST_NOW);
-    !renewed && account.granted.as_ref().is_some_and(|granted| granted.refresh.is_some())
+    !renewed
+        && account
+            .granted
+            .as_ref()
+            .is_some_and(|granted| granted.refresh.is_some())
 }
 
 /// Whether it is the config's own client that the server does not know: its secret or key is put right there, after which
@@ -314,11 +549,19 @@ fn misnamed(account: &Account, error: &GrantError) -> bool {
 
 /// The login that an account was made by, once more.
 fn plan(account: &Account) -> Plan {
-    Plan { party: account.party.clone(), server: account.server.clone(), scopes: account.asked.clone() }
+    Plan {
+        party: account.party.clone(),
+        server: account.server.clone(),
+        scopes: account.asked.clone(),
+    }
 }
 
 fn granted_scopes(account: &Account) -> Scopes {
-    account.granted.as_ref().map(|granted| granted.scopes.clone()).unwrap_or_default()
+    account
+        .granted
+        .as_ref()
+        .map(|granted| granted.scopes.clone())
+        .unwrap_or_default()
 }
 
 fn told_discovery(error: &DiscoverError) -> LoginError {

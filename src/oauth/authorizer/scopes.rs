@@ -48,21 +48,44 @@ mod tests {
             iss_in_response: false,
             s256: true,
         };
-        Discovered { resource: "https://mcp.example/mcp".into(), server, scopes: Scopes::parse(resource), legacy: false }
+        Discovered {
+            resource: "https://mcp.example/mcp".into(),
+            server,
+            scopes: Scopes::parse(resource),
+            legacy: false,
+        }
     }
 
     #[test]
     fn the_challenge_counts_more_than_metadata_and_the_config_most() {
-        let challenge = |scope: Option<&str>| Challenge { scope: scope.map(Scopes::parse), ..Challenge::default() };
-        let asked = |login: &LoginConfig, scope, server| first(login, &challenge(scope), &found("a b", server)).parameter();
+        let challenge = |scope: Option<&str>| Challenge {
+            scope: scope.map(Scopes::parse),
+            ..Challenge::default()
+        };
+        let asked = |login: &LoginConfig, scope, server| {
+            first(login, &challenge(scope), &found("a b", server)).parameter()
+        };
         let plain = LoginConfig::default();
         assert_eq!(asked(&plain, Some("c"), "").as_deref(), Some("c"));
         assert_eq!(asked(&plain, None, "").as_deref(), Some("a b"));
-        assert_eq!(asked(&plain, None, "offline_access a").as_deref(), Some("a b offline_access"));
-        let own = LoginConfig { scopes: Some(vec!["z".into()]), ..LoginConfig::default() };
+        assert_eq!(
+            asked(&plain, None, "offline_access a").as_deref(),
+            Some("a b offline_access")
+        );
+        let own = LoginConfig {
+            scopes: Some(vec!["z".into()]),
+            ..LoginConfig::default()
+        };
         assert_eq!(asked(&own, Some("c"), "").as_deref(), Some("z"));
-        let machine = LoginConfig { grant: Grant::Client, ..LoginConfig::default() };
-        assert_eq!(asked(&machine, Some("c"), "offline_access").as_deref(), Some("c"), "needs no refresh token");
+        let machine = LoginConfig {
+            grant: Grant::Client,
+            ..LoginConfig::default()
+        };
+        assert_eq!(
+            asked(&machine, Some("c"), "offline_access").as_deref(),
+            Some("c"),
+            "needs no refresh token"
+        );
         let nothing = first(&plain, &Challenge::default(), &found("", ""));
         assert_eq!(nothing.parameter(), None, "the parameter is left out");
     }

@@ -34,7 +34,13 @@ impl Shared {
             opened => Some(opened?),
         };
         let (logins, renewing) = (Logins::new(config), watch::Sender::new(0));
-        Ok(Self { config: config.clone(), vault, logins, recorder, renewing })
+        Ok(Self {
+            config: config.clone(),
+            vault,
+            logins,
+            recorder,
+            renewing,
+        })
     }
 
     /// The logins that are kept; none where there is no place for any.
@@ -49,7 +55,10 @@ impl Shared {
     }
 
     pub(super) fn vault(&self) -> Result<&Vault, LoginError> {
-        self.vault.as_ref().ok_or(VaultError::NoFolder).map_err(super::vault)
+        self.vault
+            .as_ref()
+            .ok_or(VaultError::NoFolder)
+            .map_err(super::vault)
     }
 
     /// Waits for the renewals under way, for as long as one may take: what a server has just given in the place of a
@@ -57,8 +66,14 @@ impl Shared {
     pub async fn idle(&self) {
         let mut renewing = self.renewing.subscribe();
         let all = renewing.wait_for(|renewing| *renewing == 0);
-        if tokio::time::timeout(self.config.request + self.config.request, all).await.is_err() {
-            tracing::warn!(limit = "request_seconds", "a token was being renewed at shutdown; its login may be lost");
+        if tokio::time::timeout(self.config.request + self.config.request, all)
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                limit = "request_seconds",
+                "a token was being renewed at shutdown; its login may be lost"
+            );
         }
     }
 }

@@ -81,22 +81,33 @@ impl DiscoverError {
 /// gate's own words.
 pub(in crate::oauth) fn shown(url: &str) -> String {
     let place = bounds::url(url).then(|| url.parse::<Uri>().ok()).flatten();
-    let Some(place) = place else { return "an invalid URL".to_owned() };
+    let Some(place) = place else {
+        return "an invalid URL".to_owned();
+    };
     match (place.scheme_str(), place.host(), place.port_u16()) {
-        (Some(scheme @ ("http" | "https")), Some(host), None) => format!("{scheme}://{}", shown_host(host)),
-        (Some(scheme @ ("http" | "https")), Some(host), Some(port)) => format!("{scheme}://{}:{port}", shown_host(host)),
+        (Some(scheme @ ("http" | "https")), Some(host), None) => {
+            format!("{scheme}://{}", shown_host(host))
+        }
+        (Some(scheme @ ("http" | "https")), Some(host), Some(port)) => {
+            format!("{scheme}://{}:{port}", shown_host(host))
+        }
         _ => "an invalid URL".to_owned(),
     }
 }
 
 /// A host that a server names: only the letters of hosts, and of a long name the end, which says whose it is.
 pub(in crate::oauth) fn shown_host(host: &str) -> String {
-    let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'[' | b']');
+    let letter =
+        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'[' | b']');
     if host.is_empty() || !host.bytes().all(letter) {
         return "an invalid host".to_owned();
     }
     let host = host.to_ascii_lowercase();
-    match host.len().checked_sub(HOST_BYTES).and_then(|start| host.get(start..)) {
+    match host
+        .len()
+        .checked_sub(HOST_BYTES)
+        .and_then(|start| host.get(start..))
+    {
         Some(end) if end.len() < host.len() => format!("…{end}"),
         _ => host,
     }

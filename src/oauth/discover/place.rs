@@ -33,8 +33,15 @@ impl<'u> UrlParts<'u> {
         let (_, behind) = url.split_once("://")?;
         let end = url.len() - behind.len() + behind.find(['/', '?']).unwrap_or(behind.len());
         let (start, rest) = url.split_at_checked(end)?;
-        let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
-        let dotted = path.split('/').any(|part| matches!(part.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | ".."));
+        let (path, query) = rest
+            .split_once('?')
+            .map_or((rest, None), |(path, query)| (path, Some(query)));
+        let dotted = path.split('/').any(|part| {
+            matches!(
+                part.to_ascii_lowercase().replace("%2e", ".").as_str(),
+                "." | ".."
+            )
+        });
         if dotted {
             return None;
         }
@@ -46,9 +53,13 @@ impl<'u> UrlParts<'u> {
     /// of servers that describe their whole origin there.
     pub(super) fn is_resource_of(&self, mcp: &Self, url: &str) -> bool {
         let (above, below) = (self.path_without_slash(), mcp.path_without_slash());
-        let within = below.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let within = below
+            .strip_prefix(above)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         let same_query = self.query.is_none() || self.query == mcp.query;
-        self.start == mcp.start && same_query && (self.path == mcp.path || within && self.metadata_url() == url)
+        self.start == mcp.start
+            && same_query
+            && (self.path == mcp.path || within && self.metadata_url() == url)
     }
 
     /// Where metadata of this resource is (RFC 9728, section 3.1).
@@ -75,13 +86,26 @@ mod tests {
         const ROOT: &str = "https://a.example/.well-known/oauth-protected-resource";
         let path = format!("{ROOT}/mcp");
         let is = |resource: &str, mcp: &str, url: &str| {
-            UrlParts::read(resource).is_some_and(|place| place.is_resource_of(&UrlParts::read(mcp).unwrap(), url))
+            UrlParts::read(resource)
+                .is_some_and(|place| place.is_resource_of(&UrlParts::read(mcp).unwrap(), url))
         };
         for (resource, mcp, url) in [
-            ("https://a.example/mcp", "https://a.example/mcp", path.as_str()),
-            ("https://a.example/mcp", "https://a.example/mcp", "https://a.example/meta"),
+            (
+                "https://a.example/mcp",
+                "https://a.example/mcp",
+                path.as_str(),
+            ),
+            (
+                "https://a.example/mcp",
+                "https://a.example/mcp",
+                "https://a.example/meta",
+            ),
             ("https://a.example/mcp", "https://a.example/mcp?x=y", &path),
-            ("https://a.example/mcp?x=y", "https://a.example/mcp?x=y", &path),
+            (
+                "https://a.example/mcp?x=y",
+                "https://a.example/mcp?x=y",
+                &path,
+            ),
             ("https://a.example/mcp/", "https://a.example/mcp", &path),
             ("https://a.example", "https://a.example/mcp", ROOT),
             ("https://a.example/", "https://a.example/mcp", ROOT),
@@ -93,8 +117,16 @@ mod tests {
         for (resource, mcp, url) in [
             // Above the server, and not at its own well-known URL.
             ("https://a.example", "https://a.example/mcp", path.as_str()),
-            ("https://a.example", "https://a.example/mcp", "https://a.example/tenant/meta"),
-            ("https://a.example/mcp/", "https://a.example/mcp", "https://a.example/meta"),
+            (
+                "https://a.example",
+                "https://a.example/mcp",
+                "https://a.example/tenant/meta",
+            ),
+            (
+                "https://a.example/mcp/",
+                "https://a.example/mcp",
+                "https://a.example/meta",
+            ),
             // The same origin in other letters.
             ("https://A.example/mcp", "https://a.example/mcp", &path),
             ("https://a.example:443/mcp", "https://a.example/mcp", &path),
@@ -106,14 +138,30 @@ mod tests {
             ("http://a.example/mcp", "https://a.example/mcp", &path),
             ("https://a.example:444/mcp", "https://a.example/mcp", &path),
             ("https://b.example/mcp", "https://a.example/mcp", &path),
-            ("https://a.example.b.example/mcp", "https://a.example/mcp", &path),
-            ("https://a.example@b.example/mcp", "https://b.example/mcp", &path),
+            (
+                "https://a.example.b.example/mcp",
+                "https://a.example/mcp",
+                &path,
+            ),
+            (
+                "https://a.example@b.example/mcp",
+                "https://b.example/mcp",
+                &path,
+            ),
             ("https://a.example/mcp?x=y", "https://a.example/mcp", &path),
             ("https://a.example/mcp#x", "https://a.example/mcp", &path),
-            ("https://a.example/%2E%2e/mcp", "https://a.example/mcp", &path),
+            (
+                "https://a.example/%2E%2e/mcp",
+                "https://a.example/mcp",
+                &path,
+            ),
             ("https://a.example\\mcp", "https://a.example/mcp", &path),
             ("https://a.example:/mcp", "https://a.example/mcp", &path),
-            ("https://a.example:99999/mcp", "https://a.example/mcp", &path),
+            (
+                "https://a.example:99999/mcp",
+                "https://a.example/mcp",
+                &path,
+            ),
             ("urn:x", "https://a.example/mcp", &path),
             ("ftp://a.example/mcp", "https://a.example/mcp", &path),
             ("", "https://a.example/mcp", &path),
@@ -126,9 +174,18 @@ mod tests {
     #[test]
     fn parts_are_as_they_came() {
         let place = UrlParts::read("https://A.example:443/Mcp/?x=y?z").unwrap();
-        assert_eq!((place.start, place.path, place.query), ("https://A.example:443", "/Mcp/", Some("x=y?z")));
-        assert_eq!((place.path_without_slash(), place.without_query().as_str()), ("/Mcp", "https://A.example:443/Mcp/"));
+        assert_eq!(
+            (place.start, place.path, place.query),
+            ("https://A.example:443", "/Mcp/", Some("x=y?z"))
+        );
+        assert_eq!(
+            (place.path_without_slash(), place.without_query().as_str()),
+            ("/Mcp", "https://A.example:443/Mcp/")
+        );
         let bare = UrlParts::read("https://a.example?x").unwrap();
-        assert_eq!((bare.start, bare.path, bare.query), ("https://a.example", "", Some("x")));
+        assert_eq!(
+            (bare.start, bare.path, bare.query),
+            ("https://a.example", "", Some("x"))
+        );
     }
 }

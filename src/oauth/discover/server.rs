@@ -33,22 +33,41 @@ struct ServerMetadata {
 ///
 /// # Errors
 /// None of them has it, it is another issuer's, has endpoints without TLS, or sends people on without S256.
-pub async fn server_metadata(fetcher: &Fetcher, issuer: &str) -> Result<AuthorizationServer, DiscoverError> {
+pub async fn server_metadata(
+    fetcher: &Fetcher,
+    issuer: &str,
+) -> Result<AuthorizationServer, DiscoverError> {
     let unusable = || DiscoverError::Issuer(issuer.to_owned());
-    let place = UrlParts::read(issuer).filter(|place| bounds::url(issuer) && place.query.is_none()).ok_or_else(unusable)?;
+    let place = UrlParts::read(issuer)
+        .filter(|place| bounds::url(issuer) && place.query.is_none())
+        .ok_or_else(unusable)?;
     let (start, path) = (place.start, place.path_without_slash());
     let places = match path {
         "" => vec![format!("{start}{OAUTH}"), format!("{start}{OPENID}")],
-        path => vec![format!("{start}{OAUTH}{path}"), format!("{start}{OPENID}{path}"), format!("{start}{path}{OPENID}")],
+        path => vec![
+            format!("{start}{OAUTH}{path}"),
+            format!("{start}{OPENID}{path}"),
+            format!("{start}{path}{OPENID}"),
+        ],
     };
     first_of(fetcher, issuer, &[issuer], &places).await
 }
 
 /// The metadata of a server that is its own issuer; endpoints under their usual names where it has none.
-pub(super) async fn of_origin(fetcher: &Fetcher, origin: &str) -> Result<AuthorizationServer, DiscoverError> {
+pub(super) async fn of_origin(
+    fetcher: &Fetcher,
+    origin: &str,
+) -> Result<AuthorizationServer, DiscoverError> {
     // Nobody has named the issuer, and both have their metadata here.
     let issuers = [origin, &format!("{origin}/")];
-    match first_of(fetcher, origin, &issuers, &[format!("{origin}{OAUTH}"), format!("{origin}{OPENID}")]).await {
+    match first_of(
+        fetcher,
+        origin,
+        &issuers,
+        &[format!("{origin}{OAUTH}"), format!("{origin}{OPENID}")],
+    )
+    .await
+    {
         Err(DiscoverError::Server { error, .. }) if is_absent(&error) => usual(fetcher, origin),
         outcome => outcome,
     }
@@ -65,33 +84,59 @@ async fn first_of(
     let mut absent = FetchError::Status(404);
     for place in places {
         match fetcher.get_json::<ServerMetadata>(place).await {
-            Ok(metadata) if issuers.contains(&metadata.issuer.as_str()) => return checked(fetcher, metadata),
+            Ok(metadata) if issuers.contains(&metadata.issuer.as_str()) => {
+                return checked(fetcher, metadata);
+            }
             Ok(metadata) => other = other.or(Some(metadata.issuer)),
             Err(error) if is_absent(&error) => absent = error,
-            Err(error) => return Err(DiscoverError::Server { issuer: asked.to_owned(), error }),
+            Err(error) => {
+                return Err(DiscoverError::Server {
+                    issuer: asked.to_owned(),
+                    error,
+                });
+            }
         }
     }
     let expected = asked.to_owned();
     Err(match other {
         Some(said) => DiscoverError::OtherIssuer { expected, said },
-        None => DiscoverError::Server { issuer: expected, error: absent },
+        None => DiscoverError::Server {
+            issuer: expected,
+            error: absent,
+        },
     })
 }
 
-fn checked(fetcher: &Fetcher, metadata: ServerMetadata) -> Result<AuthorizationServer, DiscoverError> {
+fn checked(
+    fetcher: &Fetcher,
+    metadata: ServerMetadata,
+) -> Result<AuthorizationServer, DiscoverError> {
     let issuer = metadata.issuer;
     let endpoint = |name: &'static str, url: Option<String>| match url {
-        Some(url) if !fetcher.may_name(&url) => Err(DiscoverError::Endpoint { issuer: issuer.clone(), endpoint: name }),
+        Some(url) if !fetcher.may_name(&url) => Err(DiscoverError::Endpoint {
+            issuer: issuer.clone(),
+            endpoint: name,
+        }),
         url => Ok(url),
     };
-    let authorization_endpoint = endpoint("authorization_endpoint", metadata.authorization_endpoint)?;
-    let token_endpoint = endpoint("token_endpoint", metadata.token_endpoint)?
-        .ok_or_else(|| DiscoverError::Endpoint { issuer: issuer.clone(), endpoint: "token_endpoint" })?;
+    let authorization_endpoint =
+        endpoint("authorization_endpoint", metadata.authorization_endpoint)?;
+    let token_endpoint = endpoint("token_endpoint", metadata.token_endpoint)?.ok_or_else(|| {
+        DiscoverError::Endpoint {
+            issuer: issuer.clone(),
+            endpoint: "token_endpoint",
+        }
+    })?;
     let registration_endpoint = endpoint("registration_endpoint", metadata.registration_endpoint)?;
     let revocation_endpoint = endpoint("revocation_endpoint", metadata.revocation_endpoint)?;
-    let device = endpoint("device_authorization_endpoint", metadata.device_authorization_endpoint)?;
+    let device = endpoint(
+        "device_authorization_endpoint",
+        metadata.device_authorization_endpoint,
+    )?;
     let list = |said: Option<Vec<String>>| bounds::words(said.unwrap_or_default());
-    let s256 = list(metadata.code_challenge_methods_supported).iter().any(|method| method == "S256");
+    let s256 = list(metadata.code_challenge_methods_supported)
+        .iter()
+        .any(|method| method == "S256");
     Ok(AuthorizationServer {
         issuer,
         authorization_endpoint,
@@ -100,8 +145,16 @@ fn checked(fetcher: &Fetcher, metadata: ServerMetadata) -> Result<AuthorizationS
         revocation_endpoint,
         device_authorization_endpoint: device,
         token_endpoint_auth_methods: list(metadata.token_endpoint_auth_methods_supported),
-        token_endpoint_auth_signing_algs: list(metadata.token_endpoint_auth_signing_alg_values_supported),
-        scopes: bounds::scopes(metadata.scopes_supported.unwrap_or_default().iter().map(String::as_str)),
+        token_endpoint_auth_signing_algs: list(
+            metadata.token_endpoint_auth_signing_alg_values_supported,
+        ),
+        scopes: bounds::scopes(
+            metadata
+                .scopes_supported
+                .unwrap_or_default()
+                .iter()
+                .map(String::as_str),
+        ),
         grant_types: list(metadata.grant_types_supported),
         client_id_metadata_document: metadata.client_id_metadata_document_supported == Some(true),
         iss_in_response: metadata.authorization_response_iss_parameter_supported == Some(true),
@@ -113,7 +166,10 @@ fn checked(fetcher: &Fetcher, metadata: ServerMetadata) -> Result<AuthorizationS
 fn usual(fetcher: &Fetcher, origin: &str) -> Result<AuthorizationServer, DiscoverError> {
     let at = |path: &str| format!("{origin}{path}");
     if !fetcher.may_name(&at("/token")) {
-        return Err(DiscoverError::Endpoint { issuer: origin.to_owned(), endpoint: "token_endpoint" });
+        return Err(DiscoverError::Endpoint {
+            issuer: origin.to_owned(),
+            endpoint: "token_endpoint",
+        });
     }
     Ok(AuthorizationServer {
         issuer: origin.to_owned(),

@@ -30,7 +30,10 @@ const HEAD_BYTES: usize = 64 << 10;
 const TRIED: usize = 4;
 const CONNECT: Duration = Duration::from_secs(3);
 
-pub(super) async fn converse(inner: &Inner, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, FetchError> {
+pub(super) async fn converse(
+    inner: &Inner,
+    request: Request<Vec<u8>>,
+) -> Result<Response<Vec<u8>>, FetchError> {
     let target = Target::read(request.uri(), &inner.guard)?;
     let addresses = addresses(inner, &target.host).await?;
     let tcp = connect(&target, &addresses).await?;
@@ -38,9 +41,16 @@ pub(super) async fn converse(inner: &Inner, request: Request<Vec<u8>>) -> Result
         return over(&target, tcp, false, request).await;
     }
     let name = ServerName::try_from(target.host.clone()).map_err(|_| FetchError::Url)?;
-    let connector = inner.tls.get_or_try_init(|| tls(inner)).await.map_err(|why| unreachable(&target.host, &why))?;
+    let connector = inner
+        .tls
+        .get_or_try_init(|| tls(inner))
+        .await
+        .map_err(|why| unreachable(&target.host, &why))?;
     let peer = Peer::new(&target.host, target.port, true, Keys::None);
-    let stream = connector.connect(name, tcp).await.map_err(|e| unreachable(&target.host, &peer.fault(&e)))?;
+    let stream = connector
+        .connect(name, tcp)
+        .await
+        .map_err(|e| unreachable(&target.host, &peer.fault(&e)))?;
     let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     over(&target, stream, h2, request).await
 }
@@ -48,7 +58,12 @@ pub(super) async fn converse(inner: &Inner, request: Request<Vec<u8>>) -> Result
 async fn connect(target: &Target, addresses: &[IpAddr]) -> Result<TcpStream, FetchError> {
     let mut last = None;
     for address in addresses.iter().take(TRIED) {
-        match tokio::time::timeout(CONNECT, TcpStream::connect(SocketAddr::new(*address, target.port))).await {
+        match tokio::time::timeout(
+            CONNECT,
+            TcpStream::connect(SocketAddr::new(*address, target.port)),
+        )
+        .await
+        {
             Ok(Ok(stream)) => {
                 // A delay, at worst: no reason to fail.
                 stream.set_nodelay(true).ok();
@@ -71,7 +86,9 @@ async fn tls(inner: &Inner) -> Result<TlsConnector, String> {
             Err(why) if roots.is_empty() => return Err(why),
             Err(_) => {}
         }
-        let mut config = trust::client_tls()?.with_root_certificates(roots).with_no_client_auth();
+        let mut config = trust::client_tls()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(TlsConnector::from(Arc::new(config)))
     });
@@ -91,13 +108,19 @@ async fn over(
     let response = if h2 {
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder.max_header_list_size(HEAD_BYTES as u32);
-        let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(told)?;
+        let (mut sender, connection) = builder
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(told)?;
         driver.spawn(connection);
         sender.send_request(request).await.map_err(told)?
     } else {
         let mut builder = http1::Builder::new();
         builder.max_buf_size(HEAD_BYTES);
-        let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(told)?;
+        let (mut sender, connection) = builder
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(told)?;
         driver.spawn(connection);
         sender.send_request(request).await.map_err(told)?
     };
@@ -108,24 +131,41 @@ async fn over(
 fn outgoing(request: Request<Vec<u8>>, h2: bool) -> Result<Request<Full<Bytes>>, FetchError> {
     let mut request = request.map(|body| Full::new(Bytes::from(body)));
     let headers = request.headers_mut();
-    headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    headers.insert(header::USER_AGENT, HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION"))));
+    headers.insert(
+        header::ACCEPT_ENCODING,
+        HeaderValue::from_static("identity"),
+    );
+    headers.insert(
+        header::USER_AGENT,
+        HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION"))),
+    );
     if !h2 {
         let uri = request.uri();
-        let host = uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok()).ok_or(FetchError::Url)?;
-        let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        let host = uri
+            .authority()
+            .and_then(|authority| HeaderValue::from_str(authority.as_str()).ok())
+            .ok_or(FetchError::Url)?;
+        let path = uri
+            .path_and_query()
+            .cloned()
+            .unwrap_or_else(|| PathAndQuery::from_static("/"));
         *request.uri_mut() = Uri::from(path);
         request.headers_mut().insert(header::HOST, host);
     }
     Ok(request)
 }
 
-async fn whole(target: &Target, response: Response<Incoming>) -> Result<Response<Vec<u8>>, FetchError> {
+async fn whole(
+    target: &Target,
+    response: Response<Incoming>,
+) -> Result<Response<Vec<u8>>, FetchError> {
     let (head, mut body) = response.into_parts();
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| unreachable(&target.host, "the answer was interrupted"))?;
-        let Some(data) = frame.data_ref() else { continue };
+        let Some(data) = frame.data_ref() else {
+            continue;
+        };
         if bytes.len() + data.len() > BODY_BYTES {
             return Err(FetchError::Long);
         }

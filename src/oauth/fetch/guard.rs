@@ -24,12 +24,19 @@ pub struct Guard {
 }
 
 /// How names become addresses.
-pub(super) type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
+pub(super) type Lookup =
+    Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
 
 /// By the system's resolver.
 pub(super) fn system_lookup() -> Lookup {
     Arc::new(|host| {
-        async move { Ok(tokio::net::lookup_host((host.as_str(), 0)).await?.map(|address| address.ip()).collect()) }.boxed()
+        async move {
+            Ok(tokio::net::lookup_host((host.as_str(), 0))
+                .await?
+                .map(|address| address.ip())
+                .collect())
+        }
+        .boxed()
     })
 }
 
@@ -45,10 +52,14 @@ impl Target {
     /// # Errors
     /// `Url` and `Plain`.
     pub(super) fn read(url: &Uri, guard: &Guard) -> Result<Self, FetchError> {
-        let authority = url.authority().filter(|authority| !authority.as_str().contains('@')).ok_or(FetchError::Url)?;
+        let authority = url
+            .authority()
+            .filter(|authority| !authority.as_str().contains('@'))
+            .ok_or(FetchError::Url)?;
         let host = bare(authority.host()).to_owned();
         // What stands behind the host and is no port (`:`, `:99999`) is read by others in their own way.
-        let odd = authority.port_u16().is_none() && authority.as_str().len() != authority.host().len();
+        let odd =
+            authority.port_u16().is_none() && authority.as_str().len() != authority.host().len();
         if host.is_empty() || host.len() > HOST_BYTES || odd {
             return Err(FetchError::Url);
         }
@@ -76,29 +87,47 @@ impl Target {
 pub(super) async fn addresses(inner: &Inner, host: &str) -> Result<Vec<IpAddr>, FetchError> {
     let found = match host.parse::<IpAddr>() {
         Ok(address) => vec![address],
-        Err(_) => (inner.lookup)(host.to_owned()).await.map_err(|e| unreachable(host, &e.to_string()))?,
+        Err(_) => (inner.lookup)(host.to_owned())
+            .await
+            .map_err(|e| unreachable(host, &e.to_string()))?,
     };
     if found.is_empty() {
         return Err(unreachable(host, "the name has no address"));
     }
-    match found.iter().filter_map(|address| inner.guard.forbids(host, *address)).max() {
-        Some(reach) => Err(FetchError::Forbidden { host: host.to_owned(), reach }),
+    match found
+        .iter()
+        .filter_map(|address| inner.guard.forbids(host, *address))
+        .max()
+    {
+        Some(reach) => Err(FetchError::Forbidden {
+            host: host.to_owned(),
+            reach,
+        }),
         None => Ok(found),
     }
 }
 
 pub(super) fn unreachable(host: &str, why: &str) -> FetchError {
-    FetchError::Unreachable { host: host.to_owned(), why: why.to_owned() }
+    FetchError::Unreachable {
+        host: host.to_owned(),
+        why: why.to_owned(),
+    }
 }
 
 impl Guard {
     /// Where an address leads, if a request to that host may not go there.
     fn forbids(&self, host: &str, address: IpAddr) -> Option<Reach> {
         let reach = reach::of(address)?;
-        let listed = self.private_hosts.iter().any(|known| same_host(known, host));
+        let listed = self
+            .private_hosts
+            .iter()
+            .any(|known| same_host(known, host));
         let allowed = match reach {
             Reach::Private => listed,
-            Reach::Loopback => !address.is_unspecified() && (listed || (self.allow_loopback_http && is_this_machine(host))),
+            Reach::Loopback => {
+                !address.is_unspecified()
+                    && (listed || (self.allow_loopback_http && is_this_machine(host)))
+            }
             _ => false,
         };
         (!allowed).then_some(reach)
@@ -123,5 +152,7 @@ fn same_host(known: &str, host: &str) -> bool {
 }
 
 fn bare(host: &str) -> &str {
-    host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(host)
+    host.strip_prefix('[')
+        .and_then(|inner| inner.strip_suffix(']'))
+        .unwrap_or(host)
 }

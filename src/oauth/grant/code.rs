@@ -4,7 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 
 use oauth2::url::{Host, Url, form_urlencoded};
-use oauth2::{AuthUrl, AuthorizationCode, ClientId, CsrfToken, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope};
+use oauth2::{
+    AuthUrl, AuthorizationCode, ClientId, CsrfToken, PkceCodeChallenge, PkceCodeVerifier,
+    RedirectUrl, Scope,
+};
 use subtle::ConstantTimeEq;
 
 use super::GrantError;
@@ -43,7 +46,9 @@ pub struct Attempt {
 impl fmt::Debug for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let endpoint = self.url.split('?').next().unwrap_or_default();
-        f.debug_struct("Attempt").field("endpoint", &endpoint).finish_non_exhaustive()
+        f.debug_struct("Attempt")
+            .field("endpoint", &endpoint)
+            .finish_non_exhaustive()
     }
 }
 
@@ -97,7 +102,10 @@ impl Answer {
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (code, error) = (self.code.is_some(), self.error.is_some());
-        f.debug_struct("Answer").field("code", &code).field("error", &error).finish_non_exhaustive()
+        f.debug_struct("Answer")
+            .field("code", &code)
+            .field("error", &error)
+            .finish_non_exhaustive()
     }
 }
 
@@ -113,15 +121,24 @@ pub fn begin(
     scopes: &Scopes,
 ) -> Result<Attempt, GrantError> {
     if !server.s256 {
-        return Err(GrantError::NotOffered("PKCE with S256 (`code_challenge_methods_supported`)"));
+        return Err(GrantError::NotOffered(
+            "PKCE with S256 (`code_challenge_methods_supported`)",
+        ));
     }
-    let endpoint = server.authorization_endpoint.clone().ok_or(GrantError::NotOffered("an authorization endpoint"))?;
+    let endpoint = server
+        .authorization_endpoint
+        .clone()
+        .ok_or(GrantError::NotOffered("an authorization endpoint"))?;
     let endpoint = AuthUrl::new(endpoint).map_err(|_| GrantError::Url("authorization endpoint"))?;
-    let clashes = endpoint.url().query_pairs().any(|(name, _)| OURS.contains(&name.as_ref()));
+    let clashes = endpoint
+        .url()
+        .query_pairs()
+        .any(|(name, _)| OURS.contains(&name.as_ref()));
     if !for_browsers(endpoint.url()) || clashes {
         return Err(GrantError::Url("authorization endpoint"));
     }
-    let oauth = OAuth::<oauth2::EndpointNotSet>::new(ClientId::new(client.id.clone())).set_auth_uri(endpoint);
+    let oauth = OAuth::<oauth2::EndpointNotSet>::new(ClientId::new(client.id.clone()))
+        .set_auth_uri(endpoint);
     let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
     let (url, state) = oauth
         .authorize_url(|| CsrfToken::new_random_len(32))
@@ -130,7 +147,11 @@ pub fn begin(
         .add_scopes(scopes.0.iter().cloned().map(Scope::new))
         .add_extra_param("resource", resource)
         .url();
-    Ok(Attempt { url: url.into(), state: Hidden::new(state.into_secret()), verifier: Hidden::new(verifier.into_secret()) })
+    Ok(Attempt {
+        url: url.into(),
+        state: Hidden::new(state.into_secret()),
+        verifier: Hidden::new(verifier.into_secret()),
+    })
 }
 
 /// Checks what came back: that it answers this login, then that the server asked is the one that answers (RFC 9207,
@@ -138,8 +159,19 @@ pub fn begin(
 ///
 /// # Errors
 /// `State` and `Issuer`, of which nothing further is to be shown; what the server refuses with; no code.
-pub fn check_answer(server: &AuthorizationServer, expected_state: &Hidden, answer: &Answer) -> Result<Hidden, GrantError> {
-    let same = |state: &Hidden| bool::from(state.expose().as_bytes().ct_eq(expected_state.expose().as_bytes()));
+pub fn check_answer(
+    server: &AuthorizationServer,
+    expected_state: &Hidden,
+    answer: &Answer,
+) -> Result<Hidden, GrantError> {
+    let same = |state: &Hidden| {
+        bool::from(
+            state
+                .expose()
+                .as_bytes()
+                .ct_eq(expected_state.expose().as_bytes()),
+        )
+    };
     if !answer.state.as_ref().is_some_and(same) {
         return Err(GrantError::State);
     }
@@ -151,11 +183,17 @@ pub fn check_answer(server: &AuthorizationServer, expected_state: &Hidden, answe
     if let Some(error) = &answer.error {
         return Err(match GrantError::of_code(error) {
             // Of the token endpoint: here they say nothing of a grant or a registration.
-            GrantError::InvalidGrant | GrantError::InvalidClient => GrantError::Refused { error: error.clone() },
+            GrantError::InvalidGrant | GrantError::InvalidClient => GrantError::Refused {
+                error: error.clone(),
+            },
             error => error,
         });
     }
-    answer.code.clone().filter(|code| sendable(code, b' ')).ok_or(GrantError::Unreadable)
+    answer
+        .code
+        .clone()
+        .filter(|code| sendable(code, b' '))
+        .ok_or(GrantError::Unreadable)
 }
 
 /// Redeems the code for tokens.

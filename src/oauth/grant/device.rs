@@ -45,7 +45,10 @@ pub struct DeviceAttempt {
 impl fmt::Debug for DeviceAttempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (page, lasts) = (&self.verification_uri, &self.lasts);
-        f.debug_struct("Device").field("verification_uri", page).field("lasts", lasts).finish_non_exhaustive()
+        f.debug_struct("Device")
+            .field("verification_uri", page)
+            .field("lasts", lasts)
+            .finish_non_exhaustive()
     }
 }
 
@@ -75,18 +78,32 @@ pub async fn device_begin(
         #[serde(default)]
         interval: Seconds,
     }
-    let endpoint = server.device_authorization_endpoint.as_deref().ok_or(GrantError::NotOffered("device codes"))?;
+    let endpoint = server
+        .device_authorization_endpoint
+        .as_deref()
+        .ok_or(GrantError::NotOffered("device codes"))?;
     let scope = scopes.parameter();
     let mut parameters = vec![("resource", resource)];
     parameters.extend(scope.as_deref().map(|scope| ("scope", scope)));
-    let answer = read(&TokenClient::new(fetcher, server, client, key).post(endpoint, &parameters).await?)?;
-    let told: DeviceResponse = serde_json::from_slice(answer.bytes()).map_err(|_| GrantError::Unreadable)?;
+    let answer = read(
+        &TokenClient::new(fetcher, server, client, key)
+            .post(endpoint, &parameters)
+            .await?,
+    )?;
+    let told: DeviceResponse =
+        serde_json::from_slice(answer.bytes()).map_err(|_| GrantError::Unreadable)?;
     let page = |text: &String| Url::parse(text).is_ok_and(|url| for_browsers(&url));
     if !page(&told.verification_uri) {
         return Err(GrantError::Url("page for device codes"));
     }
-    let readable = told.user_code.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
-    if !readable || !(1..=MOST_USER_CODE_BYTES).contains(&told.user_code.len()) || !sendable(&told.device_code, b' ') {
+    let readable = told
+        .user_code
+        .bytes()
+        .all(|b| b.is_ascii_graphic() || b == b' ');
+    if !readable
+        || !(1..=MOST_USER_CODE_BYTES).contains(&told.user_code.len())
+        || !sendable(&told.device_code, b' ')
+    {
         return Err(GrantError::Unreadable);
     }
     let (least, most) = INTERVALS_SECONDS;
@@ -94,8 +111,18 @@ pub async fn device_begin(
         user_code: told.user_code,
         verification_uri: told.verification_uri,
         verification_uri_complete: told.verification_uri_complete.filter(page),
-        lasts: Duration::from_secs(told.expires_in.0.unwrap_or(CODE_SECONDS).min(MOST_CODE_SECONDS)),
-        interval: Duration::from_secs(told.interval.0.unwrap_or(INTERVAL_SECONDS).clamp(least, most)),
+        lasts: Duration::from_secs(
+            told.expires_in
+                .0
+                .unwrap_or(CODE_SECONDS)
+                .min(MOST_CODE_SECONDS),
+        ),
+        interval: Duration::from_secs(
+            told.interval
+                .0
+                .unwrap_or(INTERVAL_SECONDS)
+                .clamp(least, most),
+        ),
         code: told.device_code,
     })
 }
@@ -117,10 +144,16 @@ pub async fn device_poll(
     let until = Instant::now() + device.lasts;
     let most = Duration::from_secs(INTERVALS_SECONDS.1);
     let mut interval = device.interval;
-    let parameters = [("grant_type", DEVICE_CODE), ("device_code", device.code.expose()), ("resource", resource)];
+    let parameters = [
+        ("grant_type", DEVICE_CODE),
+        ("device_code", device.code.expose()),
+        ("resource", resource),
+    ];
     loop {
         if Instant::now() + interval > until {
-            return Err(GrantError::Refused { error: "expired_token".to_owned() });
+            return Err(GrantError::Refused {
+                error: "expired_token".to_owned(),
+            });
         }
         sleep(interval).await;
         let answer = match wire.post(&server.token_endpoint, &parameters).await {
@@ -130,7 +163,9 @@ pub async fn device_poll(
         match answer {
             Ok(json) => return Tokens::read(&json)?.granted(scopes, None),
             Err(GrantError::Refused { error }) if error == "authorization_pending" => {}
-            Err(GrantError::Refused { error }) if error == "slow_down" => interval = (interval + SLOWER).min(most),
+            Err(GrantError::Refused { error }) if error == "slow_down" => {
+                interval = (interval + SLOWER).min(most)
+            }
             // Trouble on the way is no answer: less often, until time is up (section 3.5).
             Err(error) if error.transient() => interval = (interval * 2).min(most),
             Err(error) => return Err(error),

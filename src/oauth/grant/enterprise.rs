@@ -28,7 +28,10 @@ const MOST_SUBJECT_BYTES: u64 = 256 << 10;
 ///
 /// # Errors
 /// As either server answers; `Subject` where there is no ID token.
-#[allow(clippy::too_many_arguments, reason = "each is a part of one of the two requests")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "each is a part of one of the two requests"
+)]
 pub async fn enterprise(
     fetcher: &Fetcher,
     idp_token_endpoint: &str,
@@ -42,13 +45,26 @@ pub async fn enterprise(
     let subject = subject(&idp.subject_token_file).await?;
     let there = Client {
         id: idp.client_id.clone(),
-        secret: idp.client_secret.as_ref().map(|secret| Hidden::new(secret.0.clone())),
+        secret: idp
+            .client_secret
+            .as_ref()
+            .map(|secret| Hidden::new(secret.0.clone())),
         secret_expires_unix: None,
-        auth: if idp.client_secret.is_some() { ClientAuth::Basic } else { ClientAuth::None },
+        auth: if idp.client_secret.is_some() {
+            ClientAuth::Basic
+        } else {
+            ClientAuth::None
+        },
         origin: Origin::Preregistered,
         redirect_uris: vec![],
     };
-    let wire = TokenClient { fetcher, issuer: &idp.issuer, algorithms: &[], client: &there, key: None };
+    let wire = TokenClient {
+        fetcher,
+        issuer: &idp.issuer,
+        algorithms: &[],
+        client: &there,
+        key: None,
+    };
     let mut parameters = vec![
         ("grant_type", EXCHANGE),
         ("requested_token_type", ID_JAG),
@@ -79,7 +95,11 @@ pub async fn workload(
     scopes: &Scopes,
 ) -> Result<TokenGrant, GrantError> {
     let wire = TokenClient::new(fetcher, server, client, key);
-    let mut parameters = vec![("grant_type", JWT_BEARER), ("assertion", assertion.expose()), ("resource", resource)];
+    let mut parameters = vec![
+        ("grant_type", JWT_BEARER),
+        ("assertion", assertion.expose()),
+        ("resource", resource),
+    ];
     let scope = scopes.parameter();
     parameters.extend(scope.as_deref().map(|scope| ("scope", scope)));
     let answer = read(&wire.post(&server.token_endpoint, &parameters).await?)?;
@@ -91,11 +111,19 @@ async fn subject(path: &Path) -> Result<Hidden, GrantError> {
     let path = path.to_owned();
     let read = move || -> std::io::Result<(usize, Hidden)> {
         let mut text = Zeroizing::new(String::new());
-        let read = File::open(path)?.take(MOST_SUBJECT_BYTES + 1).read_to_string(&mut text)?;
+        let read = File::open(path)?
+            .take(MOST_SUBJECT_BYTES + 1)
+            .read_to_string(&mut text)?;
         Ok((read, Hidden::new(text.trim().to_owned())))
     };
-    let read = tokio::task::spawn_blocking(read).await.map_err(|_| GrantError::Subject)?;
+    let read = tokio::task::spawn_blocking(read)
+        .await
+        .map_err(|_| GrantError::Subject)?;
     let (read, token) = read.map_err(|_| GrantError::Subject)?;
     let fits = u64::try_from(read).is_ok_and(|read| read <= MOST_SUBJECT_BYTES);
-    if fits && !token.expose().is_empty() { Ok(token) } else { Err(GrantError::Subject) }
+    if fits && !token.expose().is_empty() {
+        Ok(token)
+    } else {
+        Err(GrantError::Subject)
+    }
 }

@@ -35,13 +35,17 @@ pub enum GrantError {
     #[error("the authorization server does not offer {0}")]
     NotOffered(&'static str),
     /// A URL that nobody is sent to.
-    #[error("the {0} cannot be used: neither `https` nor `http` on loopback, or with parts that have no place in it")]
+    #[error(
+        "the {0} cannot be used: neither `https` nor `http` on loopback, or with parts that have no place in it"
+    )]
     Url(&'static str),
     /// The answer is to no question of ours.
     #[error("the answer has another `state` than the request, or the same parameter twice")]
     State,
     /// The answer comes from another server than was asked (RFC 9207).
-    #[error("the answer names another authorization server (`iss`) than was asked, or none where one is due")]
+    #[error(
+        "the answer names another authorization server (`iss`) than was asked, or none where one is due"
+    )]
     Issuer,
     /// The key of `private_key_jwt` is missing or does not fit.
     #[error("the client cannot prove who it is: {0}")]
@@ -58,7 +62,13 @@ impl GrantError {
         match self {
             Self::Unreachable(_) | Self::Unreadable | Self::Subject => true,
             Self::Refused { error } => {
-                matches!(error.as_str(), "temporarily_unavailable" | "server_error" | "slow_down" | "authorization_pending")
+                matches!(
+                    error.as_str(),
+                    "temporarily_unavailable"
+                        | "server_error"
+                        | "slow_down"
+                        | "authorization_pending"
+                )
             }
             Self::Guarded(error) => error.transient(),
             Self::InvalidGrant
@@ -75,7 +85,10 @@ impl GrantError {
     /// Whether the server itself has said no, for good: only then is a refresh token worth nothing and a login owed.
     /// What else does not pass by itself is put right in the config, and the login goes on.
     pub fn ends_login(&self) -> bool {
-        matches!(self, Self::InvalidGrant | Self::InvalidClient | Self::Refused { .. }) && !self.transient()
+        matches!(
+            self,
+            Self::InvalidGrant | Self::InvalidClient | Self::Refused { .. }
+        ) && !self.transient()
     }
 
     /// By the code of an error, where it looks like one.
@@ -83,7 +96,9 @@ impl GrantError {
         match code {
             "invalid_grant" => Self::InvalidGrant,
             "invalid_client" => Self::InvalidClient,
-            code => Self::Refused { error: bounds::code(code.to_owned()).unwrap_or_else(|| "unnamed".to_owned()) },
+            code => Self::Refused {
+                error: bounds::code(code.to_owned()).unwrap_or_else(|| "unnamed".to_owned()),
+            },
         }
     }
 }
@@ -91,9 +106,15 @@ impl GrantError {
 impl From<FetchError> for GrantError {
     fn from(error: FetchError) -> Self {
         match error {
-            FetchError::Url | FetchError::Plain(_) | FetchError::Forbidden { .. } => Self::Guarded(error),
-            FetchError::Unreachable { .. } | FetchError::Late(_) | FetchError::Status(_) => Self::Unreachable(error.to_string()),
-            FetchError::Long | FetchError::Refused { .. } | FetchError::Unreadable => Self::Unreadable,
+            FetchError::Url | FetchError::Plain(_) | FetchError::Forbidden { .. } => {
+                Self::Guarded(error)
+            }
+            FetchError::Unreachable { .. } | FetchError::Late(_) | FetchError::Status(_) => {
+                Self::Unreachable(error.to_string())
+            }
+            FetchError::Long | FetchError::Refused { .. } | FetchError::Unreadable => {
+                Self::Unreadable
+            }
         }
     }
 }

@@ -32,7 +32,10 @@ pub async fn refresh(
     for (name, value) in wire.proof()? {
         request = request.add_extra_param(name, value.expose().to_owned());
     }
-    request.request_async(&wire).await?.granted(granted, Some(refresh))
+    request
+        .request_async(&wire)
+        .await?
+        .granted(granted, Some(refresh))
 }
 
 /// Gets a token for the client itself (RFC 6749, section 4.4).
@@ -71,9 +74,15 @@ pub async fn revoke(
     key: Option<&SigningKey>,
     granted: &TokenGrant,
 ) -> Result<(), GrantError> {
-    let endpoint = server.revocation_endpoint.as_deref().ok_or(GrantError::NotOffered("revocation"))?;
+    let endpoint = server
+        .revocation_endpoint
+        .as_deref()
+        .ok_or(GrantError::NotOffered("revocation"))?;
     let wire = TokenClient::new(fetcher, server, client, key);
-    let tokens = [(granted.refresh.as_ref(), "refresh_token"), (Some(&granted.access), "access_token")];
+    let tokens = [
+        (granted.refresh.as_ref(), "refresh_token"),
+        (Some(&granted.access), "access_token"),
+    ];
     let mut outcome = Ok(());
     for (token, hint) in tokens {
         let Some(token) = token else { continue };
@@ -83,15 +92,29 @@ pub async fn revoke(
     outcome
 }
 
-async fn revoke_one(wire: &TokenClient<'_>, endpoint: &str, token: &Hidden, hint: &str) -> Result<(), GrantError> {
-    let response = wire.post(endpoint, &[("token", token.expose()), ("token_type_hint", hint)]).await?;
+async fn revoke_one(
+    wire: &TokenClient<'_>,
+    endpoint: &str,
+    token: &Hidden,
+    hint: &str,
+) -> Result<(), GrantError> {
+    let response = wire
+        .post(
+            endpoint,
+            &[("token", token.expose()), ("token_type_hint", hint)],
+        )
+        .await?;
     check_up(&response)?;
     if response.status().is_success() {
         return Ok(());
     }
     match read(&response) {
         // Servers that cannot revoke access tokens say so (section 2.2.1); those end by themselves.
-        Err(GrantError::Refused { error }) if error == "unsupported_token_type" && hint == "access_token" => Ok(()),
+        Err(GrantError::Refused { error })
+            if error == "unsupported_token_type" && hint == "access_token" =>
+        {
+            Ok(())
+        }
         Err(error) => Err(error),
         Ok(_) => Err(GrantError::Unreadable),
     }

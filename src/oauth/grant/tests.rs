@@ -47,7 +47,10 @@ fn client(auth: ClientAuth) -> Client {
 }
 
 fn public() -> Client {
-    Client { secret: None, ..client(ClientAuth::None) }
+    Client {
+        secret: None,
+        ..client(ClientAuth::None)
+    }
 }
 
 fn hidden(text: &str) -> Hidden {
@@ -55,14 +58,18 @@ fn hidden(text: &str) -> Hidden {
 }
 
 fn form(asked: &Asked) -> BTreeMap<String, String> {
-    let pairs: Vec<_> = form_urlencoded::parse(asked.body.as_bytes()).into_owned().collect();
+    let pairs: Vec<_> = form_urlencoded::parse(asked.body.as_bytes())
+        .into_owned()
+        .collect();
     let map: BTreeMap<_, _> = pairs.iter().cloned().collect();
     assert_eq!(map.len(), pairs.len(), "a parameter twice: {}", asked.body);
     map
 }
 
 fn pairs(map: &BTreeMap<String, String>) -> Vec<(&str, &str)> {
-    map.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    map.iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect()
 }
 
 async fn answering(body: &'static str) -> Site {
@@ -78,7 +85,11 @@ fn a_login_begins_with_what_the_standards_want() {
     let said: Vec<(String, String)> = url.query_pairs().into_owned().collect();
     let map: BTreeMap<_, _> = said.iter().cloned().collect();
     assert_eq!(said.len(), map.len());
-    assert!(attempt.url.starts_with("https://as.example/authorize?prompt=login&"));
+    assert!(
+        attempt
+            .url
+            .starts_with("https://as.example/authorize?prompt=login&")
+    );
     for (name, value) in [
         ("prompt", "login"),
         ("response_type", "code"),
@@ -92,9 +103,9 @@ fn a_login_begins_with_what_the_standards_want() {
         assert_eq!(map.get(name).map(String::as_str), Some(value), "{name}");
     }
     assert_eq!(map.len(), 9);
-    let challenge = oauth2::PkceCodeChallenge::from_code_verifier_sha256(&oauth2::PkceCodeVerifier::new(
-        attempt.verifier.expose().to_owned(),
-    ));
+    let challenge = oauth2::PkceCodeChallenge::from_code_verifier_sha256(
+        &oauth2::PkceCodeVerifier::new(attempt.verifier.expose().to_owned()),
+    );
     assert_eq!(map["code_challenge"], challenge.as_str());
     assert!(attempt.state.expose().len() >= 43 && attempt.verifier.expose().len() >= 43);
     let again = begin(&server, &public(), REDIRECT, RESOURCE, &Scopes::default()).unwrap();
@@ -106,10 +117,18 @@ fn a_login_begins_with_what_the_standards_want() {
 #[test]
 fn nobody_is_sent_where_no_login_can_be() {
     let with = |endpoint: &str| {
-        let server = AuthorizationServer { authorization_endpoint: Some(endpoint.into()), ..server("https://as.example") };
+        let server = AuthorizationServer {
+            authorization_endpoint: Some(endpoint.into()),
+            ..server("https://as.example")
+        };
         begin(&server, &public(), REDIRECT, RESOURCE, &Scopes::default())
     };
-    for good in ["https://as.example/a", "http://127.0.0.1:7/a", "http://localhost/a", "http://[::1]:7/a?b=c"] {
+    for good in [
+        "https://as.example/a",
+        "http://127.0.0.1:7/a",
+        "http://localhost/a",
+        "http://[::1]:7/a?b=c",
+    ] {
         assert!(with(good).is_ok(), "{good}");
     }
     for bad in [
@@ -128,18 +147,37 @@ fn nobody_is_sent_where_no_login_can_be() {
         "https://as.example/a?st%61te=known",
         "https://as.example/a?request_uri=https://evil.example",
     ] {
-        assert_eq!(with(bad).unwrap_err(), GrantError::Url("authorization endpoint"), "{bad}");
+        assert_eq!(
+            with(bad).unwrap_err(),
+            GrantError::Url("authorization endpoint"),
+            "{bad}"
+        );
     }
-    let plain = AuthorizationServer { s256: false, ..server("https://as.example") };
-    assert!(matches!(begin(&plain, &public(), REDIRECT, RESOURCE, &Scopes::default()), Err(GrantError::NotOffered(_))));
-    let none = AuthorizationServer { authorization_endpoint: None, ..server("https://as.example") };
-    assert!(matches!(begin(&none, &public(), REDIRECT, RESOURCE, &Scopes::default()), Err(GrantError::NotOffered(_))));
+    let plain = AuthorizationServer {
+        s256: false,
+        ..server("https://as.example")
+    };
+    assert!(matches!(
+        begin(&plain, &public(), REDIRECT, RESOURCE, &Scopes::default()),
+        Err(GrantError::NotOffered(_))
+    ));
+    let none = AuthorizationServer {
+        authorization_endpoint: None,
+        ..server("https://as.example")
+    };
+    assert!(matches!(
+        begin(&none, &public(), REDIRECT, RESOURCE, &Scopes::default()),
+        Err(GrantError::NotOffered(_))
+    ));
 }
 
 #[test]
 fn the_four_cases_of_iss() {
     let (plain, state) = (server("https://as.example"), hidden("st"));
-    let says = AuthorizationServer { iss_in_response: true, ..plain.clone() };
+    let says = AuthorizationServer {
+        iss_in_response: true,
+        ..plain.clone()
+    };
     let answer = |query: &str| Answer::of_query(&format!("state=st&code=c+1&{query}"));
     let right = "iss=https%3A%2F%2Fas.example%2Ftenant";
     for (server, query, good) in [
@@ -154,8 +192,16 @@ fn the_four_cases_of_iss() {
         (&says, "iss=", false),
         (&plain, "iss=", false),
         (&plain, "iss=https://evil.example", false),
-        (&plain, "iss=https://evil.example&error=access_denied&error_description=click+here", false),
-        (&says, "error=access_denied&error_description=click+here", false),
+        (
+            &plain,
+            "iss=https://evil.example&error=access_denied&error_description=click+here",
+            false,
+        ),
+        (
+            &says,
+            "error=access_denied&error_description=click+here",
+            false,
+        ),
     ] {
         match check_answer(server, &state, &answer(query)) {
             Ok(code) => assert!(good && code.expose() == "c 1", "{query}"),
@@ -167,7 +213,10 @@ fn the_four_cases_of_iss() {
     }
     // The state comes first: an answer to nothing is told nothing.
     let stranger = Answer::of_query("state=other&code=c&iss=https://evil.example");
-    assert_eq!(check_answer(&says, &state, &stranger).unwrap_err(), GrantError::State);
+    assert_eq!(
+        check_answer(&says, &state, &stranger).unwrap_err(),
+        GrantError::State
+    );
 }
 
 #[test]
@@ -188,17 +237,38 @@ fn answers_are_read_strictly() {
     }
     assert_eq!(check("state=st").unwrap_err(), GrantError::Unreadable);
     assert_eq!(check("state=st&code=").unwrap_err(), GrantError::Unreadable);
-    assert_eq!(check("state=st&code=a%0d%0ab").unwrap_err(), GrantError::Unreadable);
-    assert_eq!(check(&format!("state=st&code=c&x={}", "y".repeat(40_000))).unwrap_err(), GrantError::State);
-    for (error, told) in
-        [("access_denied", "access_denied"), ("<script>", "unnamed"), ("invalid_grant", "invalid_grant"), ("", "unnamed")]
-    {
-        let said = check(&format!("state=st&code=c&error={error}&error_description=planted")).unwrap_err();
+    assert_eq!(
+        check("state=st&code=a%0d%0ab").unwrap_err(),
+        GrantError::Unreadable
+    );
+    assert_eq!(
+        check(&format!("state=st&code=c&x={}", "y".repeat(40_000))).unwrap_err(),
+        GrantError::State
+    );
+    for (error, told) in [
+        ("access_denied", "access_denied"),
+        ("<script>", "unnamed"),
+        ("invalid_grant", "invalid_grant"),
+        ("", "unnamed"),
+    ] {
+        let said = check(&format!(
+            "state=st&code=c&error={error}&error_description=planted"
+        ))
+        .unwrap_err();
         assert_eq!(said, GrantError::Refused { error: told.into() });
         assert!(!said.transient() && !format!("{said:?} {said}").contains("planted"));
     }
-    for pasted in ["http://127.0.0.1:1/cb?code=c&state=st", " http://127.0.0.1:1/cb?code=c&state=st#x\n", "code=c&state=st"] {
-        assert_eq!(check_answer(&server, &state, &Answer::of_pasted(pasted)).unwrap().expose(), "c");
+    for pasted in [
+        "http://127.0.0.1:1/cb?code=c&state=st",
+        " http://127.0.0.1:1/cb?code=c&state=st#x\n",
+        "code=c&state=st",
+    ] {
+        assert_eq!(
+            check_answer(&server, &state, &Answer::of_pasted(pasted))
+                .unwrap()
+                .expose(),
+            "c"
+        );
     }
 }
 
@@ -207,9 +277,28 @@ async fn a_code_is_redeemed_with_everything_as_it_was_asked_for() {
     let site = answering(GOOD).await;
     let (server, scopes) = (server(&site.origin), Scopes::parse("a b c"));
     let (code, verifier) = (hidden("c/1+ "), hidden(&"v".repeat(43)));
-    let granted = redeem(&fetcher(), &server, &public(), None, REDIRECT, RESOURCE, &code, &verifier, &scopes).await.unwrap();
-    assert_eq!((granted.access.expose(), granted.refresh.unwrap().expose()), ("at-1", "rt-1"));
-    assert_eq!(granted.scopes, Scopes::parse("a b"), "narrower is what counts");
+    let granted = redeem(
+        &fetcher(),
+        &server,
+        &public(),
+        None,
+        REDIRECT,
+        RESOURCE,
+        &code,
+        &verifier,
+        &scopes,
+    )
+    .await
+    .unwrap();
+    assert_eq!(
+        (granted.access.expose(), granted.refresh.unwrap().expose()),
+        ("at-1", "rt-1")
+    );
+    assert_eq!(
+        granted.scopes,
+        Scopes::parse("a b"),
+        "narrower is what counts"
+    );
     assert_eq!(granted.expires_unix, Some(granted.given_unix + 60));
     let asked = site.asked();
     assert_eq!(asked[0].line, "POST /token?kind=a");
@@ -224,7 +313,12 @@ async fn a_code_is_redeemed_with_everything_as_it_was_asked_for() {
             ("resource", RESOURCE),
         ]
     );
-    assert!(!asked[0].head.to_ascii_lowercase().contains("authorization:"));
+    assert!(
+        !asked[0]
+            .head
+            .to_ascii_lowercase()
+            .contains("authorization:")
+    );
 }
 
 #[tokio::test]
@@ -233,12 +327,28 @@ async fn a_renewal_keeps_the_old_refresh_token_where_no_new_one_comes() {
     for (body, token) in [
         (GOOD, "rt-1"),
         (r#"{"access_token":"at-1","token_type":"bearer"}"#, "rt-0"),
-        (r#"{"access_token":"at-1","token_type":"BEARER","refresh_token":null}"#, "rt-0"),
-        (r#"{"access_token":"at-1","token_type":"Bearer","refresh_token":""}"#, "rt-0"),
+        (
+            r#"{"access_token":"at-1","token_type":"BEARER","refresh_token":null}"#,
+            "rt-0",
+        ),
+        (
+            r#"{"access_token":"at-1","token_type":"Bearer","refresh_token":""}"#,
+            "rt-0",
+        ),
     ] {
         let site = answering(body).await;
         let scopes = Scopes::parse("x y");
-        let granted = refresh(&fetcher(), &server(&site.origin), &public(), None, &old, RESOURCE, &scopes).await.unwrap();
+        let granted = refresh(
+            &fetcher(),
+            &server(&site.origin),
+            &public(),
+            None,
+            &old,
+            RESOURCE,
+            &scopes,
+        )
+        .await
+        .unwrap();
         assert_eq!(granted.refresh.unwrap().expose(), token);
         assert_eq!(
             pairs(&form(&site.asked()[0])),
@@ -258,48 +368,120 @@ async fn clients_prove_who_they_are_in_each_way() {
     use base64::Engine;
     let pem = include_str!("../assertion/rsa.test.pem");
     let key = SigningKey::from_pem(pem, Some("k1".into())).unwrap();
-    let basic = base64::engine::general_purpose::STANDARD.encode("the+client%2F%C3%BC:s3cret%3A%2B+%25%C3%A9");
-    for auth in [ClientAuth::None, ClientAuth::Basic, ClientAuth::Post, ClientAuth::PrivateKeyJwt] {
+    let basic = base64::engine::general_purpose::STANDARD
+        .encode("the+client%2F%C3%BC:s3cret%3A%2B+%25%C3%A9");
+    for auth in [
+        ClientAuth::None,
+        ClientAuth::Basic,
+        ClientAuth::Post,
+        ClientAuth::PrivateKeyJwt,
+    ] {
         let site = answering(GOOD).await;
-        let server = AuthorizationServer { token_endpoint_auth_signing_algs: vec!["PS256".into()], ..server(&site.origin) };
+        let server = AuthorizationServer {
+            token_endpoint_auth_signing_algs: vec!["PS256".into()],
+            ..server(&site.origin)
+        };
         let (client, scopes) = (client(auth), Scopes::parse("a"));
-        client_credentials(&fetcher(), &server, &client, Some(&key), RESOURCE, &scopes).await.unwrap();
+        client_credentials(&fetcher(), &server, &client, Some(&key), RESOURCE, &scopes)
+            .await
+            .unwrap();
         // What the crate does not send is proven in the same way.
-        workload(&fetcher(), &server, &client, Some(&key), &hidden("e.y.J"), RESOURCE, &scopes).await.unwrap();
+        workload(
+            &fetcher(),
+            &server,
+            &client,
+            Some(&key),
+            &hidden("e.y.J"),
+            RESOURCE,
+            &scopes,
+        )
+        .await
+        .unwrap();
         let asked = site.asked();
         let mut ids = vec![];
-        for (asked, kind) in asked.iter().zip(["client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"]) {
+        for (asked, kind) in asked.iter().zip([
+            "client_credentials",
+            "urn:ietf:params:oauth:grant-type:jwt-bearer",
+        ]) {
             let form = form(asked);
             assert_eq!(form["grant_type"], kind);
-            assert_eq!((form["resource"].as_str(), form["scope"].as_str()), (RESOURCE, "a"));
-            let authorization = asked.head.lines().find(|line| line.to_ascii_lowercase().starts_with("authorization:"));
+            assert_eq!(
+                (form["resource"].as_str(), form["scope"].as_str()),
+                (RESOURCE, "a")
+            );
+            let authorization = asked
+                .head
+                .lines()
+                .find(|line| line.to_ascii_lowercase().starts_with("authorization:"));
             let by_header = authorization.map(|line| line.split_once(": ").unwrap().1.to_owned());
-            assert_eq!(by_header, (auth == ClientAuth::Basic).then(|| format!("Basic {basic}")));
+            assert_eq!(
+                by_header,
+                (auth == ClientAuth::Basic).then(|| format!("Basic {basic}"))
+            );
             let id = (auth != ClientAuth::Basic).then_some("the client/ü");
             assert_eq!(form.get("client_id").map(String::as_str), id);
             let secret = (auth == ClientAuth::Post).then_some("s3cret:+ %é");
             assert_eq!(form.get("client_secret").map(String::as_str), secret);
-            assert_eq!(form.contains_key("client_assertion"), auth == ClientAuth::PrivateKeyJwt);
+            assert_eq!(
+                form.contains_key("client_assertion"),
+                auth == ClientAuth::PrivateKeyJwt
+            );
             if let Some(assertion) = form.get("client_assertion") {
-                assert_eq!(form["client_assertion_type"], "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+                assert_eq!(
+                    form["client_assertion_type"],
+                    "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+                );
                 let keys = Keys::parse(key.jwks().as_bytes()).unwrap();
                 let audience = [server.issuer.clone()];
                 let signed = SignedClaims::verify(assertion, &keys).unwrap();
-                let claims = signed.check(crate::oauth::unix_now(), &client.id, &audience, std::time::Duration::ZERO).unwrap();
+                let claims = signed
+                    .check(
+                        crate::oauth::unix_now(),
+                        &client.id,
+                        &audience,
+                        std::time::Duration::ZERO,
+                    )
+                    .unwrap();
                 assert_eq!(claims.subject().unwrap(), client.id);
                 assert!(claims.expires_unix() <= crate::oauth::unix_now() + 120);
                 ids.push(claims.id().unwrap());
             }
         }
         ids.dedup();
-        assert_eq!(ids.len(), if auth == ClientAuth::PrivateKeyJwt { 2 } else { 0 });
+        assert_eq!(
+            ids.len(),
+            if auth == ClientAuth::PrivateKeyJwt {
+                2
+            } else {
+                0
+            }
+        );
     }
     let site = answering(GOOD).await;
     let keyless = client(ClientAuth::PrivateKeyJwt);
-    let said = client_credentials(&fetcher(), &server(&site.origin), &keyless, None, RESOURCE, &Scopes::default()).await;
+    let said = client_credentials(
+        &fetcher(),
+        &server(&site.origin),
+        &keyless,
+        None,
+        RESOURCE,
+        &Scopes::default(),
+    )
+    .await;
     assert!(matches!(said, Err(GrantError::Key(_))));
-    let strict = AuthorizationServer { token_endpoint_auth_signing_algs: vec!["ES256".into()], ..server(&site.origin) };
-    let said = client_credentials(&fetcher(), &strict, &keyless, Some(&key), RESOURCE, &Scopes::default()).await;
+    let strict = AuthorizationServer {
+        token_endpoint_auth_signing_algs: vec!["ES256".into()],
+        ..server(&site.origin)
+    };
+    let said = client_credentials(
+        &fetcher(),
+        &strict,
+        &keyless,
+        Some(&key),
+        RESOURCE,
+        &Scopes::default(),
+    )
+    .await;
     assert!(matches!(said, Err(GrantError::NotOffered(_))));
     assert!(site.asked().is_empty());
 }

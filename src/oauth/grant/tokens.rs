@@ -42,12 +42,18 @@ impl Tokens {
 
     /// The tokens, if they can be used: `asked` is what they are for where nothing is said, `earlier` the refresh token
     /// that stays where no new one comes (RFC 6749, section 6).
-    pub(super) fn granted(self, asked: &Scopes, earlier: Option<&Hidden>) -> Result<TokenGrant, GrantError> {
+    pub(super) fn granted(
+        self,
+        asked: &Scopes,
+        earlier: Option<&Hidden>,
+    ) -> Result<TokenGrant, GrantError> {
         if !self.token_type.0.eq_ignore_ascii_case("bearer") {
             return Err(GrantError::NotBearer);
         }
         let given_unix = unix_now();
-        let renewal = self.refresh_token.map(|token| Hidden::new(token.into_secret()));
+        let renewal = self
+            .refresh_token
+            .map(|token| Hidden::new(token.into_secret()));
         let renewal = renewal.filter(|token| !token.expose().is_empty());
         if renewal.as_ref().is_some_and(|token| !sendable(token, b' ')) {
             return Err(GrantError::Unreadable);
@@ -59,11 +65,15 @@ impl Tokens {
         Ok(TokenGrant {
             access,
             refresh: renewal.or_else(|| earlier.cloned()),
-            expires_unix: self.expires_in.0.map(|seconds| given_unix.saturating_add(seconds.min(MOST_SECONDS))),
+            expires_unix: self
+                .expires_in
+                .0
+                .map(|seconds| given_unix.saturating_add(seconds.min(MOST_SECONDS))),
             given_unix,
-            scopes: self
-                .scope
-                .map_or_else(|| asked.clone(), |words| Scopes(words.0.iter().map(|scope| scope.to_string()).collect())),
+            scopes: self.scope.map_or_else(
+                || asked.clone(),
+                |words| Scopes(words.0.iter().map(|scope| scope.to_string()).collect()),
+            ),
         })
     }
 
@@ -80,7 +90,8 @@ impl Tokens {
 /// Whether a token can stand in a header or form: printable ASCII from `lowest` on.
 pub(super) fn sendable(token: &Hidden, lowest: u8) -> bool {
     let token = token.expose();
-    (1..=MOST_TOKEN_BYTES).contains(&token.len()) && token.bytes().all(|b| (lowest..=b'~').contains(&b))
+    (1..=MOST_TOKEN_BYTES).contains(&token.len())
+        && token.bytes().all(|b| (lowest..=b'~').contains(&b))
 }
 
 impl TokenResponse for Tokens {
@@ -120,15 +131,21 @@ pub(super) struct Seconds(pub(super) Option<u64>);
 
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ScalarVisitor).map(|found| match found {
-            Scalar::Number(number) if number >= 1.0 => {
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; `as` saturates")]
-                let seconds = number as u64;
-                Self(Some(seconds))
-            }
-            Scalar::Number(_) | Scalar::Texts(_) | Scalar::Nothing => Self(None),
-            Scalar::Text(text) => Self(text.trim().parse().ok().filter(|seconds| *seconds > 0)),
-        })
+        deserializer
+            .deserialize_any(ScalarVisitor)
+            .map(|found| match found {
+                Scalar::Number(number) if number >= 1.0 => {
+                    #[allow(
+                        clippy::cast_possible_truncation,
+                        clippy::cast_sign_loss,
+                        reason = "positive; `as` saturates"
+                    )]
+                    let seconds = number as u64;
+                    Self(Some(seconds))
+                }
+                Scalar::Number(_) | Scalar::Texts(_) | Scalar::Nothing => Self(None),
+                Scalar::Text(text) => Self(text.trim().parse().ok().filter(|seconds| *seconds > 0)),
+            })
     }
 }
 
@@ -158,7 +175,10 @@ enum Scalar {
 
 struct ScalarVisitor;
 
-#[allow(clippy::cast_precision_loss, reason = "seconds beyond 2^53 are cut anyway")]
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "seconds beyond 2^53 are cut anyway"
+)]
 impl<'de> Visitor<'de> for ScalarVisitor {
     type Value = Scalar;
 

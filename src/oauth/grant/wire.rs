@@ -8,11 +8,13 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode, Uri};
-use oauth2::basic::{BasicErrorResponse, BasicRevocationErrorResponse, BasicTokenIntrospectionResponse};
+use oauth2::basic::{
+    BasicErrorResponse, BasicRevocationErrorResponse, BasicTokenIntrospectionResponse,
+};
 use oauth2::url::form_urlencoded;
 use oauth2::{
-    AsyncHttpClient, AuthType, ClientId, ClientSecret, EndpointNotSet, EndpointSet, HttpRequest, HttpResponse, RequestTokenError,
-    StandardRevocableToken, TokenUrl,
+    AsyncHttpClient, AuthType, ClientId, ClientSecret, EndpointNotSet, EndpointSet, HttpRequest,
+    HttpResponse, RequestTokenError, StandardRevocableToken, TokenUrl,
 };
 use serde::Serialize;
 use uuid::Uuid;
@@ -63,15 +65,27 @@ impl<'a> TokenClient<'a> {
         client: &'a Client,
         key: Option<&'a SigningKey>,
     ) -> Self {
-        Self { fetcher, issuer: &server.issuer, algorithms: &server.token_endpoint_auth_signing_algs, client, key }
+        Self {
+            fetcher,
+            issuer: &server.issuer,
+            algorithms: &server.token_endpoint_auth_signing_algs,
+            client,
+            key,
+        }
     }
 
     /// The crate's client with this one's id and, where it has one, its secret. What else proves who it is stands in
     /// [`Self::proof`].
     pub(super) fn oauth(&self, token_endpoint: &str) -> Result<OAuth, GrantError> {
-        let url = TokenUrl::new(token_endpoint.to_owned()).map_err(|_| GrantError::Url("token endpoint"))?;
+        let url = TokenUrl::new(token_endpoint.to_owned())
+            .map_err(|_| GrantError::Url("token endpoint"))?;
         let client = OAuth::new(ClientId::new(self.client.id.clone())).set_token_uri(url);
-        let secret = || self.client.secret.as_ref().map(|secret| ClientSecret::new(secret.expose().to_owned()));
+        let secret = || {
+            self.client
+                .secret
+                .as_ref()
+                .map(|secret| ClientSecret::new(secret.expose().to_owned()))
+        };
         let (kind, secret) = match self.client.auth {
             ClientAuth::None | ClientAuth::PrivateKeyJwt => (AuthType::RequestBody, None),
             ClientAuth::Basic => (AuthType::BasicAuth, secret()),
@@ -98,7 +112,9 @@ impl<'a> TokenClient<'a> {
         if self.client.auth != ClientAuth::PrivateKeyJwt {
             return Ok(vec![]);
         }
-        let key = self.key.ok_or(GrantError::Key("`private_key_jwt` needs `client_key`"))?;
+        let key = self
+            .key
+            .ok_or(GrantError::Key("`private_key_jwt` needs `client_key`"))?;
         let (id, iat) = (self.client.id.as_str(), unix_now());
         let claims = Claims {
             iss: id,
@@ -109,34 +125,62 @@ impl<'a> TokenClient<'a> {
             exp: iat.saturating_add(ASSERTION_SECONDS),
         };
         let assertion = key.sign(&claims, self.algorithms)?;
-        Ok(vec![("client_assertion_type", Hidden::new(ASSERTION_TYPE.to_owned())), ("client_assertion", assertion)])
+        Ok(vec![
+            (
+                "client_assertion_type",
+                Hidden::new(ASSERTION_TYPE.to_owned()),
+            ),
+            ("client_assertion", assertion),
+        ])
     }
 
     /// A request that the crate does not have: a form with the client's proof.
-    pub(super) async fn post(&self, url: &str, parameters: &[(&str, &str)]) -> Result<HttpResponse, GrantError> {
-        Ok(self.fetcher.exchange(self.request(url, parameters)?).await?)
+    pub(super) async fn post(
+        &self,
+        url: &str,
+        parameters: &[(&str, &str)],
+    ) -> Result<HttpResponse, GrantError> {
+        Ok(self
+            .fetcher
+            .exchange(self.request(url, parameters)?)
+            .await?)
     }
 
     fn request(&self, url: &str, parameters: &[(&str, &str)]) -> Result<HttpRequest, GrantError> {
         let mut request = Request::new(Vec::new());
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = url.parse::<Uri>().map_err(|_| GrantError::Url("endpoint"))?;
-        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
-        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        *request.uri_mut() = url
+            .parse::<Uri>()
+            .map_err(|_| GrantError::Url("endpoint"))?;
+        request
+            .headers_mut()
+            .insert(ACCEPT, HeaderValue::from_static("application/json"));
+        request.headers_mut().insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("application/x-www-form-urlencoded"),
+        );
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(parameters);
         match (self.client.auth, &self.client.secret) {
             (ClientAuth::Basic, Some(secret)) => {
                 // Both parts are encoded before they are joined (RFC 6749, section 2.3.1).
-                let part = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-                let pair = Zeroizing::new(format!("{}:{}", part(&self.client.id), part(secret.expose())));
+                let part = |text: &str| {
+                    form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
+                };
+                let pair = Zeroizing::new(format!(
+                    "{}:{}",
+                    part(&self.client.id),
+                    part(secret.expose())
+                ));
                 let value = Zeroizing::new(format!("Basic {}", STANDARD.encode(pair.as_bytes())));
-                let mut value = HeaderValue::from_str(&value).map_err(|_| GrantError::Key("`client_secret` cannot be sent"))?;
+                let mut value = HeaderValue::from_str(&value)
+                    .map_err(|_| GrantError::Key("`client_secret` cannot be sent"))?;
                 value.set_sensitive(true);
                 request.headers_mut().insert(AUTHORIZATION, value);
             }
             (ClientAuth::Post, Some(secret)) => {
-                form.append_pair("client_id", &self.client.id).append_pair("client_secret", secret.expose());
+                form.append_pair("client_id", &self.client.id)
+                    .append_pair("client_secret", secret.expose());
             }
             _ => {
                 form.append_pair("client_id", &self.client.id);
@@ -170,13 +214,26 @@ impl<'c> AsyncHttpClient<'c> for TokenClient<'_> {
 /// The JSON object of an answer that is no error. Some servers report errors with 200, so the status alone is not sufficient.
 pub(super) fn read(response: &HttpResponse) -> Result<Json, GrantError> {
     check_up(response)?;
-    let limits =
-        ReadLimits { message_bytes: MOST_BYTES, strings_per_message: 10_000, depth: 16, batch_items: 0, ..ReadLimits::default() };
-    let json = Json::parse(Bytes::copy_from_slice(response.body()), &limits).map_err(|_| GrantError::Unreadable)?;
+    let limits = ReadLimits {
+        message_bytes: MOST_BYTES,
+        strings_per_message: 10_000,
+        depth: 16,
+        batch_items: 0,
+        ..ReadLimits::default()
+    };
+    let json = Json::parse(Bytes::copy_from_slice(response.body()), &limits)
+        .map_err(|_| GrantError::Unreadable)?;
     let root = json.root();
-    match root.get("error").filter(|error| error.kind() != ValueKind::Null) {
-        Some(error) => Err(error.str().map_or(GrantError::Unreadable, |code| GrantError::of_code(&code))),
-        None if root.kind() != ValueKind::Object || !response.status().is_success() => Err(GrantError::Unreadable),
+    match root
+        .get("error")
+        .filter(|error| error.kind() != ValueKind::Null)
+    {
+        Some(error) => Err(error
+            .str()
+            .map_or(GrantError::Unreadable, |code| GrantError::of_code(&code))),
+        None if root.kind() != ValueKind::Object || !response.status().is_success() => {
+            Err(GrantError::Unreadable)
+        }
         None => Ok(json),
     }
 }
@@ -184,9 +241,15 @@ pub(super) fn read(response: &HttpResponse) -> Result<Json, GrantError> {
 /// Whether the server is in a state to answer at all.
 pub(super) fn check_up(response: &HttpResponse) -> Result<(), GrantError> {
     let status = response.status();
-    let busy = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT);
+    let busy = matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
+    );
     if status.is_server_error() || busy {
-        return Err(GrantError::Unreachable(format!("the answer has the status {}", status.as_u16())));
+        return Err(GrantError::Unreachable(format!(
+            "the answer has the status {}",
+            status.as_u16()
+        )));
     }
     Ok(())
 }
@@ -196,7 +259,9 @@ impl From<RequestTokenError<Self, BasicErrorResponse>> for GrantError {
         match error {
             RequestTokenError::Request(error) => error,
             // These hold the body.
-            RequestTokenError::ServerResponse(_) | RequestTokenError::Parse(..) | RequestTokenError::Other(_) => Self::Unreadable,
+            RequestTokenError::ServerResponse(_)
+            | RequestTokenError::Parse(..)
+            | RequestTokenError::Other(_) => Self::Unreadable,
         }
     }
 }

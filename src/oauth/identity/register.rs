@@ -45,7 +45,11 @@ pub(super) async fn register(
         client_name,
         redirect_uris,
         grant_types: grant_types(server, config),
-        response_types: if config.grant == Grant::Person { &["code"] } else { &[] },
+        response_types: if config.grant == Grant::Person {
+            &["code"]
+        } else {
+            &[]
+        },
         token_endpoint_auth_method: method_of(wanted_auth(server, redirect_uris)),
         application_type: application_type(redirect_uris),
         scope: scope(server, config),
@@ -58,8 +62,13 @@ pub(super) async fn register(
     }
     let given = given.map_err(|error| match error {
         // Nobody registers there, or nobody without a token of an operator.
-        FetchError::Status(401 | 403 | 404 | 405) => IdentityError::needs_operator(server, redirect_uris),
-        error => IdentityError::Registration { issuer: server.issuer.clone(), error },
+        FetchError::Status(401 | 403 | 404 | 405) => {
+            IdentityError::needs_operator(server, redirect_uris)
+        }
+        error => IdentityError::Registration {
+            issuer: server.issuer.clone(),
+            error,
+        },
     })?;
     taken(server, &wanted, given)
 }
@@ -74,17 +83,27 @@ fn taken(
     wanted: &RegistrationRequest<'_>,
     given: RegistrationResponse,
 ) -> Result<Client, IdentityError> {
-    let unusable = |what| IdentityError::Registered { issuer: server.issuer.clone(), what };
-    let fits = |text: &str| !text.is_empty() && text.len() <= ID_BYTES && text.bytes().all(|b| (0x20..0x7f).contains(&b));
+    let unusable = |what| IdentityError::Registered {
+        issuer: server.issuer.clone(),
+        what,
+    };
+    let fits = |text: &str| {
+        !text.is_empty()
+            && text.len() <= ID_BYTES
+            && text.bytes().all(|b| (0x20..0x7f).contains(&b))
+    };
     if !fits(&given.client_id) {
         return Err(unusable("a `client_id` that cannot be used"));
     }
-    let secret = given.client_secret.filter(|secret| !secret.expose().is_empty());
+    let secret = given
+        .client_secret
+        .filter(|secret| !secret.expose().is_empty());
     if secret.as_ref().is_some_and(|secret| !fits(secret.expose())) {
         return Err(unusable("a `client_secret` that cannot be used"));
     }
     let auth = match given.token_endpoint_auth_method.as_deref() {
-        Some(method) => auth_of(method).ok_or_else(|| unusable("a method of authentication that was not asked for"))?,
+        Some(method) => auth_of(method)
+            .ok_or_else(|| unusable("a method of authentication that was not asked for"))?,
         // A secret that nobody asked for is there to be used (RFC 7591, section 2: `client_secret_basic` is what is left out).
         None => match (auth_of(wanted.token_endpoint_auth_method), &secret) {
             (Some(ClientAuth::None) | None, Some(_)) => ClientAuth::Basic,
@@ -93,12 +112,21 @@ fn taken(
         },
     };
     match auth {
-        ClientAuth::PrivateKeyJwt => return Err(unusable("`private_key_jwt`, which needs a key that it has never seen")),
-        ClientAuth::Basic | ClientAuth::Post if secret.is_none() => return Err(unusable("no secret for its method")),
+        ClientAuth::PrivateKeyJwt => {
+            return Err(unusable(
+                "`private_key_jwt`, which needs a key that it has never seen",
+            ));
+        }
+        ClientAuth::Basic | ClientAuth::Post if secret.is_none() => {
+            return Err(unusable("no secret for its method"));
+        }
         _ => {}
     }
     // 0 is for ever (RFC 7591, section 3.2.1).
-    let expires = given.client_secret_expires_at.filter(|end| *end > 0.0 && secret.is_some()).map(|end| end as u64);
+    let expires = given
+        .client_secret_expires_at
+        .filter(|end| *end > 0.0 && secret.is_some())
+        .map(|end| end as u64);
     Ok(Client {
         id: given.client_id,
         secret: secret.filter(|_| auth != ClientAuth::None),
@@ -113,7 +141,8 @@ fn grant_types(server: &AuthorizationServer, config: &LoginConfig) -> Vec<&'stat
     if config.grant != Grant::Person {
         return vec!["client_credentials"];
     }
-    let device = server.device_authorization_endpoint.is_some() && server.grant_types.iter().any(|grant| grant == DEVICE);
+    let device = server.device_authorization_endpoint.is_some()
+        && server.grant_types.iter().any(|grant| grant == DEVICE);
     let mut grants = vec!["authorization_code", "refresh_token"];
     grants.extend(device.then_some(DEVICE));
     grants
@@ -127,22 +156,38 @@ fn wanted_auth(server: &AuthorizationServer, redirect_uris: &[String]) -> Client
         "native" => [ClientAuth::None, ClientAuth::Basic, ClientAuth::Post],
         _ => [ClientAuth::Basic, ClientAuth::Post, ClientAuth::None],
     };
-    let listed = order.into_iter().find(|auth| offered.iter().any(|method| method == method_of(*auth)));
-    listed.unwrap_or(if offered.is_empty() { ClientAuth::Basic } else { ClientAuth::None })
+    let listed = order
+        .into_iter()
+        .find(|auth| offered.iter().any(|method| method == method_of(*auth)));
+    listed.unwrap_or(if offered.is_empty() {
+        ClientAuth::Basic
+    } else {
+        ClientAuth::None
+    })
 }
 
 /// `native` where people are sent back to this machine, else `web` (OpenID Connect Registration, section 2).
 pub(super) fn application_type(redirect_uris: &[String]) -> &'static str {
     let native = |uri: &String| {
         let uri = uri.parse::<http::Uri>();
-        uri.is_ok_and(|uri| uri.scheme_str() == Some("http") && uri.host().is_some_and(is_this_machine))
+        uri.is_ok_and(|uri| {
+            uri.scheme_str() == Some("http") && uri.host().is_some_and(is_this_machine)
+        })
     };
-    if redirect_uris.iter().all(native) { "native" } else { "web" }
+    if redirect_uris.iter().all(native) {
+        "native"
+    } else {
+        "web"
+    }
 }
 
 /// All scopes that may be asked for later: which ones, each login says. Some servers let a client ask for no others.
 fn scope(server: &AuthorizationServer, config: &LoginConfig) -> Option<String> {
     let own = bounds::scopes(config.scopes.iter().flatten().map(String::as_str));
-    let all = if own.0.is_empty() { Scopes::clone(&server.scopes) } else { own };
+    let all = if own.0.is_empty() {
+        Scopes::clone(&server.scopes)
+    } else {
+        own
+    };
     all.parameter()
 }

@@ -28,7 +28,11 @@ fn server() -> AuthorizationServer {
 }
 
 fn configured() -> LoginConfig {
-    LoginConfig { issuer: Some("https://login.example".into()), client_id: Some("gate-1".into()), ..LoginConfig::default() }
+    LoginConfig {
+        issuer: Some("https://login.example".into()),
+        client_id: Some("gate-1".into()),
+        ..LoginConfig::default()
+    }
 }
 
 fn known() -> Client {
@@ -52,31 +56,67 @@ async fn who(
     document: Option<&str>,
     known: Option<&Client>,
 ) -> Result<Client, IdentityError> {
-    identify(&fetcher(), server, config, document, &uris(), known, "lychgate").await
+    identify(
+        &fetcher(),
+        server,
+        config,
+        document,
+        &uris(),
+        known,
+        "lychgate",
+    )
+    .await
 }
 
 /// A server that answers registrations so.
-async fn registrar(answer: impl Fn(&Json) -> Reply + Send + Sync + 'static) -> (Site, AuthorizationServer) {
+async fn registrar(
+    answer: impl Fn(&Json) -> Reply + Send + Sync + 'static,
+) -> (Site, AuthorizationServer) {
     let site = Site::new(move |_, asked| answer(&serde_json::from_str(&asked.body).unwrap())).await;
-    let server = AuthorizationServer { registration_endpoint: Some(format!("{}/register", site.origin)), ..server() };
+    let server = AuthorizationServer {
+        registration_endpoint: Some(format!("{}/register", site.origin)),
+        ..server()
+    };
     (site, server)
 }
 
 #[tokio::test]
 async fn the_config_comes_first_and_for_its_issuer_only() {
-    let mut server = AuthorizationServer { client_id_metadata_document: true, ..server() };
-    let client = who(&server, &configured(), Some(DOCUMENT), Some(&known())).await.unwrap();
-    assert_eq!((client.id.as_str(), client.origin, client.auth), ("gate-1", Origin::Preregistered, ClientAuth::None));
+    let mut server = AuthorizationServer {
+        client_id_metadata_document: true,
+        ..server()
+    };
+    let client = who(&server, &configured(), Some(DOCUMENT), Some(&known()))
+        .await
+        .unwrap();
+    assert_eq!(
+        (client.id.as_str(), client.origin, client.auth),
+        ("gate-1", Origin::Preregistered, ClientAuth::None)
+    );
 
     for other in ["https://login.example/", "https://evil.example"] {
         server.issuer = other.into();
-        let error = who(&server, &configured(), Some(DOCUMENT), Some(&known())).await.unwrap_err();
+        let error = who(&server, &configured(), Some(DOCUMENT), Some(&known()))
+            .await
+            .unwrap_err();
         let configured = "https://login.example".to_owned();
-        assert_eq!(error, IdentityError::OtherIssuer { configured, found: other.into() });
+        assert_eq!(
+            error,
+            IdentityError::OtherIssuer {
+                configured,
+                found: other.into()
+            }
+        );
         assert!(error.to_string().contains(other.trim_end_matches('/')) && !error.transient());
     }
-    let config = LoginConfig { issuer: None, ..configured() };
-    assert!(matches!(who(&server, &config, None, None).await, Err(IdentityError::OtherIssuer { .. })));
+    let config = LoginConfig {
+        issuer: None,
+        ..configured()
+    };
+    assert!(matches!(
+        who(&server, &config, None, None).await,
+        Err(IdentityError::OtherIssuer { .. })
+    ));
 }
 
 #[tokio::test]
@@ -90,22 +130,62 @@ async fn it_proves_itself_by_what_it_has_and_the_server_takes() {
     };
     let asked = async |offered: &[&str], config: LoginConfig| {
         let offered = offered.iter().map(|&method| method.to_owned()).collect();
-        who(&AuthorizationServer { token_endpoint_auth_methods: offered, ..server() }, &config, None, None).await
+        who(
+            &AuthorizationServer {
+                token_endpoint_auth_methods: offered,
+                ..server()
+            },
+            &config,
+            None,
+            None,
+        )
+        .await
     };
     for (offered, config, expected) in [
         (&[][..], with(secret(), None, None), ClientAuth::Basic),
-        (&["client_secret_post"], with(secret(), None, None), ClientAuth::Post),
-        (&["client_secret_post", "client_secret_basic"], with(secret(), None, None), ClientAuth::Basic),
-        (&["client_secret_post", "private_key_jwt"], with(secret(), secret(), None), ClientAuth::PrivateKeyJwt),
-        (&["client_secret_post"], with(secret(), secret(), None), ClientAuth::Post),
+        (
+            &["client_secret_post"],
+            with(secret(), None, None),
+            ClientAuth::Post,
+        ),
+        (
+            &["client_secret_post", "client_secret_basic"],
+            with(secret(), None, None),
+            ClientAuth::Basic,
+        ),
+        (
+            &["client_secret_post", "private_key_jwt"],
+            with(secret(), secret(), None),
+            ClientAuth::PrivateKeyJwt,
+        ),
+        (
+            &["client_secret_post"],
+            with(secret(), secret(), None),
+            ClientAuth::Post,
+        ),
         (&[], with(None, secret(), None), ClientAuth::PrivateKeyJwt),
-        (&["client_secret_basic"], with(None, None, None), ClientAuth::None),
-        (&["client_secret_basic"], with(secret(), None, Some("client_secret_post")), ClientAuth::Post),
-        (&["client_secret_basic"], with(secret(), None, Some("none")), ClientAuth::None),
+        (
+            &["client_secret_basic"],
+            with(None, None, None),
+            ClientAuth::None,
+        ),
+        (
+            &["client_secret_basic"],
+            with(secret(), None, Some("client_secret_post")),
+            ClientAuth::Post,
+        ),
+        (
+            &["client_secret_basic"],
+            with(secret(), None, Some("none")),
+            ClientAuth::None,
+        ),
     ] {
         let client = asked(offered, config).await.unwrap();
         assert_eq!(client.auth, expected, "{offered:?}");
-        assert_eq!(client.secret.is_some(), matches!(expected, ClientAuth::Basic | ClientAuth::Post));
+        assert_eq!(
+            client.secret.is_some(),
+            matches!(expected, ClientAuth::Basic | ClientAuth::Post)
+        );
         assert!(!format!("{client:?}").contains("planted"));
     }
     for (offered, config) in [
@@ -116,63 +196,146 @@ async fn it_proves_itself_by_what_it_has_and_the_server_takes() {
         (&[], with(secret(), None, Some("tls_client_auth"))),
     ] {
         let error = asked(offered, config).await.unwrap_err();
-        assert!(matches!(error, IdentityError::Auth { .. }) && !error.to_string().contains("planted"), "{error}");
+        assert!(
+            matches!(error, IdentityError::Auth { .. }) && !error.to_string().contains("planted"),
+            "{error}"
+        );
     }
 }
 
 #[tokio::test]
 async fn nobody_is_sent_where_codes_can_be_stolen() {
     let (site, server) = registrar(|_| Reply(201, vec![], r#"{"client_id": "x"}"#.into())).await;
-    let server = AuthorizationServer { s256: false, client_id_metadata_document: true, ..server };
+    let server = AuthorizationServer {
+        s256: false,
+        client_id_metadata_document: true,
+        ..server
+    };
     for config in [LoginConfig::default(), configured()] {
-        let error = who(&server, &config, Some(DOCUMENT), Some(&known())).await.unwrap_err();
+        let error = who(&server, &config, Some(DOCUMENT), Some(&known()))
+            .await
+            .unwrap_err();
         assert_eq!(error, IdentityError::NoS256(server.issuer.clone()));
     }
     assert!(site.lines().is_empty());
     // A client by itself gets no code.
-    let config = LoginConfig { grant: Grant::Client, ..configured() };
+    let config = LoginConfig {
+        grant: Grant::Client,
+        ..configured()
+    };
     assert!(who(&server, &config, None, None).await.is_ok());
 }
 
 #[tokio::test]
 async fn then_its_document_where_the_server_reads_it() {
-    let server = AuthorizationServer { client_id_metadata_document: true, ..server() };
-    let client = who(&server, &LoginConfig::default(), Some(DOCUMENT), Some(&known())).await.unwrap();
-    assert_eq!((client.id.as_str(), client.origin, client.auth), (DOCUMENT, Origin::Document, ClientAuth::None));
+    let server = AuthorizationServer {
+        client_id_metadata_document: true,
+        ..server()
+    };
+    let client = who(
+        &server,
+        &LoginConfig::default(),
+        Some(DOCUMENT),
+        Some(&known()),
+    )
+    .await
+    .unwrap();
+    assert_eq!(
+        (client.id.as_str(), client.origin, client.auth),
+        (DOCUMENT, Origin::Document, ClientAuth::None)
+    );
     assert_eq!(client.redirect_uris, uris());
-    for none in ["https://gate.example", "https://gate.example/", "http://gate.example/x", "http://127.0.0.1/x"] {
-        assert_eq!(who(&server, &LoginConfig::default(), Some(none), Some(&known())).await.unwrap().id, "old", "{none}");
+    for none in [
+        "https://gate.example",
+        "https://gate.example/",
+        "http://gate.example/x",
+        "http://127.0.0.1/x",
+    ] {
+        assert_eq!(
+            who(&server, &LoginConfig::default(), Some(none), Some(&known()))
+                .await
+                .unwrap()
+                .id,
+            "old",
+            "{none}"
+        );
     }
-    let reads_none = AuthorizationServer { client_id_metadata_document: false, ..server };
-    assert_eq!(who(&reads_none, &LoginConfig::default(), Some(DOCUMENT), Some(&known())).await.unwrap().id, "old");
+    let reads_none = AuthorizationServer {
+        client_id_metadata_document: false,
+        ..server
+    };
+    assert_eq!(
+        who(
+            &reads_none,
+            &LoginConfig::default(),
+            Some(DOCUMENT),
+            Some(&known())
+        )
+        .await
+        .unwrap()
+        .id,
+        "old"
+    );
 }
 
 #[test]
 fn the_document_says_who_it_is() {
-    let document: Json =
-        serde_json::from_str(&document(DOCUMENT, &["https://gate.example/oauth/callback".into()], "lych \"gate\"")).unwrap();
+    let document: Json = serde_json::from_str(&document(
+        DOCUMENT,
+        &["https://gate.example/oauth/callback".into()],
+        "lych \"gate\"",
+    ))
+    .unwrap();
     assert_eq!(document["client_id"], DOCUMENT);
     assert_eq!(document["client_name"], "lych \"gate\"");
-    assert_eq!(document["redirect_uris"], json!(["https://gate.example/oauth/callback"]));
-    assert_eq!(document["grant_types"], json!(["authorization_code", "refresh_token"]));
-    assert_eq!((&document["token_endpoint_auth_method"], &document["application_type"]), (&json!("none"), &json!("web")));
+    assert_eq!(
+        document["redirect_uris"],
+        json!(["https://gate.example/oauth/callback"])
+    );
+    assert_eq!(
+        document["grant_types"],
+        json!(["authorization_code", "refresh_token"])
+    );
+    assert_eq!(
+        (
+            &document["token_endpoint_auth_method"],
+            &document["application_type"]
+        ),
+        (&json!("none"), &json!("web"))
+    );
 }
 
 #[tokio::test]
 async fn a_client_that_is_known_is_used_while_it_lasts_and_fits() {
     let server = server();
     let config = LoginConfig::default();
-    assert_eq!(who(&server, &config, None, Some(&known())).await.unwrap(), known());
+    assert_eq!(
+        who(&server, &config, None, Some(&known())).await.unwrap(),
+        known()
+    );
     let mut others = vec![known(), known(), known()];
     others[0].secret_expires_unix = Some(unix_now() + 5);
     others[1].redirect_uris = vec!["http://127.0.0.1:9999/oauth/callback".into()];
     others[2].origin = Origin::Preregistered;
     for client in others {
-        let error = who(&server, &config, None, Some(&client)).await.unwrap_err();
-        assert!(matches!(error, IdentityError::NeedsOperator { .. }), "{client:?}");
+        let error = who(&server, &config, None, Some(&client))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, IdentityError::NeedsOperator { .. }),
+            "{client:?}"
+        );
     }
-    let error = who(&server, &config, None, None).await.unwrap_err().to_string();
-    for needed in ["https://login.example", "`issuer`", "`client_id`", "http://127.0.0.1:8123/oauth/callback"] {
+    let error = who(&server, &config, None, None)
+        .await
+        .unwrap_err()
+        .to_string();
+    for needed in [
+        "https://login.example",
+        "`issuer`",
+        "`client_id`",
+        "http://127.0.0.1:8123/oauth/callback",
+    ] {
         assert!(error.contains(needed), "{error}");
     }
 }
@@ -185,11 +348,22 @@ async fn registration_asks_for_what_is_needed_and_takes_what_is_given() {
         Reply(201, vec![], body.into())
     })
     .await;
-    let server = AuthorizationServer { scopes: Scopes::parse("read offline_access"), ..server };
-    let client = who(&server, &LoginConfig::default(), None, None).await.unwrap();
-    assert_eq!((client.id.as_str(), client.auth, client.origin), ("new", ClientAuth::Post, Origin::Registered));
+    let server = AuthorizationServer {
+        scopes: Scopes::parse("read offline_access"),
+        ..server
+    };
+    let client = who(&server, &LoginConfig::default(), None, None)
+        .await
+        .unwrap();
+    assert_eq!(
+        (client.id.as_str(), client.auth, client.origin),
+        ("new", ClientAuth::Post, Origin::Registered)
+    );
     assert_eq!(client.secret.as_ref().unwrap().expose(), "planted");
-    assert_eq!((client.secret_expires_unix, &client.redirect_uris), (Some(4_102_444_800), &uris()));
+    assert_eq!(
+        (client.secret_expires_unix, &client.redirect_uris),
+        (Some(4_102_444_800), &uris())
+    );
     assert!(!format!("{client:?}").contains("planted"));
     let asked: Json = serde_json::from_str(&site.asked()[0].body).unwrap();
     assert_eq!(
@@ -227,26 +401,60 @@ async fn the_method_is_one_that_the_server_lists() {
         (&[], &web, ClientAuth::Basic, "web"),
     ] {
         let offered = offered.iter().map(|&method| method.to_owned()).collect();
-        let server = AuthorizationServer { token_endpoint_auth_methods: offered, ..server.clone() };
-        let client = identify(&fetcher(), &server, &LoginConfig::default(), None, uris, None, "x").await.unwrap();
-        assert_eq!((client.auth, client.secret.is_some()), (expected, expected != ClientAuth::None));
+        let server = AuthorizationServer {
+            token_endpoint_auth_methods: offered,
+            ..server.clone()
+        };
+        let client = identify(
+            &fetcher(),
+            &server,
+            &LoginConfig::default(),
+            None,
+            uris,
+            None,
+            "x",
+        )
+        .await
+        .unwrap();
+        assert_eq!(
+            (client.auth, client.secret.is_some()),
+            (expected, expected != ClientAuth::None)
+        );
         let asked: Json = serde_json::from_str(&site.asked().last().unwrap().body).unwrap();
-        assert_eq!((&asked["application_type"], asked.get("scope")), (&json!(kind), None));
+        assert_eq!(
+            (&asked["application_type"], asked.get("scope")),
+            (&json!(kind), None)
+        );
     }
 }
 
 #[tokio::test]
 async fn what_is_given_is_made_sense_of_or_refused() {
     for (given, expected) in [
-        (json!({"client_id": "x"}), Some((ClientAuth::None, false, None))),
-        (json!({"client_id": "x", "client_secret": "s"}), Some((ClientAuth::Basic, true, None))),
-        (json!({"client_id": "x", "client_secret": "s", "client_secret_expires_at": 0}), Some((ClientAuth::Basic, true, None))),
+        (
+            json!({"client_id": "x"}),
+            Some((ClientAuth::None, false, None)),
+        ),
+        (
+            json!({"client_id": "x", "client_secret": "s"}),
+            Some((ClientAuth::Basic, true, None)),
+        ),
+        (
+            json!({"client_id": "x", "client_secret": "s", "client_secret_expires_at": 0}),
+            Some((ClientAuth::Basic, true, None)),
+        ),
         (
             json!({"client_id": "x", "client_secret": "s", "client_secret_expires_at": 99.0}),
             Some((ClientAuth::Basic, true, Some(99))),
         ),
-        (json!({"client_id": "x", "client_secret": null, "client_secret_expires_at": 9}), Some((ClientAuth::None, false, None))),
-        (json!({"client_id": "x", "client_secret": ""}), Some((ClientAuth::None, false, None))),
+        (
+            json!({"client_id": "x", "client_secret": null, "client_secret_expires_at": 9}),
+            Some((ClientAuth::None, false, None)),
+        ),
+        (
+            json!({"client_id": "x", "client_secret": ""}),
+            Some((ClientAuth::None, false, None)),
+        ),
         (
             json!({"client_id": "x", "client_secret": "s", "token_endpoint_auth_method": "none"}),
             Some((ClientAuth::None, false, None)),
@@ -255,9 +463,18 @@ async fn what_is_given_is_made_sense_of_or_refused() {
         (json!({"client_id": "x\r\ny"}), None),
         (json!({"client_id": "x".repeat(100_000)}), None),
         (json!({"client_id": "x", "client_secret": "a\nb"}), None),
-        (json!({"client_id": "x", "token_endpoint_auth_method": "client_secret_basic"}), None),
-        (json!({"client_id": "x", "token_endpoint_auth_method": "private_key_jwt"}), None),
-        (json!({"client_id": "x", "token_endpoint_auth_method": "magic"}), None),
+        (
+            json!({"client_id": "x", "token_endpoint_auth_method": "client_secret_basic"}),
+            None,
+        ),
+        (
+            json!({"client_id": "x", "token_endpoint_auth_method": "private_key_jwt"}),
+            None,
+        ),
+        (
+            json!({"client_id": "x", "token_endpoint_auth_method": "magic"}),
+            None,
+        ),
     ] {
         let body = given.to_string();
         let (_site, server) = registrar(move |_| Reply(201, vec![], body.clone())).await;
@@ -265,44 +482,105 @@ async fn what_is_given_is_made_sense_of_or_refused() {
         match expected {
             Some(expected) => {
                 let client = outcome.unwrap();
-                assert_eq!((client.auth, client.secret.is_some(), client.secret_expires_unix), expected, "{given}");
+                assert_eq!(
+                    (
+                        client.auth,
+                        client.secret.is_some(),
+                        client.secret_expires_unix
+                    ),
+                    expected,
+                    "{given}"
+                );
             }
-            None => assert!(matches!(outcome, Err(IdentityError::Registered { .. })), "{outcome:?}"),
+            None => assert!(
+                matches!(outcome, Err(IdentityError::Registered { .. })),
+                "{outcome:?}"
+            ),
         }
     }
 }
 
 #[tokio::test]
 async fn a_refusal_is_told_with_its_code() {
-    let (site, server) =
-        registrar(|_| Reply(400, vec![], r#"{"error": "invalid_redirect_uri", "error_description": "planted"}"#.into())).await;
-    let error = who(&server, &LoginConfig::default(), None, None).await.unwrap_err();
-    assert!(error.to_string().contains("invalid_redirect_uri") && !error.to_string().contains("planted"), "{error}");
+    let (site, server) = registrar(|_| {
+        Reply(
+            400,
+            vec![],
+            r#"{"error": "invalid_redirect_uri", "error_description": "planted"}"#.into(),
+        )
+    })
+    .await;
+    let error = who(&server, &LoginConfig::default(), None, None)
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("invalid_redirect_uri")
+            && !error.to_string().contains("planted"),
+        "{error}"
+    );
     assert!(!error.transient() && site.lines() == ["POST /register"]);
 
     // Servers without metadata are taken to register, and most of those that are none do not.
     let (_site, server) = registrar(|_| Reply::status(404)).await;
-    let error = who(&server, &LoginConfig::default(), None, None).await.unwrap_err();
-    assert!(matches!(error, IdentityError::NeedsOperator { .. }) && error.to_string().contains("`bearer`"), "{error}");
+    let error = who(&server, &LoginConfig::default(), None, None)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, IdentityError::NeedsOperator { .. })
+            && error.to_string().contains("`bearer`"),
+        "{error}"
+    );
 
     let (_site, server) = registrar(|_| Reply::status(503)).await;
-    assert!(who(&server, &LoginConfig::default(), None, None).await.unwrap_err().transient());
+    assert!(
+        who(&server, &LoginConfig::default(), None, None)
+            .await
+            .unwrap_err()
+            .transient()
+    );
     let (_site, server) = registrar(|_| Reply(200, vec![], "<html>".into())).await;
-    assert!(matches!(who(&server, &LoginConfig::default(), None, None).await, Err(IdentityError::Registration { .. })));
+    assert!(matches!(
+        who(&server, &LoginConfig::default(), None, None).await,
+        Err(IdentityError::Registration { .. })
+    ));
 }
 
 #[tokio::test]
 async fn who_takes_no_list_of_scopes_is_asked_without() {
     let (site, server) = registrar(|asked| match asked.get("scope") {
-        Some(_) => Reply(400, vec![], r#"{"error": "invalid_client_metadata"}"#.into()),
+        Some(_) => Reply(
+            400,
+            vec![],
+            r#"{"error": "invalid_client_metadata"}"#.into(),
+        ),
         None => Reply(201, vec![], r#"{"client_id": "x"}"#.into()),
     })
     .await;
-    let server = AuthorizationServer { scopes: Scopes::parse("a"), ..server };
-    assert_eq!(who(&server, &LoginConfig::default(), None, None).await.unwrap().id, "x");
+    let server = AuthorizationServer {
+        scopes: Scopes::parse("a"),
+        ..server
+    };
+    assert_eq!(
+        who(&server, &LoginConfig::default(), None, None)
+            .await
+            .unwrap()
+            .id,
+        "x"
+    );
     assert_eq!(site.lines().len(), 2);
     // A refusal for good is not asked for again.
-    let (site, server) = registrar(|_| Reply(400, vec![], r#"{"error": "invalid_client_metadata"}"#.into())).await;
-    assert!(who(&server, &LoginConfig::default(), None, None).await.is_err());
+    let (site, server) = registrar(|_| {
+        Reply(
+            400,
+            vec![],
+            r#"{"error": "invalid_client_metadata"}"#.into(),
+        )
+    })
+    .await;
+    assert!(
+        who(&server, &LoginConfig::default(), None, None)
+            .await
+            .is_err()
+    );
     assert_eq!(site.lines().len(), 1);
 }

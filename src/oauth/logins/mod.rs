@@ -14,7 +14,9 @@ use tokio::sync::watch;
 
 use super::authorizer::Authorizer;
 use super::grant::{Answer, Attempt};
-use super::{AuthorizationServer, Client, Hidden, LoginError, LoginParty, Principal, Scopes, browser};
+use super::{
+    AuthorizationServer, Client, Hidden, LoginError, LoginParty, Principal, Scopes, browser,
+};
 use crate::config::{Callback, OAuthConfig};
 
 /// How often in an hour the gate opens a browser for one principal at one server, whatever happens there.
@@ -68,7 +70,12 @@ pub struct LoginPage {
 impl Logins {
     /// None so far.
     pub fn new(config: &OAuthConfig) -> Self {
-        Self { owed: Mutex::default(), browsers: Mutex::default(), base: OnceLock::new(), config: config.clone() }
+        Self {
+            owed: Mutex::default(),
+            browsers: Mutex::default(),
+            base: OnceLock::new(),
+            config: config.clone(),
+        }
     }
 
     /// Says where people reach the gate, as in `http://127.0.0.1:8800`. A hosted callback's own address counts more.
@@ -112,11 +119,20 @@ impl Logins {
     ///
     /// # Errors
     /// There are too many.
-    pub(super) fn require(&self, authorizer: &Arc<Authorizer>, plan: Plan) -> Result<(LoginError, bool), LoginError> {
-        let Some(base) = self.base() else { return Ok((LoginError::Owed { link: None }, true)) };
+    pub(super) fn require(
+        &self,
+        authorizer: &Arc<Authorizer>,
+        plan: Plan,
+    ) -> Result<(LoginError, bool), LoginError> {
+        let Some(base) = self.base() else {
+            return Ok((LoginError::Owed { link: None }, true));
+        };
         let mut owed = self.lock();
-        let same = owed.iter().find(|(_, login)| login.is_of(authorizer, &plan.party.principal));
-        let found = same.map(|(ticket, login)| (ticket.clone(), login.covers(&plan.party, &plan.scopes)));
+        let same = owed
+            .iter()
+            .find(|(_, login)| login.is_of(authorizer, &plan.party.principal));
+        let found =
+            same.map(|(ticket, login)| (ticket.clone(), login.covers(&plan.party, &plan.scopes)));
         if let Some((ticket, true)) = found {
             return Ok((owed_at(base, &ticket), false));
         }
@@ -127,9 +143,22 @@ impl Logins {
             return Err(LoginError::Limit("pending_logins"));
         }
         let ticket: Box<str> = secret().into();
-        let (upstream, principal) = (authorizer.upstream().to_owned(), plan.party.principal.clone());
-        let (authorizer, since, done) = (authorizer.clone(), Instant::now(), watch::channel(false).0);
-        owed.insert(ticket.clone(), RequiredLogin { authorizer, plan, since, begun: None, done });
+        let (upstream, principal) = (
+            authorizer.upstream().to_owned(),
+            plan.party.principal.clone(),
+        );
+        let (authorizer, since, done) =
+            (authorizer.clone(), Instant::now(), watch::channel(false).0);
+        owed.insert(
+            ticket.clone(),
+            RequiredLogin {
+                authorizer,
+                plan,
+                since,
+                begun: None,
+                done,
+            },
+        );
         if self.config.open_browser && self.may_open(upstream, principal) {
             browser::open(&link(base, &ticket));
         }
@@ -137,10 +166,17 @@ impl Logins {
     }
 
     /// The login that a principal owes, if it asks for these scopes.
-    pub(super) fn pending(&self, authorizer: &Authorizer, principal: &Principal, scopes: &Scopes) -> Option<LoginError> {
+    pub(super) fn pending(
+        &self,
+        authorizer: &Authorizer,
+        principal: &Principal,
+        scopes: &Scopes,
+    ) -> Option<LoginError> {
         let base = self.base()?;
         let owed = self.lock();
-        let found = owed.iter().find(|(_, login)| login.is_of(authorizer, principal) && scopes.within(&login.plan.scopes));
+        let found = owed.iter().find(|(_, login)| {
+            login.is_of(authorizer, principal) && scopes.within(&login.plan.scopes)
+        });
         found.map(|(ticket, _)| owed_at(base, ticket))
     }
 
@@ -157,12 +193,24 @@ impl Logins {
 
     /// How many logins an upstream is owed.
     pub fn count(&self, upstream: &str) -> usize {
-        self.lock().values().filter(|login| login.authorizer.upstream() == upstream).count()
+        self.lock()
+            .values()
+            .filter(|login| login.authorizer.upstream() == upstream)
+            .count()
     }
 
     /// Waits until the login that this principal owes has been made, or the time is over.
-    pub(super) async fn wait(&self, authorizer: &Authorizer, principal: &Principal, time: Duration) {
-        let done = self.lock().values().find(|login| login.is_of(authorizer, principal)).map(|login| login.done.subscribe());
+    pub(super) async fn wait(
+        &self,
+        authorizer: &Authorizer,
+        principal: &Principal,
+        time: Duration,
+    ) {
+        let done = self
+            .lock()
+            .values()
+            .find(|login| login.is_of(authorizer, principal))
+            .map(|login| login.done.subscribe());
         if let Some(mut done) = done {
             // Over time, or given up: the caller looks at what there is.
             drop(tokio::time::timeout(time, done.wait_for(|done| *done)).await);
@@ -188,7 +236,10 @@ impl Logins {
         let owed = self.lock();
         let login = owed.get(ticket)?;
         let upstream = login.authorizer.upstream().to_owned();
-        Some(LoginPage { upstream, plan: login.plan.clone() })
+        Some(LoginPage {
+            upstream,
+            plan: login.plan.clone(),
+        })
     }
 
     /// Begins a login: a person has read the page and goes on. Gives the address to go to, and what their browser has to
@@ -197,7 +248,8 @@ impl Logins {
     /// # Errors
     /// The ticket is not known, or the gate cannot be a client there.
     pub async fn begin(&self, ticket: &str) -> Result<(String, Hidden), LoginError> {
-        let unknown = || LoginError::Operator("unknown or expired login: make the call again".into());
+        let unknown =
+            || LoginError::Operator("unknown or expired login: make the call again".into());
         let (authorizer, plan, known) = {
             let owed = self.lock();
             let login = owed.get(ticket).ok_or_else(unknown)?;
@@ -211,7 +263,12 @@ impl Logins {
         let url = attempt.url.clone();
         let mut owed = self.lock();
         let login = owed.get_mut(ticket).ok_or_else(unknown)?;
-        login.begun = Some(StartedLogin { browser: browser.clone(), client, redirect_uri, attempt });
+        login.begun = Some(StartedLogin {
+            browser: browser.clone(),
+            client,
+            redirect_uri,
+            attempt,
+        });
         Ok((url, browser))
     }
 
@@ -219,17 +276,41 @@ impl Logins {
     ///
     /// # Errors
     /// It belongs to no login that was begun in this browser, or it is no.
-    pub async fn end(&self, answer: &Answer, from: CallbackRoute<'_>) -> Result<String, LoginError> {
+    pub async fn end(
+        &self,
+        answer: &Answer,
+        from: CallbackRoute<'_>,
+    ) -> Result<String, LoginError> {
         let (authorizer, plan, begun) = {
             let mut owed = self.lock();
-            let ticket = owed.iter().find(|(ticket, login)| login.awaits(ticket, answer, from)).map(|(ticket, _)| ticket.clone());
+            let ticket = owed
+                .iter()
+                .find(|(ticket, login)| login.awaits(ticket, answer, from))
+                .map(|(ticket, _)| ticket.clone());
             let login = ticket.and_then(|ticket| owed.get_mut(&ticket));
             // Taken out: a state counts once.
-            let taken = login.and_then(|login| Some((login.authorizer.clone(), login.plan.clone(), login.begun.take()?)));
-            taken.ok_or_else(|| LoginError::Operator("this answer does not belong to a login started in this browser".into()))?
+            let taken = login.and_then(|login| {
+                Some((
+                    login.authorizer.clone(),
+                    login.plan.clone(),
+                    login.begun.take()?,
+                ))
+            });
+            taken.ok_or_else(|| {
+                LoginError::Operator(
+                    "this answer does not belong to a login started in this browser".into(),
+                )
+            })?
         };
-        let StartedLogin { client, redirect_uri, attempt, .. } = begun;
-        authorizer.end(&plan, client, &redirect_uri, &attempt, answer).await?;
+        let StartedLogin {
+            client,
+            redirect_uri,
+            attempt,
+            ..
+        } = begun;
+        authorizer
+            .end(&plan, client, &redirect_uri, &attempt, answer)
+            .await?;
         Ok(authorizer.upstream().to_owned())
     }
 }
@@ -253,18 +334,27 @@ impl RequiredLogin {
     }
 
     fn awaits(&self, ticket: &str, answer: &Answer, from: CallbackRoute<'_>) -> bool {
-        let Some(begun) = &self.begun else { return false };
+        let Some(begun) = &self.begun else {
+            return false;
+        };
         let same = |one: &str, other: &str| bool::from(one.as_bytes().ct_eq(other.as_bytes()));
         let by = match from {
-            CallbackRoute::Browser(shown) => shown.iter().any(|shown| same(shown, begun.browser.expose())),
+            CallbackRoute::Browser(shown) => shown
+                .iter()
+                .any(|shown| same(shown, begun.browser.expose())),
             CallbackRoute::Page(from) => same(from, ticket),
         };
-        by && answer.state.as_ref().is_some_and(|state| same(state.expose(), begun.attempt.state.expose()))
+        by && answer
+            .state
+            .as_ref()
+            .is_some_and(|state| same(state.expose(), begun.attempt.state.expose()))
     }
 }
 
 fn owed_at(base: &str, ticket: &str) -> LoginError {
-    LoginError::Owed { link: Some(link(base, ticket).into()) }
+    LoginError::Owed {
+        link: Some(link(base, ticket).into()),
+    }
 }
 
 fn link(base: &str, ticket: &str) -> String {
@@ -273,5 +363,9 @@ fn link(base: &str, ticket: &str) -> String {
 
 /// 244 random bits.
 fn secret() -> String {
-    format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
+    format!(
+        "{}{}",
+        uuid::Uuid::new_v4().simple(),
+        uuid::Uuid::new_v4().simple()
+    )
 }

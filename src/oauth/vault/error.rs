@@ -58,12 +58,18 @@ pub enum VaultError {
 impl VaultError {
     /// Whether it is one login that cannot be used, and not all of them.
     pub(super) fn is_of_one(&self) -> bool {
-        matches!(self, Self::Sealed { .. } | Self::Io { .. } | Self::Busy { .. })
+        matches!(
+            self,
+            Self::Sealed { .. } | Self::Io { .. } | Self::Busy { .. }
+        )
     }
 
     /// What the system says of this path, as an error of ours.
     pub(super) fn of(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        |error| Self::Io { path: path.to_owned(), error }
+        |error| Self::Io {
+            path: path.to_owned(),
+            error,
+        }
     }
 }
 

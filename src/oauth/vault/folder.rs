@@ -74,7 +74,9 @@ impl Folder {
 
     /// What is in the login's file; `None` where there is none. One byte more than may be, where it is too long.
     pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
-        Ok(self.0.read(&format!("{name}{SEALED}"), FILE_BYTES as u64 + 1)?)
+        Ok(self
+            .0
+            .read(&format!("{name}{SEALED}"), FILE_BYTES as u64 + 1)?)
     }
 
     /// Puts it in the place of what is in the login's file. Whatever happens on the way, the file holds what it held or this.
@@ -82,7 +84,10 @@ impl Folder {
         self.make()?;
         let names = self.sweep()?;
         if names.len() >= LOGINS && !names.iter().any(|there| there == name) {
-            return Err(VaultError::Full { folder: self.path().to_owned(), limit: LOGINS });
+            return Err(VaultError::Full {
+                folder: self.path().to_owned(),
+                limit: LOGINS,
+            });
         }
         Ok(self.0.write(&format!("{name}{SEALED}"), bytes)?)
     }
@@ -100,8 +105,15 @@ impl Folder {
         let (mut names, mut leases) = (vec![], vec![]);
         for entry in fs::read_dir(self.path()).map_err(VaultError::of(self.path()))? {
             let entry = entry.map_err(VaultError::of(self.path()))?;
-            let Ok(file) = entry.file_name().into_string() else { continue };
-            let older = |than| entry.metadata().ok().is_some_and(|meta| is_older(&meta, than));
+            let Ok(file) = entry.file_name().into_string() else {
+                continue;
+            };
+            let older = |than| {
+                entry
+                    .metadata()
+                    .ok()
+                    .is_some_and(|meta| is_older(&meta, than))
+            };
             if let Some(name) = file.strip_suffix(SEALED).filter(|name| is_name(name)) {
                 if names.len() < LOGINS {
                     names.push(name.to_owned());
@@ -123,9 +135,15 @@ impl Folder {
 }
 
 fn is_older(meta: &fs::Metadata, than: Duration) -> bool {
-    meta.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age > than)
+    meta.modified()
+        .ok()
+        .and_then(|at| at.elapsed().ok())
+        .is_some_and(|age| age > than)
 }
 
 fn is_name(name: &str) -> bool {
-    name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    name.len() == 64
+        && name
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -49,7 +49,11 @@ impl LeaseWaiter {
     /// For the lease in this folder, to be held for this long at most.
     pub(super) fn new(folder: PathBuf, length: Duration) -> Self {
         // Deadlines are told in whole seconds.
-        Self { folder, length: length.max(Duration::from_secs(1)), watched: None }
+        Self {
+            folder,
+            length: length.max(Duration::from_secs(1)),
+            watched: None,
+        }
     }
 
     /// Takes the lease, if it is to be had now.
@@ -61,7 +65,8 @@ impl LeaseWaiter {
         {
             return Ok(None);
         }
-        self.make(newest.map_or(1, |number| number.saturating_add(1))).map_err(|error| VaultError::of(&self.folder)(error))
+        self.make(newest.map_or(1, |number| number.saturating_add(1)))
+            .map_err(|error| VaultError::of(&self.folder)(error))
     }
 
     fn make(&self, number: u64) -> io::Result<Option<HeldLease>> {
@@ -70,21 +75,44 @@ impl LeaseWaiter {
             _ => {}
         }
         let path = self.folder.join(number.to_string());
-        let (began, deadline) = (Instant::now(), unix_now().saturating_add(self.length.as_secs()));
-        let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+        let (began, deadline) = (
+            Instant::now(),
+            unix_now().saturating_add(self.length.as_secs()),
+        );
+        let mut file = match OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+        {
             Ok(file) => file,
             // Somebody was faster, or the sweep.
-            Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => return Ok(None),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) =>
+            {
+                return Ok(None);
+            }
             Err(error) => return Err(error),
         };
         let owner = uuid::Uuid::new_v4().simple().to_string();
-        let held = HeldLease { path, owner, began, length: self.length, deadline };
-        file.write_all(format!("{} {deadline} {}\n", held.owner, self.length.as_secs()).as_bytes())?;
+        let held = HeldLease {
+            path,
+            owner,
+            began,
+            length: self.length,
+            deadline,
+        };
+        file.write_all(
+            format!("{} {deadline} {}\n", held.owner, self.length.as_secs()).as_bytes(),
+        )?;
         drop(file);
         if newest(&self.folder)? != Some(number) || held.left().is_zero() {
             return Ok(None);
         }
-        for lower in numbers(&self.folder)?.into_iter().filter(|lower| *lower < number) {
+        for lower in numbers(&self.folder)?
+            .into_iter()
+            .filter(|lower| *lower < number)
+        {
             fs::remove_file(self.folder.join(lower.to_string())).unwrap_or_default();
         }
         Ok(Some(held))
@@ -109,7 +137,11 @@ impl LeaseWaiter {
         let (past, length) = match deadline(&text) {
             Some((deadline, length)) => {
                 let now = Duration::from_secs(unix_now());
-                (now > deadline.saturating_add(SKEW) || deadline > now.saturating_add(length + ABSURD), length)
+                (
+                    now > deadline.saturating_add(SKEW)
+                        || deadline > now.saturating_add(length + ABSURD),
+                    length,
+                )
             }
             // Not written yet, or never.
             None => (age > self.length + SKEW, self.length),
@@ -131,7 +163,9 @@ impl HeldLease {
     /// How long nobody else may take it. By the clock that does not jump and by the one that counts what the machine slept.
     pub(super) fn left(&self) -> Duration {
         let by_clock = Duration::from_secs(self.deadline.saturating_sub(unix_now()));
-        self.length.saturating_sub(self.began.elapsed()).min(by_clock)
+        self.length
+            .saturating_sub(self.began.elapsed())
+            .min(by_clock)
     }
 }
 
@@ -139,8 +173,12 @@ impl Drop for HeldLease {
     fn drop(&mut self) {
         // What cannot be given back is over at its deadline.
         if read(&self.path).is_ok_and(|(text, _)| text.starts_with(&self.owner)) {
-            let file = OpenOptions::new().write(true).truncate(true).open(&self.path);
-            file.and_then(|mut file| file.write_all(FREE.as_bytes())).unwrap_or_default();
+            let file = OpenOptions::new()
+                .write(true)
+                .truncate(true)
+                .open(&self.path);
+            file.and_then(|mut file| file.write_all(FREE.as_bytes()))
+                .unwrap_or_default();
         }
     }
 }
@@ -156,7 +194,12 @@ fn numbers(folder: &Path) -> io::Result<Vec<u64>> {
         entries => entries?,
     };
     entries
-        .map(|entry| Ok(entry?.file_name().to_str().and_then(|name| name.parse().ok())))
+        .map(|entry| {
+            Ok(entry?
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok()))
+        })
         .filter_map(Result::transpose)
         .collect()
 }
@@ -167,7 +210,9 @@ fn read(path: &Path) -> io::Result<(String, Duration)> {
     let modified = file.metadata()?.modified()?;
     let mut bytes = vec![];
     file.take(BYTES).read_to_end(&mut bytes)?;
-    let age = SystemTime::now().duration_since(modified).unwrap_or_default();
+    let age = SystemTime::now()
+        .duration_since(modified)
+        .unwrap_or_default();
     Ok((String::from_utf8_lossy(&bytes).into_owned(), age))
 }
 

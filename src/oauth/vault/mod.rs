@@ -34,7 +34,11 @@ pub use crate::seal::Sealed;
 use crate::seal::{KeyUse, Keychain, Keys, Sources, draw, state_folder};
 
 /// What the keys are for.
-const LOGINS: KeyUse = KeyUse { of: "the vault", option: "`vault_key` under `[oauth]`", file: "vault.key" };
+const LOGINS: KeyUse = KeyUse {
+    of: "the vault",
+    option: "`vault_key` under `[oauth]`",
+    file: "vault.key",
+};
 /// Shortest and longest time between two looks at a lease that somebody has.
 const NAPS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(200)];
 /// What is locked while a key is made that cannot be made by one process alone.
@@ -87,11 +91,27 @@ impl Vault {
     /// There is no folder for it, others can look into it, or a key given as a value is none.
     pub fn open(config: &OAuthConfig) -> Result<Self, VaultError> {
         let of_user = || state_folder().map(|folder| folder.join("vault"));
-        let folder = Folder::new(config.vault.clone().or_else(of_user).ok_or(VaultError::NoFolder)?);
-        let sources = Sources::new(LOGINS, &config.vault_key, &config.earlier_vault_keys, folder.path())?;
+        let folder = Folder::new(
+            config
+                .vault
+                .clone()
+                .or_else(of_user)
+                .ok_or(VaultError::NoFolder)?,
+        );
+        let sources = Sources::new(
+            LOGINS,
+            &config.vault_key,
+            &config.earlier_vault_keys,
+            folder.path(),
+        )?;
         folder.there()?;
         let (keys, turns) = (Keychain::new(sources), Mutex::default());
-        Ok(Self(Arc::new(Inner { folder, keys, lease: config.lease, turns })))
+        Ok(Self(Arc::new(Inner {
+            folder,
+            keys,
+            lease: config.lease,
+            turns,
+        })))
     }
 
     pub fn path(&self) -> &Path {
@@ -102,7 +122,11 @@ impl Vault {
     ///
     /// # Errors
     /// It cannot be read or opened.
-    pub async fn read(&self, upstream: &str, principal: &Principal) -> Result<Option<Account>, VaultError> {
+    pub async fn read(
+        &self,
+        upstream: &str,
+        principal: &Principal,
+    ) -> Result<Option<Account>, VaultError> {
         let name = name(upstream, principal);
         self.off_thread(move |inner| inner.read(&name)).await
     }
@@ -111,9 +135,14 @@ impl Vault {
     ///
     /// # Errors
     /// The system does not say.
-    pub async fn stamp(&self, upstream: &str, principal: &Principal) -> Result<Option<Stamp>, VaultError> {
+    pub async fn stamp(
+        &self,
+        upstream: &str,
+        principal: &Principal,
+    ) -> Result<Option<Stamp>, VaultError> {
         let name = name(upstream, principal);
-        self.off_thread(move |inner| inner.folder.stamp(&name)).await
+        self.off_thread(move |inner| inner.folder.stamp(&name))
+            .await
     }
 
     /// Keeps a login in the place of what is known of that principal at that upstream. Goes on to its end once begun, even
@@ -133,7 +162,8 @@ impl Vault {
     /// It cannot be removed.
     pub async fn erase(&self, upstream: &str, principal: &Principal) -> Result<bool, VaultError> {
         let name = name(upstream, principal);
-        self.off_thread(move |inner| inner.folder.remove(&name)).await
+        self.off_thread(move |inner| inner.folder.remove(&name))
+            .await
     }
 
     /// All logins.
@@ -191,14 +221,19 @@ impl Vault {
                     })
                     .await?;
                 if held.is_some() {
-                    return Ok(Lease { held, turn: Some(turn) });
+                    return Ok(Lease {
+                        held,
+                        turn: Some(turn),
+                    });
                 }
                 waiter = back;
                 tokio::time::sleep(jittered(nap)).await;
                 nap = (nap * 2).min(longest);
             }
         };
-        tokio::time::timeout(patience, taken).await.unwrap_or(Err(VaultError::Busy { waited: patience }))
+        tokio::time::timeout(patience, taken)
+            .await
+            .unwrap_or(Err(VaultError::Busy { waited: patience }))
     }
 
     /// Does file work where it may block.
@@ -208,7 +243,11 @@ impl Vault {
     ) -> Result<T, VaultError> {
         let inner = self.0.clone();
         let done = tokio::task::spawn_blocking(move || work(&inner)).await;
-        done.unwrap_or_else(|_| Err(VaultError::of(self.path())(io::Error::other("what used it was ended"))))
+        done.unwrap_or_else(|_| {
+            Err(VaultError::of(self.path())(io::Error::other(
+                "what used it was ended",
+            )))
+        })
     }
 }
 
@@ -245,10 +284,15 @@ impl fmt::Debug for Lease {
 
 impl Inner {
     fn read(&self, name: &str) -> Result<Option<Account>, VaultError> {
-        let Some(file) = self.folder.read(name)? else { return Ok(None) };
+        let Some(file) = self.folder.read(name)? else {
+            return Ok(None);
+        };
         let keys = self.keys.to_open(&file)?;
         let open = seal::open(keys.all(), name, file);
-        open.map(Some).map_err(|why| VaultError::Sealed { file: self.folder.file(name), why })
+        open.map(Some).map_err(|why| VaultError::Sealed {
+            file: self.folder.file(name),
+            why,
+        })
     }
 
     fn write(&self, account: &Account) -> Result<(), VaultError> {
@@ -262,17 +306,27 @@ impl Inner {
         self.folder.make()?;
         let keys = self.keys_to_write()?;
         let first = keys.seals(self.keys.sources())?;
-        let file = seal::seal(first, name, account).map_err(VaultError::of(&self.folder.file(name)))?;
+        let file =
+            seal::seal(first, name, account).map_err(VaultError::of(&self.folder.file(name)))?;
         self.folder.write(name, &file)
     }
 
     fn seal_anew(&self, name: &str) -> Result<Option<bool>, VaultError> {
-        let Some(file) = self.folder.read(name)? else { return Ok(None) };
-        if self.keys.to_open(&file)?.first().is_some_and(|first| first.sealed(&file)) {
+        let Some(file) = self.folder.read(name)? else {
+            return Ok(None);
+        };
+        if self
+            .keys
+            .to_open(&file)?
+            .first()
+            .is_some_and(|first| first.sealed(&file))
+        {
             // Opened all the same: a change of keys is when one wants to hear of damage.
             return Ok(self.read(name)?.map(|_| false));
         }
-        let Some(account) = self.read(name)? else { return Ok(None) };
+        let Some(account) = self.read(name)? else {
+            return Ok(None);
+        };
         self.put(name, &account)?;
         Ok(Some(true))
     }
@@ -286,7 +340,9 @@ impl Inner {
                 Err(error) => return Err(error),
             }
         }
-        kept.accounts.sort_by(|a, b| (&a.upstream, &a.party.principal).cmp(&(&b.upstream, &b.party.principal)));
+        kept.accounts.sort_by(|a, b| {
+            (&a.upstream, &a.party.principal).cmp(&(&b.upstream, &b.party.principal))
+        });
         Ok(kept)
     }
 
@@ -294,10 +350,17 @@ impl Inner {
     fn keys_to_write(&self) -> Result<Arc<Keys>, VaultError> {
         let spares = |keys: &Keys| {
             for name in self.folder.sweep()? {
-                if self.folder.read(&name)?.is_some_and(|file| !keys.fit(&file)) {
+                if self
+                    .folder
+                    .read(&name)?
+                    .is_some_and(|file| !keys.fit(&file))
+                {
                     let (at, file) = (self.keys.sources().first_named(), self.folder.file(&name));
                     let hint = "restore the key, or add the one that was used to `earlier_vault_keys` under `[oauth]`";
-                    let told = format!("not found in {at}, but `{}` is encrypted\n  hint: {hint}", file.display());
+                    let told = format!(
+                        "not found in {at}, but `{}` is encrypted\n  hint: {hint}",
+                        file.display()
+                    );
                     return Err(VaultError::Key(told));
                 }
             }

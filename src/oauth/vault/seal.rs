@@ -11,7 +11,10 @@ use crate::seal::{self, Key, OVERHEAD_BYTES, Purpose, Sealed};
 /// Longest file, in bytes.
 pub(super) const FILE_BYTES: usize = 256 << 10;
 
-const LOGIN: Purpose = Purpose { mark: *b"lgv", label: b"lychgate vault: key of a file" };
+const LOGIN: Purpose = Purpose {
+    mark: *b"lgv",
+    label: b"lychgate vault: key of a file",
+};
 
 /// Seals what is to be kept in the file of this name.
 ///
@@ -22,7 +25,9 @@ pub(super) fn seal<T: Serialize>(key: &Key, name: &str, what: &T) -> io::Result<
     let mut length = ByteCounter(0);
     serde_json::to_writer(&mut length, what)?;
     if length.0 + OVERHEAD_BYTES > FILE_BYTES {
-        return Err(io::Error::other(format!("it would be longer than {FILE_BYTES} bytes")));
+        return Err(io::Error::other(format!(
+            "it would be longer than {FILE_BYTES} bytes"
+        )));
     }
     let mut text = Zeroizing::new(Vec::with_capacity(length.0));
     serde_json::to_writer(&mut *text, what)?;
@@ -33,7 +38,11 @@ pub(super) fn seal<T: Serialize>(key: &Key, name: &str, what: &T) -> io::Result<
 ///
 /// # Errors
 /// None of the keys fits, or the file is not as it was written.
-pub(super) fn open<T: DeserializeOwned>(keys: &[Key], name: &str, file: Vec<u8>) -> Result<T, Sealed> {
+pub(super) fn open<T: DeserializeOwned>(
+    keys: &[Key],
+    name: &str,
+    file: Vec<u8>,
+) -> Result<T, Sealed> {
     if file.len() > FILE_BYTES {
         return Err(Sealed::TooLong);
     }

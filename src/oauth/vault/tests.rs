@@ -8,14 +8,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::config::{Secret, VaultKey};
-use crate::oauth::{AuthorizationServer, Client, ClientAuth, Hidden, LoginParty, Origin, Scopes, TokenGrant, unix_now};
+use crate::oauth::{
+    AuthorizationServer, Client, ClientAuth, Hidden, LoginParty, Origin, Scopes, TokenGrant,
+    unix_now,
+};
 
 /// What must be read nowhere.
 const TOKEN: &str = "planted-access-7f3a";
 
 fn config(folder: &Path) -> OAuthConfig {
-    let (vault, vault_key) = (Some(folder.join("vault")), VaultKey::File(folder.join("key")));
-    OAuthConfig { vault, vault_key, lease: Duration::from_secs(2), ..OAuthConfig::default() }
+    let (vault, vault_key) = (
+        Some(folder.join("vault")),
+        VaultKey::File(folder.join("key")),
+    );
+    OAuthConfig {
+        vault,
+        vault_key,
+        lease: Duration::from_secs(2),
+        ..OAuthConfig::default()
+    }
 }
 
 fn account(upstream: &str, principal: &Principal, access: &str) -> Account {
@@ -23,7 +34,11 @@ fn account(upstream: &str, principal: &Principal, access: &str) -> Account {
     let hidden = |text: &str| Hidden::new(text.to_owned());
     Account {
         upstream: upstream.into(),
-        party: LoginParty { issuer: issuer.clone(), resource: "https://mcp.example/mcp".into(), principal: principal.clone() },
+        party: LoginParty {
+            issuer: issuer.clone(),
+            resource: "https://mcp.example/mcp".into(),
+            principal: principal.clone(),
+        },
         server: AuthorizationServer {
             issuer,
             authorization_endpoint: Some("https://login.example/t1/authorize".into()),
@@ -65,7 +80,9 @@ fn gates(upstream: &str) -> Account {
 }
 
 fn sealed_file(folder: &Path, upstream: &str) -> PathBuf {
-    folder.join("vault").join(format!("{}.sealed", name(upstream, &Principal::Gate)))
+    folder
+        .join("vault")
+        .join(format!("{}.sealed", name(upstream, &Principal::Gate)))
 }
 
 fn value(digit: char) -> VaultKey {
@@ -76,27 +93,66 @@ fn value(digit: char) -> VaultKey {
 async fn what_is_written_is_read_by_upstream_and_principal() {
     let dir = tempfile::tempdir().unwrap();
     let vault = Vault::open(&config(dir.path())).unwrap();
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is made before something is written");
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        0,
+        "nothing is made before something is written"
+    );
     assert_eq!(vault.read("a", &Principal::Gate).await.unwrap(), None);
     assert!(vault.list().await.unwrap().accounts.is_empty());
 
-    let principals = [Principal::Gate, Principal::Agent("x".into()), Principal::User("x".into()), Principal::User("y".into())];
+    let principals = [
+        Principal::Gate,
+        Principal::Agent("x".into()),
+        Principal::User("x".into()),
+        Principal::User("y".into()),
+    ];
     for (at, principal) in principals.iter().enumerate() {
-        vault.write(&account("a", principal, &format!("token {at}"))).await.unwrap();
+        vault
+            .write(&account("a", principal, &format!("token {at}")))
+            .await
+            .unwrap();
     }
-    vault.write(&account("ab", &Principal::Agent(String::new()), "other")).await.unwrap();
+    vault
+        .write(&account("ab", &Principal::Agent(String::new()), "other"))
+        .await
+        .unwrap();
     for (at, principal) in principals.iter().enumerate() {
         let read = vault.read("a", principal).await.unwrap();
         assert_eq!(read, Some(account("a", principal, &format!("token {at}"))));
     }
-    let listed = Vault::open(&config(dir.path())).unwrap().list().await.unwrap();
-    let whose: Vec<_> = listed.accounts.iter().map(|of| format!("{} {}", of.upstream, of.party.principal)).collect();
-    assert_eq!(whose, ["a gate", "a agent x", "a user x", "a user y", "ab agent "]);
+    let listed = Vault::open(&config(dir.path()))
+        .unwrap()
+        .list()
+        .await
+        .unwrap();
+    let whose: Vec<_> = listed
+        .accounts
+        .iter()
+        .map(|of| format!("{} {}", of.upstream, of.party.principal))
+        .collect();
+    assert_eq!(
+        whose,
+        ["a gate", "a agent x", "a user x", "a user y", "ab agent "]
+    );
     assert!(listed.faults.is_empty());
 
-    assert!(vault.erase("a", &Principal::User("x".into())).await.unwrap());
-    assert!(!vault.erase("a", &Principal::User("x".into())).await.unwrap());
-    assert_eq!(vault.read("a", &Principal::User("x".into())).await.unwrap(), None);
+    assert!(
+        vault
+            .erase("a", &Principal::User("x".into()))
+            .await
+            .unwrap()
+    );
+    assert!(
+        !vault
+            .erase("a", &Principal::User("x".into()))
+            .await
+            .unwrap()
+    );
+    assert_eq!(
+        vault.read("a", &Principal::User("x".into())).await.unwrap(),
+        None
+    );
     assert_eq!(vault.list().await.unwrap().accounts.len(), 4);
 }
 
@@ -104,7 +160,11 @@ async fn what_is_written_is_read_by_upstream_and_principal() {
 async fn nothing_readable_is_on_disk_or_shown_and_nobody_else_may_look() {
     let dir = tempfile::tempdir().unwrap();
     let vault = Vault::open(&config(dir.path())).unwrap();
-    let written = account("github-prod", &Principal::User("alice@corp.example".into()), TOKEN);
+    let written = account(
+        "github-prod",
+        &Principal::User("alice@corp.example".into()),
+        TOKEN,
+    );
     vault.write(&written).await.unwrap();
     drop(vault.lease("github-prod", &Principal::Gate).await.unwrap());
 
@@ -112,10 +172,17 @@ async fn nothing_readable_is_on_disk_or_shown_and_nobody_else_may_look() {
     assert_eq!(mode(&dir.path().join("vault")), 0o700);
     assert_eq!(mode(&dir.path().join("key")), 0o600);
     let mut files = 0;
-    for entry in fs::read_dir(dir.path().join("vault")).unwrap().map(Result::unwrap) {
+    for entry in fs::read_dir(dir.path().join("vault"))
+        .unwrap()
+        .map(Result::unwrap)
+    {
         let path = entry.path();
         assert_eq!(mode(&path) & 0o077, 0, "{}", path.display());
-        let bytes = if path.is_file() { fs::read(&path).unwrap() } else { vec![] };
+        let bytes = if path.is_file() {
+            fs::read(&path).unwrap()
+        } else {
+            vec![]
+        };
         files += usize::from(path.is_file());
         let shown = format!("{} {}", path.display(), String::from_utf8_lossy(&bytes));
         for planted in ["planted", "github", "alice", "example", "client-1"] {
@@ -123,7 +190,10 @@ async fn nothing_readable_is_on_disk_or_shown_and_nobody_else_may_look() {
         }
     }
     assert_eq!(files, 1);
-    assert!(!format!("{written:?} {vault:?}").contains("planted"), "{written:?}");
+    assert!(
+        !format!("{written:?} {vault:?}").contains("planted"),
+        "{written:?}"
+    );
 }
 
 #[tokio::test]
@@ -139,14 +209,32 @@ async fn a_changed_byte_anywhere_is_noticed_and_left_as_it_is() {
         bytes[at] ^= 1 << (at % 8);
         fs::write(&path, &bytes).unwrap();
         let error = vault.read("a", &Principal::Gate).await.unwrap_err();
-        assert!(matches!(error, VaultError::Sealed { .. }), "byte {at}: {error}");
+        assert!(
+            matches!(error, VaultError::Sealed { .. }),
+            "byte {at}: {error}"
+        );
     }
     for length in [0, 3, 4, 20, 52, 53, 68, whole.len() - 1] {
         fs::write(&path, &whole[..length]).unwrap();
         let error = vault.read("a", &Principal::Gate).await.unwrap_err();
-        assert!(matches!(error, VaultError::Sealed { why: Sealed::Damaged, .. }), "{length} bytes: {error}");
-        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
-        assert!(vault.write(&gates("a")).await.is_err(), "never written over");
+        assert!(
+            matches!(
+                error,
+                VaultError::Sealed {
+                    why: Sealed::Damaged,
+                    ..
+                }
+            ),
+            "{length} bytes: {error}"
+        );
+        assert!(
+            error.to_string().contains(&path.display().to_string()),
+            "{error}"
+        );
+        assert!(
+            vault.write(&gates("a")).await.is_err(),
+            "never written over"
+        );
         assert_eq!(fs::read(&path).unwrap(), whole[..length]);
     }
     let kept = vault.list().await.unwrap();
@@ -154,7 +242,10 @@ async fn a_changed_byte_anywhere_is_noticed_and_left_as_it_is() {
     fs::write(&path, [whole.as_slice(), &[0]].concat()).unwrap();
     assert!(vault.read("a", &Principal::Gate).await.is_err());
     fs::write(&path, &whole).unwrap();
-    assert_eq!(vault.read("a", &Principal::Gate).await.unwrap(), Some(gates("a")));
+    assert_eq!(
+        vault.read("a", &Principal::Gate).await.unwrap(),
+        Some(gates("a"))
+    );
 }
 
 #[tokio::test]
@@ -170,13 +261,22 @@ async fn swapped_and_overlong_files_and_those_of_later_versions_are_refused() {
         VaultError::Sealed { why, .. } => why,
         other => panic!("{other}"),
     };
-    assert_eq!(why(vault.read("b", &Principal::Gate).await.unwrap_err()), Sealed::Damaged);
+    assert_eq!(
+        why(vault.read("b", &Principal::Gate).await.unwrap_err()),
+        Sealed::Damaged
+    );
     let mut later = whole.clone();
     later[3] = 2;
     fs::write(&b, later).unwrap();
-    assert_eq!(why(vault.read("b", &Principal::Gate).await.unwrap_err()), Sealed::Later);
+    assert_eq!(
+        why(vault.read("b", &Principal::Gate).await.unwrap_err()),
+        Sealed::Later
+    );
     fs::write(&b, vec![0; seal::FILE_BYTES + 1]).unwrap();
-    assert_eq!(why(vault.read("b", &Principal::Gate).await.unwrap_err()), Sealed::TooLong);
+    assert_eq!(
+        why(vault.read("b", &Principal::Gate).await.unwrap_err()),
+        Sealed::TooLong
+    );
     // A login that cannot be opened can be erased, and then made anew.
     assert!(vault.erase("b", &Principal::Gate).await.unwrap());
     vault.write(&gates("b")).await.unwrap();
@@ -202,7 +302,10 @@ async fn the_same_login_is_never_sealed_alike_twice() {
 #[tokio::test]
 async fn fields_of_later_versions_are_passed_over() {
     let dir = tempfile::tempdir().unwrap();
-    let config = OAuthConfig { vault_key: value('7'), ..config(dir.path()) };
+    let config = OAuthConfig {
+        vault_key: value('7'),
+        ..config(dir.path())
+    };
     let vault = Vault::open(&config).unwrap();
     vault.write(&gates("a")).await.unwrap();
     let mut json = serde_json::to_value(gates("a")).unwrap();
@@ -211,29 +314,65 @@ async fn fields_of_later_versions_are_passed_over() {
     json.as_object_mut().unwrap().remove("last_error");
     let key = vault.0.keys_to_write().unwrap();
     let name = name("a", &Principal::Gate);
-    fs::write(sealed_file(dir.path(), "a"), seal::seal(key.first().unwrap(), &name, &json).unwrap()).unwrap();
+    fs::write(
+        sealed_file(dir.path(), "a"),
+        seal::seal(key.first().unwrap(), &name, &json).unwrap(),
+    )
+    .unwrap();
     let read = vault.read("a", &Principal::Gate).await.unwrap();
-    assert_eq!(read, Some(Account { last_error: None, ..gates("a") }));
+    assert_eq!(
+        read,
+        Some(Account {
+            last_error: None,
+            ..gates("a")
+        })
+    );
 }
 
 #[tokio::test]
 async fn a_changed_key_opens_what_the_earlier_one_sealed_until_all_is_sealed_anew() {
     let dir = tempfile::tempdir().unwrap();
-    let of = |first, earlier| OAuthConfig { vault_key: first, earlier_vault_keys: earlier, ..config(dir.path()) };
+    let of = |first, earlier| OAuthConfig {
+        vault_key: first,
+        earlier_vault_keys: earlier,
+        ..config(dir.path())
+    };
     let old = Vault::open(&of(value('1'), vec![])).unwrap();
     for upstream in ["a", "b", "c"] {
         old.write(&gates(upstream)).await.unwrap();
     }
     let stranger = Vault::open(&of(value('2'), vec![])).unwrap();
     let error = stranger.read("a", &Principal::Gate).await.unwrap_err();
-    assert!(matches!(error, VaultError::Sealed { why: Sealed::OtherKey, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            VaultError::Sealed {
+                why: Sealed::OtherKey,
+                ..
+            }
+        ),
+        "{error}"
+    );
     assert!(error.to_string().contains("earlier_vault_keys"), "{error}");
-    assert!(stranger.write(&gates("a")).await.is_err(), "what the lost key sealed stays");
+    assert!(
+        stranger.write(&gates("a")).await.is_err(),
+        "what the lost key sealed stays"
+    );
 
     let both = Vault::open(&of(value('2'), vec![value('3'), value('1')])).unwrap();
-    assert_eq!(both.read("a", &Principal::Gate).await.unwrap(), Some(gates("a")));
+    assert_eq!(
+        both.read("a", &Principal::Gate).await.unwrap(),
+        Some(gates("a"))
+    );
     both.write(&gates("a")).await.unwrap();
-    assert!(stranger.read("a", &Principal::Gate).await.unwrap().is_some(), "sealed anew when written");
+    assert!(
+        stranger
+            .read("a", &Principal::Gate)
+            .await
+            .unwrap()
+            .is_some(),
+        "sealed anew when written"
+    );
     let path = sealed_file(dir.path(), "c");
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() - 1]).unwrap();
@@ -249,16 +388,27 @@ async fn a_changed_key_opens_what_the_earlier_one_sealed_until_all_is_sealed_ane
 #[tokio::test]
 async fn a_lost_key_is_not_replaced_while_it_is_needed() {
     let dir = tempfile::tempdir().unwrap();
-    Vault::open(&config(dir.path())).unwrap().write(&gates("a")).await.unwrap();
+    Vault::open(&config(dir.path()))
+        .unwrap()
+        .write(&gates("a"))
+        .await
+        .unwrap();
     let key = dir.path().join("key");
     fs::rename(&key, dir.path().join("kept")).unwrap();
     let vault = Vault::open(&config(dir.path())).unwrap();
     let error = vault.write(&gates("b")).await.unwrap_err();
-    assert!(matches!(&error, VaultError::Key(told) if told.contains("restore the key")), "{error}");
+    assert!(
+        matches!(&error, VaultError::Key(told) if told.contains("restore the key")),
+        "{error}"
+    );
     assert!(!key.exists());
     // A new key beside the old one is made, since nothing is lost by it.
     let earlier_vault_keys = vec![VaultKey::File(dir.path().join("kept"))];
-    let changed = Vault::open(&OAuthConfig { earlier_vault_keys, ..config(dir.path()) }).unwrap();
+    let changed = Vault::open(&OAuthConfig {
+        earlier_vault_keys,
+        ..config(dir.path())
+    })
+    .unwrap();
     changed.write(&gates("b")).await.unwrap();
     assert!(key.exists());
     assert_eq!(changed.list().await.unwrap().accounts.len(), 2);
@@ -273,25 +423,55 @@ async fn folders_and_keys_that_others_may_read_are_refused() {
     for mode in [0o750, 0o701, 0o777] {
         fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
         let error = Vault::open(&config(dir.path())).unwrap_err().to_string();
-        assert!(error.contains(&format!("chmod 700 {}", folder.display())), "{error}");
+        assert!(
+            error.contains(&format!("chmod 700 {}", folder.display())),
+            "{error}"
+        );
         assert!(vault.read("a", &Principal::Gate).await.is_err());
         assert!(vault.write(&gates("a")).await.is_err());
         assert!(vault.lease("a", &Principal::Gate).await.is_err());
     }
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
     fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
-    let error = Vault::open(&config(dir.path())).unwrap().list().await.unwrap_err().to_string();
-    assert!(error.contains(&format!("chmod 600 {}", key.display())), "{error}");
+    let error = Vault::open(&config(dir.path()))
+        .unwrap()
+        .list()
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains(&format!("chmod 600 {}", key.display())),
+        "{error}"
+    );
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-    assert_eq!(Vault::open(&config(dir.path())).unwrap().list().await.unwrap().accounts.len(), 1);
+    assert_eq!(
+        Vault::open(&config(dir.path()))
+            .unwrap()
+            .list()
+            .await
+            .unwrap()
+            .accounts
+            .len(),
+        1
+    );
 }
 
 #[test]
 fn keys_that_are_none_or_lie_in_the_vault_are_said() {
     let dir = tempfile::tempdir().unwrap();
-    let of = |vault_key| Vault::open(&OAuthConfig { vault_key, ..config(dir.path()) }).unwrap_err().to_string();
+    let of = |vault_key| {
+        Vault::open(&OAuthConfig {
+            vault_key,
+            ..config(dir.path())
+        })
+        .unwrap_err()
+        .to_string()
+    };
     let told = of(VaultKey::Value(Secret("hunter2".into())));
-    assert!(told.contains("openssl rand -hex 32") && !told.contains("hunter2"), "{told}");
+    assert!(
+        told.contains("openssl rand -hex 32") && !told.contains("hunter2"),
+        "{told}"
+    );
     assert!(of(VaultKey::File(dir.path().join("vault/key"))).contains("lies in the vault itself"));
     assert!(of(VaultKey::Keyring("a b".into())).contains("name of an entry"));
 }
@@ -331,7 +511,10 @@ async fn there_is_room_for_so_many() {
     for at in 1..folder::LOGINS {
         fs::File::create(dir.path().join(format!("vault/{at:064x}.sealed"))).unwrap();
     }
-    assert!(matches!(vault.write(&gates("b")).await, Err(VaultError::Full { .. })));
+    assert!(matches!(
+        vault.write(&gates("b")).await,
+        Err(VaultError::Full { .. })
+    ));
     vault.write(&gates("a")).await.unwrap();
 }
 
@@ -339,7 +522,11 @@ async fn there_is_room_for_so_many() {
 async fn hold_in_turn(vault: &Vault, mark: &Path, times: usize) {
     for _ in 0..times {
         let lease = vault.lease("a", &Principal::Gate).await.unwrap();
-        fs::OpenOptions::new().write(true).create_new(true).open(mark).expect("two hold the lease at once");
+        fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(mark)
+            .expect("two hold the lease at once");
         tokio::time::sleep(Duration::from_millis(1)).await;
         fs::remove_file(mark).unwrap();
         drop(lease);
@@ -349,7 +536,10 @@ async fn hold_in_turn(vault: &Vault, mark: &Path, times: usize) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_fifty_tasks_and_two_vaults_one_holds_the_lease_and_all_get_it() {
     let dir = tempfile::tempdir().unwrap();
-    let config = OAuthConfig { lease: Duration::from_secs(30), ..config(dir.path()) };
+    let config = OAuthConfig {
+        lease: Duration::from_secs(30),
+        ..config(dir.path())
+    };
     let vaults = [Vault::open(&config).unwrap(), Vault::open(&config).unwrap()];
     let (holders, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let tasks = (0..50).map(|at| {
@@ -357,7 +547,11 @@ async fn of_fifty_tasks_and_two_vaults_one_holds_the_lease_and_all_get_it() {
         tokio::spawn(async move {
             let lease = vault.lease("a", &Principal::Gate).await.unwrap();
             assert!(lease.left() > Duration::from_secs(20));
-            assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0, "two hold the lease at once");
+            assert_eq!(
+                holders.fetch_add(1, Ordering::SeqCst),
+                0,
+                "two hold the lease at once"
+            );
             tokio::time::sleep(Duration::from_millis(2)).await;
             assert_eq!(holders.fetch_sub(1, Ordering::SeqCst), 1);
             drop(lease);
@@ -376,7 +570,12 @@ async fn a_lease_is_one_logins_alone_and_given_back_when_nobody_wants_it_any_mor
     let vault = Vault::open(&config(dir.path())).unwrap();
     let other = Vault::open(&config(dir.path())).unwrap();
     let _held = vault.lease("a", &Principal::Gate).await.unwrap();
-    drop(vault.lease("a", &Principal::Agent("x".into())).await.unwrap());
+    drop(
+        vault
+            .lease("a", &Principal::Agent("x".into()))
+            .await
+            .unwrap(),
+    );
     drop(vault.lease("b", &Principal::Gate).await.unwrap());
     // Cancelled at many moments of taking it: it is never lost for longer than that takes.
     for micros in (0..40).map(|step| step * 50) {
@@ -384,7 +583,10 @@ async fn a_lease_is_one_logins_alone_and_given_back_when_nobody_wants_it_any_mor
         drop(tokio::time::timeout(Duration::from_micros(micros), taking).await);
         let began = Instant::now();
         drop(other.lease("c", &Principal::Gate).await.unwrap());
-        assert!(began.elapsed() < Duration::from_secs(1), "cancelled after {micros} µs");
+        assert!(
+            began.elapsed() < Duration::from_secs(1),
+            "cancelled after {micros} µs"
+        );
     }
 }
 
@@ -394,15 +596,25 @@ async fn a_lease_that_is_over_is_taken_by_another() {
     let vault = Vault::open(&config(dir.path())).unwrap();
     drop(vault.lease("a", &Principal::Gate).await.unwrap());
     tokio::time::sleep(Duration::from_millis(50)).await;
-    let folder = dir.path().join("vault").join(format!("{}.lease", name("a", &Principal::Gate)));
+    let folder = dir
+        .path()
+        .join("vault")
+        .join(format!("{}.lease", name("a", &Principal::Gate)));
     let leave = |text: String| {
-        let number = fs::read_dir(&folder).unwrap().filter_map(|of| of.unwrap().file_name().to_str()?.parse::<u64>().ok()).max();
+        let number = fs::read_dir(&folder)
+            .unwrap()
+            .filter_map(|of| of.unwrap().file_name().to_str()?.parse::<u64>().ok())
+            .max();
         fs::write(folder.join((number.unwrap_or(0) + 1).to_string()), text).unwrap();
     };
     let soon = async |what: &str| {
         let began = Instant::now();
         drop(vault.lease("a", &Principal::Gate).await.unwrap());
-        assert!(began.elapsed() < Duration::from_millis(900), "{what}: {:?}", began.elapsed());
+        assert!(
+            began.elapsed() < Duration::from_millis(900),
+            "{what}: {:?}",
+            began.elapsed()
+        );
     };
     leave(format!("someone {} 30\n", unix_now() - 10));
     soon("its deadline is past").await;
@@ -412,24 +624,42 @@ async fn a_lease_that_is_over_is_taken_by_another() {
     leave(format!("someone {} 1\n", unix_now() + 3000));
     let began = Instant::now();
     drop(vault.lease("a", &Principal::Gate).await.unwrap());
-    assert!((2..6).contains(&began.elapsed().as_secs()), "watched for as long as it lasts: {:?}", began.elapsed());
+    assert!(
+        (2..6).contains(&began.elapsed().as_secs()),
+        "watched for as long as it lasts: {:?}",
+        began.elapsed()
+    );
     leave("some".into());
     let began = Instant::now();
     drop(vault.lease("a", &Principal::Gate).await.unwrap());
-    assert!((3..8).contains(&began.elapsed().as_secs()), "not written to the end: {:?}", began.elapsed());
-    assert!(fs::read_dir(&folder).unwrap().count() <= 2, "lower numbers are removed");
+    assert!(
+        (3..8).contains(&began.elapsed().as_secs()),
+        "not written to the end: {:?}",
+        began.elapsed()
+    );
+    assert!(
+        fs::read_dir(&folder).unwrap().count() <= 2,
+        "lower numbers are removed"
+    );
 }
 
 #[tokio::test]
 async fn who_has_overstayed_gives_back_nothing_of_anothers() {
     let dir = tempfile::tempdir().unwrap();
-    let config = OAuthConfig { lease: Duration::from_secs(1), ..config(dir.path()) };
+    let config = OAuthConfig {
+        lease: Duration::from_secs(1),
+        ..config(dir.path())
+    };
     let (slow, next) = (Vault::open(&config).unwrap(), Vault::open(&config).unwrap());
     let overstayed = slow.lease("a", &Principal::Gate).await.unwrap();
     let held = next.lease("a", &Principal::Gate).await.unwrap();
     assert_eq!(overstayed.left(), Duration::ZERO);
     drop(overstayed);
-    let third = tokio::time::timeout(Duration::from_millis(300), slow.lease("a", &Principal::Gate)).await;
+    let third = tokio::time::timeout(
+        Duration::from_millis(300),
+        slow.lease("a", &Principal::Gate),
+    )
+    .await;
     assert!(third.is_err(), "it is still the second one's");
     drop(held);
     drop(slow.lease("a", &Principal::Gate).await.unwrap());
@@ -442,48 +672,86 @@ fn as_another_process() {
     let Some(folder) = std::env::var_os("LYCHGATE_TEST_VAULT").map(PathBuf::from) else {
         panic!("run by other tests only");
     };
-    let vault = Vault::open(&OAuthConfig { lease: Duration::from_secs(30), ..config(&folder) }).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let vault = Vault::open(&OAuthConfig {
+        lease: Duration::from_secs(30),
+        ..config(&folder)
+    })
+    .unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         match std::env::var("LYCHGATE_TEST_WORK").as_deref() {
             Ok("write") => {
                 for at in 0_usize.. {
-                    vault.write(&account("a", &Principal::Gate, &at.to_string())).await.unwrap();
+                    vault
+                        .write(&account("a", &Principal::Gate, &at.to_string()))
+                        .await
+                        .unwrap();
                     println!("\nwritten {at}");
                 }
             }
             Ok("lease") => hold_in_turn(&vault, &folder.join("mark"), 40).await,
-            Ok("first") => vault.write(&gates(&std::process::id().to_string())).await.unwrap(),
+            Ok("first") => vault
+                .write(&gates(&std::process::id().to_string()))
+                .await
+                .unwrap(),
             other => panic!("{other:?}"),
         }
     });
 }
 
 fn start(folder: &Path, work: &str) -> Child {
-    let test = format!("{}::as_another_process", module_path!().split_once("::").unwrap().1);
+    let test = format!(
+        "{}::as_another_process",
+        module_path!().split_once("::").unwrap().1
+    );
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", &test, "--ignored", "--nocapture", "--test-threads=1"]);
-    command.env("LYCHGATE_TEST_VAULT", folder).env("LYCHGATE_TEST_WORK", work);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    command.args([
+        "--exact",
+        &test,
+        "--ignored",
+        "--nocapture",
+        "--test-threads=1",
+    ]);
+    command
+        .env("LYCHGATE_TEST_VAULT", folder)
+        .env("LYCHGATE_TEST_WORK", work);
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 #[tokio::test]
 async fn a_writer_killed_at_any_moment_leaves_the_old_or_the_new() {
     let dir = tempfile::tempdir().unwrap();
     let vault = Vault::open(&config(dir.path())).unwrap();
-    vault.write(&account("a", &Principal::Gate, "0")).await.unwrap();
+    vault
+        .write(&account("a", &Principal::Gate, "0"))
+        .await
+        .unwrap();
     for round in 0..25_u64 {
         let mut child = start(dir.path(), "write");
         let told = format!("written {}", round % 5);
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(lines.any(|line| line.unwrap() == told), "the writer came so far");
+        assert!(
+            lines.any(|line| line.unwrap() == told),
+            "the writer came so far"
+        );
         tokio::time::sleep(Duration::from_micros(round * 337)).await;
         child.kill().unwrap();
         child.wait().unwrap();
         let read = vault.read("a", &Principal::Gate).await.unwrap().unwrap();
         let access = read.granted.as_ref().unwrap().access.expose().to_owned();
         assert_eq!(read, account("a", &Principal::Gate, &access));
-        assert!(access.parse::<u64>().unwrap() >= round % 5, "what was written is there: {access} in round {round}");
+        assert!(
+            access.parse::<u64>().unwrap() >= round % 5,
+            "what was written is there: {access} in round {round}"
+        );
     }
     let left = fs::read_dir(dir.path().join("vault")).unwrap().count();
     assert!(left <= 25 + 2, "each leaves one file at most: {left}");
@@ -495,7 +763,11 @@ fn two_processes_never_hold_one_lease_at_once() {
     let children: Vec<_> = (0..3).map(|_| start(dir.path(), "lease")).collect();
     for child in children {
         let ended = child.wait_with_output().unwrap();
-        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        assert!(
+            ended.status.success(),
+            "{}",
+            String::from_utf8_lossy(&ended.stderr)
+        );
     }
 }
 
@@ -505,10 +777,25 @@ async fn processes_that_make_the_key_at_once_agree_on_it() {
     let children: Vec<_> = (0..4).map(|_| start(dir.path(), "first")).collect();
     for child in children {
         let ended = child.wait_with_output().unwrap();
-        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        assert!(
+            ended.status.success(),
+            "{}",
+            String::from_utf8_lossy(&ended.stderr)
+        );
     }
-    let kept = Vault::open(&config(dir.path())).unwrap().list().await.unwrap();
+    let kept = Vault::open(&config(dir.path()))
+        .unwrap()
+        .list()
+        .await
+        .unwrap();
     assert_eq!((kept.accounts.len(), kept.faults.len()), (4, 0));
-    let left = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>();
-    assert_eq!(left, ["key".into(), "vault".into()].into(), "nothing half made is left");
+    let left = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect::<BTreeSet<_>>();
+    assert_eq!(
+        left,
+        ["key".into(), "vault".into()].into(),
+        "nothing half made is left"
+    );
 }

@@ -38,7 +38,10 @@ impl SpanId {
     /// The id of the `n`th span under this one.
     fn under(self, n: u64) -> Self {
         // An odd factor keeps apart what is counted from what another process makes.
-        Self((u64::from_be_bytes(self.0).wrapping_add(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1).to_be_bytes())
+        Self(
+            (u64::from_be_bytes(self.0).wrapping_add(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
+                .to_be_bytes(),
+        )
     }
 }
 
@@ -76,20 +79,38 @@ struct OpenSpan {
 impl Trace {
     /// A call of which nothing is recorded, caused by `parent`.
     pub fn passing(parent: &Parent) -> Self {
-        Self { id: parent.trace, span: parent.span, recorded: Weak::new(), _open: None }
+        Self {
+            id: parent.trace,
+            span: parent.span,
+            recorded: Weak::new(),
+            _open: None,
+        }
     }
 
     /// A call whose `span` has begun. It goes `to` there at its end.
     pub fn start(span: Span, to: Arc<dyn SpanExporter>) -> Self {
         let (id, of) = (span.trace, span.id);
         let (span, error, children) = (Mutex::new(Some(span)), OnceLock::new(), AtomicU64::new(0));
-        let open = Arc::new(OpenSpan { to, span, error, children });
-        Self { id, span: of, recorded: Arc::downgrade(&open), _open: Some(open) }
+        let open = Arc::new(OpenSpan {
+            to,
+            span,
+            error,
+            children,
+        });
+        Self {
+            id,
+            span: of,
+            recorded: Arc::downgrade(&open),
+            _open: Some(open),
+        }
     }
 
     /// The same for what outlives the call: its span does not wait for that.
     pub fn outlived(&self) -> Self {
-        Self { _open: None, ..self.clone() }
+        Self {
+            _open: None,
+            ..self.clone()
+        }
     }
 
     /// Whether a span is recorded, and still open.
@@ -114,11 +135,27 @@ impl Trace {
     }
 
     /// Tells of a part of the call that began `ago` and took so long.
-    pub fn part(&self, kind: SpanKind, name: &str, ago: Duration, took: Duration, tells: Vec<Attribute>, notes: Vec<SpanEvent>) {
-        let Some(recorded) = self.recorded.upgrade() else { return };
+    pub fn part(
+        &self,
+        kind: SpanKind,
+        name: &str,
+        ago: Duration,
+        took: Duration,
+        tells: Vec<Attribute>,
+        notes: Vec<SpanEvent>,
+    ) {
+        let Some(recorded) = self.recorded.upgrade() else {
+            return;
+        };
         let now = SystemTime::now();
         let begun = now.checked_sub(ago).unwrap_or(now);
-        let mut part = Span::begin(self.id, self.span.under(recorded.children.fetch_add(1, Ordering::Relaxed) + 1), kind, name);
+        let mut part = Span::begin(
+            self.id,
+            self.span
+                .under(recorded.children.fetch_add(1, Ordering::Relaxed) + 1),
+            kind,
+            name,
+        );
         part.parent = Some(self.span);
         part.begun = begun;
         part.ended = begun.checked_add(took).unwrap_or(now).min(now);
@@ -160,12 +197,34 @@ mod tests {
     #[test]
     fn a_span_ends_with_the_last_that_holds_it() {
         let kept = Arc::new(Kept::default());
-        let trace = Trace::start(Span::begin(TraceId::make(), SpanId::make(), SpanKind::Server, "tools/call"), kept.clone());
+        let trace = Trace::start(
+            Span::begin(
+                TraceId::make(),
+                SpanId::make(),
+                SpanKind::Server,
+                "tools/call",
+            ),
+            kept.clone(),
+        );
         let (id, span) = (trace.id, trace.span);
         let trace = Arc::new(trace);
         let (other, outlived) = (trace.clone(), trace.outlived());
-        trace.part(SpanKind::Internal, "judge", Duration::from_millis(9), Duration::from_millis(4), vec![], vec![]);
-        trace.part(SpanKind::Client, "call", Duration::ZERO, Duration::ZERO, vec![], vec![]);
+        trace.part(
+            SpanKind::Internal,
+            "judge",
+            Duration::from_millis(9),
+            Duration::from_millis(4),
+            vec![],
+            vec![],
+        );
+        trace.part(
+            SpanKind::Client,
+            "call",
+            Duration::ZERO,
+            Duration::ZERO,
+            vec![],
+            vec![],
+        );
         trace.fails("first");
         trace.fails("second");
         drop(trace);
@@ -175,18 +234,33 @@ mod tests {
         assert!(!outlived.is_recorded());
         outlived.fails("too late");
         let spans = kept.0.lock();
-        let [first, second, root] = spans.as_slice() else { panic!("{spans:?}") };
-        assert!(spans.iter().all(|span| span.trace == id && span.ended >= span.begun));
-        assert_eq!((root.id, root.parent, root.error.as_deref()), (span, None, Some("first")));
+        let [first, second, root] = spans.as_slice() else {
+            panic!("{spans:?}")
+        };
+        assert!(
+            spans
+                .iter()
+                .all(|span| span.trace == id && span.ended >= span.begun)
+        );
+        assert_eq!(
+            (root.id, root.parent, root.error.as_deref()),
+            (span, None, Some("first"))
+        );
         assert_eq!((first.parent, second.parent), (Some(span), Some(span)));
         assert!(first.id != second.id && first.id != span && second.id != span);
-        assert_eq!(first.ended.duration_since(first.begun).unwrap(), Duration::from_millis(4));
+        assert_eq!(
+            first.ended.duration_since(first.begun).unwrap(),
+            Duration::from_millis(4)
+        );
     }
 
     #[test]
     fn ids_are_written_as_w3c_has_them() {
         assert_eq!(TraceId([0xab; 16]).to_string(), "ab".repeat(16));
-        assert_eq!(SpanId([1, 0, 0, 0, 0, 0, 0, 0x0f]).to_string(), "010000000000000f");
+        assert_eq!(
+            SpanId([1, 0, 0, 0, 0, 0, 0, 0x0f]).to_string(),
+            "010000000000000f"
+        );
         assert_ne!(TraceId::make(), TraceId::make());
         assert_ne!(SpanId::make().0, [0; 8]);
     }

@@ -45,17 +45,32 @@ impl TraceHeaders {
     pub fn of(headers: &HeaderMap, message: &Message) -> Self {
         let carrier = of_headers(headers);
         match of_message(message) {
-            None => Self { parent: carrier, carrier: None },
-            Some(parent) => Self { carrier: carrier.filter(|carrier| carrier.span != parent.span), parent: Some(parent) },
+            None => Self {
+                parent: carrier,
+                carrier: None,
+            },
+            Some(parent) => Self {
+                carrier: carrier.filter(|carrier| carrier.span != parent.span),
+                parent: Some(parent),
+            },
         }
     }
 }
 
 fn of_headers(headers: &HeaderMap) -> Option<Parent> {
     let mut parents = headers.get_all(PARENT).iter();
-    let (only, None) = (parents.next()?, parents.next()) else { return None };
-    let states: Option<Vec<&str>> = headers.get_all(STATE).iter().map(|value| value.to_str().ok()).collect();
-    read(only.to_str().ok()?, states.map(|states| states.join(",")).as_deref())
+    let (only, None) = (parents.next()?, parents.next()) else {
+        return None;
+    };
+    let states: Option<Vec<&str>> = headers
+        .get_all(STATE)
+        .iter()
+        .map(|value| value.to_str().ok())
+        .collect();
+    read(
+        only.to_str().ok()?,
+        states.map(|states| states.join(",")).as_deref(),
+    )
 }
 
 fn of_message(message: &Message) -> Option<Parent> {
@@ -71,14 +86,27 @@ fn read(parent: &str, state: Option<&str>) -> Option<Parent> {
     let fits = match unhex::<1>(version)? {
         [0xff] => false,
         [0] => parent.len() == PARENT_BYTES,
-        _ => parent.len() == PARENT_BYTES || parent.get(PARENT_BYTES..).is_some_and(|more| more.starts_with('-')),
+        _ => {
+            parent.len() == PARENT_BYTES
+                || parent
+                    .get(PARENT_BYTES..)
+                    .is_some_and(|more| more.starts_with('-'))
+        }
     };
-    let mut fields = rest.strip_prefix('-').filter(|_| fits && parent.len() <= STATE_BYTES)?.split('-');
+    let mut fields = rest
+        .strip_prefix('-')
+        .filter(|_| fits && parent.len() <= STATE_BYTES)?
+        .split('-');
     let trace = unhex(fields.next()?).filter(|id| *id != [0; 16])?;
     let span = unhex(fields.next()?).filter(|id| *id != [0; 8])?;
     let [flags] = unhex(fields.next()?)?;
     let state = state.filter(|state| is_state(state)).map(Into::into);
-    Some(Parent { trace: TraceId(trace), span: SpanId(span), sampled: flags & 1 == 1, state })
+    Some(Parent {
+        trace: TraceId(trace),
+        span: SpanId(span),
+        sampled: flags & 1 == 1,
+        state,
+    })
 }
 
 /// Whether a `tracestate` is well-formed: members `key=value`, each key once (W3C Trace Context, 3.3.1.3).
@@ -87,8 +115,14 @@ fn is_state(state: &str) -> bool {
         return false;
     }
     let mut keys = Vec::new();
-    for member in state.split(',').map(|member| member.trim_matches([' ', '\t'])).filter(|member| !member.is_empty()) {
-        let Some((key, value)) = member.split_once('=') else { return false };
+    for member in state
+        .split(',')
+        .map(|member| member.trim_matches([' ', '\t']))
+        .filter(|member| !member.is_empty())
+    {
+        let Some((key, value)) = member.split_once('=') else {
+            return false;
+        };
         if !is_key(key) || !is_value(value) || keys.contains(&key) || keys.len() == STATE_MEMBERS {
             return false;
         }
@@ -99,12 +133,17 @@ fn is_state(state: &str) -> bool {
 
 fn is_key(key: &str) -> bool {
     let starts = key.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-    let within = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'*' | b'/' | b'@');
+    let within =
+        |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'*' | b'/' | b'@');
     starts && key.len() <= 256 && key.bytes().all(within) && key.matches('@').count() <= 1
 }
 
 fn is_value(value: &str) -> bool {
-    !value.is_empty() && value.len() <= 256 && value.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'=')
+    !value.is_empty()
+        && value.len() <= 256
+        && value
+            .bytes()
+            .all(|byte| matches!(byte, b' '..=b'~') && byte != b'=')
 }
 
 #[cfg(test)]
@@ -116,7 +155,9 @@ mod tests {
     const OTHER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
 
     fn message(meta: &str) -> Message {
-        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","_meta":{{{meta}}}}}}}"#);
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","_meta":{{{meta}}}}}}}"#
+        );
         Message::parse(text.into(), &ReadLimits::default()).unwrap()
     }
 
@@ -130,15 +171,27 @@ mod tests {
 
     #[test]
     fn what_is_well_formed_is_read() {
-        let told =
-            TraceHeaders::of(&headers(&[(PARENT, GOOD), (STATE, "rojo=00f067aa0ba902b7"), (STATE, "congo=t61")]), &message(""));
+        let told = TraceHeaders::of(
+            &headers(&[
+                (PARENT, GOOD),
+                (STATE, "rojo=00f067aa0ba902b7"),
+                (STATE, "congo=t61"),
+            ]),
+            &message(""),
+        );
         let parent = told.parent.unwrap();
         assert_eq!(
             (parent.trace.to_string(), parent.span.to_string()),
-            (GOOD.get(3..35).unwrap().into(), GOOD.get(36..52).unwrap().into())
+            (
+                GOOD.get(3..35).unwrap().into(),
+                GOOD.get(36..52).unwrap().into()
+            )
         );
         assert!(parent.sampled);
-        assert_eq!(parent.state.as_deref(), Some("rojo=00f067aa0ba902b7,congo=t61"));
+        assert_eq!(
+            parent.state.as_deref(),
+            Some("rojo=00f067aa0ba902b7,congo=t61")
+        );
         assert_eq!(told.carrier, None);
         let later = read(&format!("cc{}-what-comes", GOOD.get(2..).unwrap()), None).unwrap();
         assert!(later.sampled, "a later version may say more");
@@ -147,15 +200,37 @@ mod tests {
 
     #[test]
     fn what_stands_in_the_message_counts_first_and_the_other_is_its_carrier() {
-        let both =
-            TraceHeaders::of(&headers(&[(PARENT, GOOD)]), &message(&format!(r#""traceparent":"{OTHER}","tracestate":"a=b""#)));
-        assert_eq!(both.parent.as_ref().map(|parent| parent.trace.to_string()).as_deref(), Some(OTHER.get(3..35).unwrap()));
-        assert_eq!(both.parent.and_then(|parent| parent.state).as_deref(), Some("a=b"));
-        assert_eq!(both.carrier.map(|carrier| carrier.span.to_string()).as_deref(), Some(GOOD.get(36..52).unwrap()));
-        let same = TraceHeaders::of(&headers(&[(PARENT, GOOD)]), &message(&format!(r#""traceparent":"{GOOD}""#)));
+        let both = TraceHeaders::of(
+            &headers(&[(PARENT, GOOD)]),
+            &message(&format!(r#""traceparent":"{OTHER}","tracestate":"a=b""#)),
+        );
+        assert_eq!(
+            both.parent
+                .as_ref()
+                .map(|parent| parent.trace.to_string())
+                .as_deref(),
+            Some(OTHER.get(3..35).unwrap())
+        );
+        assert_eq!(
+            both.parent.and_then(|parent| parent.state).as_deref(),
+            Some("a=b")
+        );
+        assert_eq!(
+            both.carrier
+                .map(|carrier| carrier.span.to_string())
+                .as_deref(),
+            Some(GOOD.get(36..52).unwrap())
+        );
+        let same = TraceHeaders::of(
+            &headers(&[(PARENT, GOOD)]),
+            &message(&format!(r#""traceparent":"{GOOD}""#)),
+        );
         assert!(same.parent.is_some() && same.carrier.is_none());
         let bad = TraceHeaders::of(&headers(&[(PARENT, GOOD)]), &message(r#""traceparent":7"#));
-        assert!(bad.parent.is_some(), "what is malformed in one place does not hide the other");
+        assert!(
+            bad.parent.is_some(),
+            "what is malformed in one place does not hide the other"
+        );
     }
 
     #[test]
@@ -176,12 +251,28 @@ mod tests {
         ] {
             assert_eq!(read(bad, None), None, "{bad}");
         }
-        assert_eq!(read(&format!("01{}-{}", GOOD.get(2..).unwrap(), "x".repeat(600)), None), None, "nothing without bounds");
+        assert_eq!(
+            read(
+                &format!("01{}-{}", GOOD.get(2..).unwrap(), "x".repeat(600)),
+                None
+            ),
+            None,
+            "nothing without bounds"
+        );
         let twice = TraceHeaders::of(&headers(&[(PARENT, GOOD), (PARENT, OTHER)]), &message(""));
         assert_eq!(twice, TraceHeaders::default());
-        for bad in
-            ["", ",", "a", "a=", "A=b", "a=b,a=c", "a=b=c", "a=\u{e4}", &format!("a={}", "x".repeat(300)), &"k=v,".repeat(200)]
-        {
+        for bad in [
+            "",
+            ",",
+            "a",
+            "a=",
+            "A=b",
+            "a=b,a=c",
+            "a=b=c",
+            "a=\u{e4}",
+            &format!("a={}", "x".repeat(300)),
+            &"k=v,".repeat(200),
+        ] {
             assert_eq!(read(GOOD, Some(bad)).unwrap().state, None, "{bad}");
         }
         let most: Vec<String> = (0..33).map(|n| format!("k{n}=v")).collect();

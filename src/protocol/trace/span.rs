@@ -85,7 +85,9 @@ impl Span {
     /// Adds attributes; existing ones stay.
     pub fn add(&mut self, attributes: impl IntoIterator<Item = Attribute>) {
         for attribute in attributes {
-            if self.tells.len() < ATTRIBUTES && !self.tells.iter().any(|(name, _)| *name == attribute.0) {
+            if self.tells.len() < ATTRIBUTES
+                && !self.tells.iter().any(|(name, _)| *name == attribute.0)
+            {
                 self.tells.push(attribute);
             }
         }

@@ -23,9 +23,9 @@ fn zone(asked: &Arc<AtomicUsize>) -> Resolver {
             "both.example" => Ok(vec![[93, 184, 216, 34].into(), [127, 0, 0, 1].into()]),
             "inside.example" => Ok(vec![[10, 0, 0, 5].into()]),
             "mapped.example" => Ok(vec!["::ffff:169.254.169.254".parse().unwrap()]),
-            "crowd.example" => {
-                Ok((0..=u32::try_from(ADDRESSES).unwrap()).map(|n| IpAddr::V4((0x0b00_0000 + n).into())).collect())
-            }
+            "crowd.example" => Ok((0..=u32::try_from(ADDRESSES).unwrap())
+                .map(|n| IpAddr::V4((0x0b00_0000 + n).into()))
+                .collect()),
             "slow.example" => return Box::pin(std::future::pending()),
             _ => Err(io::ErrorKind::NotFound.into()),
         };
@@ -36,7 +36,8 @@ fn zone(asked: &Arc<AtomicUsize>) -> Resolver {
 fn policy(resolve: Option<Duration>) -> Policy {
     let mut config = PolicyConfig::default();
     config.places.resolve = resolve;
-    config.places.urls.allow = vec![crate::detect::url::HostPattern::read("allowed.example").unwrap()];
+    config.places.urls.allow =
+        vec![crate::detect::url::HostPattern::read("allowed.example").unwrap()];
     Policy::new("default", &config, &Library::load(true, &[]).unwrap()).unwrap()
 }
 
@@ -53,9 +54,13 @@ fn recorder() -> Arc<Recorder> {
 
 fn gate(resolve: Option<Duration>, resolver: Resolver) -> Gate {
     let policies = Policies::from([(UpstreamName("u".into()), Arc::new(policy(resolve)))]);
-    let mut gate =
-        Gate::new(vec![(UpstreamName("u".into()), Upstream::faulty("none".into()))], policies, recorder(), &Config::default())
-            .unwrap();
+    let mut gate = Gate::new(
+        vec![(UpstreamName("u".into()), Upstream::faulty("none".into()))],
+        policies,
+        recorder(),
+        &Config::default(),
+    )
+    .unwrap();
     gate.resolver = resolver;
     gate
 }
@@ -63,12 +68,22 @@ fn gate(resolve: Option<Duration>, resolver: Resolver) -> Gate {
 /// The rule that refuses a call, if one does.
 async fn refused(gate: &Gate, call: &str) -> Option<String> {
     let mut context = Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Legacy);
-    let route = gate.route(gate.upstreams.get(&context.upstream).unwrap(), &mut context).unwrap();
+    let route = gate
+        .route(gate.upstreams.get(&context.upstream).unwrap(), &mut context)
+        .unwrap();
     let message = Message::parse(call.to_owned().into(), &gate.limits.read).unwrap();
-    let judged = gate.judge(&Subject::outbound(&route, &message, &context), &route, None).await.unwrap();
+    let judged = gate
+        .judge(&Subject::outbound(&route, &message, &context), &route, None)
+        .await
+        .unwrap();
     match judged.outbound(&message).unwrap() {
         OutboundOutcome::Pass => None,
-        OutboundOutcome::Refused(refused) => refused.reasons.into_iter().flatten().next().map(|reason| reason.rule),
+        OutboundOutcome::Refused(refused) => refused
+            .reasons
+            .into_iter()
+            .flatten()
+            .next()
+            .map(|reason| reason.rule),
         OutboundOutcome::Ask(_) => panic!("no rule asks"),
     }
 }
@@ -79,33 +94,105 @@ async fn names_are_judged_by_what_they_resolve_to() {
     let gate = gate(Some(SHORT), zone(&asked));
     for (tool, argument, value, rule) in [
         ("fetch", "url", "https://public.example/a", None),
-        ("fetch", "url", "https://both.example/a", Some("url-internal")),
-        ("fetch", "url", "https://INSIDE.example./", Some("url-internal")),
-        ("fetch", "url", "http://mapped.example/latest", Some("url-metadata")),
-        ("fetch", "url", "https://public.example/go?url=https://inside.example/", Some("url-internal")),
-        ("fetch", "url", "https://nobody.example/", Some("url-unresolved")),
-        ("fetch", "url", "https://crowd.example/", Some("url-unresolved")),
-        ("fetch", "url", "https://slow.example/", Some("url-unresolved")),
+        (
+            "fetch",
+            "url",
+            "https://both.example/a",
+            Some("url-internal"),
+        ),
+        (
+            "fetch",
+            "url",
+            "https://INSIDE.example./",
+            Some("url-internal"),
+        ),
+        (
+            "fetch",
+            "url",
+            "http://mapped.example/latest",
+            Some("url-metadata"),
+        ),
+        (
+            "fetch",
+            "url",
+            "https://public.example/go?url=https://inside.example/",
+            Some("url-internal"),
+        ),
+        (
+            "fetch",
+            "url",
+            "https://nobody.example/",
+            Some("url-unresolved"),
+        ),
+        (
+            "fetch",
+            "url",
+            "https://crowd.example/",
+            Some("url-unresolved"),
+        ),
+        (
+            "fetch",
+            "url",
+            "https://slow.example/",
+            Some("url-unresolved"),
+        ),
         ("fetch", "url", "https://allowed.example/", None),
-        ("run_command", "command", "curl -s https://mapped.example/latest", Some("url-metadata-command")),
-        ("run_command", "command", "curl -s https://nobody.example/", Some("url-unresolved")),
-        ("run_command", "command", "curl -s https://both.example/", None),
-        ("run_command", "command", "curl -s https://public.example/", None),
+        (
+            "run_command",
+            "command",
+            "curl -s https://mapped.example/latest",
+            Some("url-metadata-command"),
+        ),
+        (
+            "run_command",
+            "command",
+            "curl -s https://nobody.example/",
+            Some("url-unresolved"),
+        ),
+        (
+            "run_command",
+            "command",
+            "curl -s https://both.example/",
+            None,
+        ),
+        (
+            "run_command",
+            "command",
+            "curl -s https://public.example/",
+            None,
+        ),
         ("send_message", "text", "see https://nobody.example/", None),
     ] {
-        assert_eq!(refused(&gate, &call(tool, argument, value)).await.as_deref(), rule, "{value}");
+        assert_eq!(
+            refused(&gate, &call(tool, argument, value))
+                .await
+                .as_deref(),
+            rule,
+            "{value}"
+        );
     }
     let metrics = gate.recorder().metrics_text();
-    assert!(metrics.contains("lychgate_limits_hit_total{limit=\"resolve_ms\"} 1"), "{metrics}");
+    assert!(
+        metrics.contains("lychgate_limits_hit_total{limit=\"resolve_ms\"} 1"),
+        "{metrics}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_looked_up_that_need_not_be() {
     let asked = Arc::new(AtomicUsize::new(0));
     let off = gate(None, zone(&asked));
-    assert_eq!(refused(&off, &call("fetch", "url", "https://inside.example/")).await, None);
+    assert_eq!(
+        refused(&off, &call("fetch", "url", "https://inside.example/")).await,
+        None
+    );
     let on = gate(Some(SHORT), zone(&asked));
-    for value in ["http://127.0.0.1/", "https://allowed.example/", "http://localhost/", "https://8.8.8.8/"] {
+    for value in [
+        "http://127.0.0.1/",
+        "https://allowed.example/",
+        "http://localhost/",
+        "https://8.8.8.8/",
+    ] {
         refused(&on, &call("fetch", "url", value)).await;
     }
     // A name can carry a secret out by being looked up: what is refused anyway is not.
@@ -119,19 +206,32 @@ async fn there_is_a_bound_on_the_names_of_a_call() {
     let asked = Arc::new(AtomicUsize::new(0));
     let gate = gate(Some(SHORT), zone(&asked));
     let most = crate::detect::url::NAMES;
-    let urls: Vec<String> = (0..=most).map(|at| format!("curl https://a{at}.example/")).collect();
-    assert_eq!(refused(&gate, &call("run_command", "command", &urls.join("\n"))).await.as_deref(), Some("url-unresolved"));
+    let urls: Vec<String> = (0..=most)
+        .map(|at| format!("curl https://a{at}.example/"))
+        .collect();
+    assert_eq!(
+        refused(&gate, &call("run_command", "command", &urls.join("\n")))
+            .await
+            .as_deref(),
+        Some("url-unresolved")
+    );
     assert_eq!(asked.load(Ordering::SeqCst), most);
     let metrics = gate.recorder().metrics_text();
-    assert!(metrics.contains("lychgate_limits_hit_total{limit=\"resolve_names\"} 1"), "{metrics}");
+    assert!(
+        metrics.contains("lychgate_limits_hit_total{limit=\"resolve_names\"} 1"),
+        "{metrics}"
+    );
 }
 
 #[tokio::test]
 async fn a_call_is_judged_so_however_long_it_is() {
     let asked = Arc::new(AtomicUsize::new(0));
     let gate = gate(Some(SHORT), zone(&asked));
-    for (url, passes) in [("https://inside.example/", false), ("https://public.example/", true), ("https://slow.example/", false)]
-    {
+    for (url, passes) in [
+        ("https://inside.example/", false),
+        ("https://public.example/", true),
+        ("https://slow.example/", false),
+    ] {
         for blanks in [0, 100_000] {
             let started = Instant::now();
             let refused = refused(&gate, &(call("fetch", "url", url) + &" ".repeat(blanks))).await;
@@ -155,10 +255,17 @@ async fn a_late_answer_counts_only_within_the_time_of_the_config() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lychgate.toml");
     for (milliseconds, rule) in [(50, Some("url-unresolved")), (10_000, None)] {
-        let text = format!("[policy.default]\nurls = {{ resolve = true, resolve_ms = {milliseconds} }}\n");
+        let text =
+            format!("[policy.default]\nurls = {{ resolve = true, resolve_ms = {milliseconds} }}\n");
         std::fs::write(&file, text).unwrap();
         let config = crate::config::load_policies(&file).unwrap();
         let gate = gate(config.policies["default"].places.resolve, late());
-        assert_eq!(refused(&gate, &call("fetch", "url", "https://late.example/")).await.as_deref(), rule, "{milliseconds} ms");
+        assert_eq!(
+            refused(&gate, &call("fetch", "url", "https://late.example/"))
+                .await
+                .as_deref(),
+            rule,
+            "{milliseconds} ms"
+        );
     }
 }

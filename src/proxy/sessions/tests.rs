@@ -5,7 +5,14 @@ use http::{HeaderMap, StatusCode};
 
 fn context(agent: &str, session: Option<&str>) -> Context {
     let session = session.and_then(SessionId::new);
-    Context { session, ..Context::new(AgentName(agent.into()), UpstreamName("u".into()), Era::Legacy) }
+    Context {
+        session,
+        ..Context::new(
+            AgentName(agent.into()),
+            UpstreamName("u".into()),
+            Era::Legacy,
+        )
+    }
 }
 
 fn parse(text: &str) -> Message {
@@ -13,13 +20,19 @@ fn parse(text: &str) -> Message {
 }
 
 fn sessions(most: usize, idle: Duration) -> Sessions {
-    Sessions::new(&Limits { sessions: most, session_idle: idle, ..Limits::default() })
+    Sessions::new(&Limits {
+        sessions: most,
+        session_idle: idle,
+        ..Limits::default()
+    })
 }
 
 /// Has an agent open a session.
 fn open(sessions: &Sessions, context: &Context, id: &str) {
     let mut reply = answer::empty(StatusCode::OK);
-    reply.headers.insert(crate::protocol::header::SESSION, id.parse().unwrap());
+    reply
+        .headers
+        .insert(crate::protocol::header::SESSION, id.parse().unwrap());
     let asker = sessions.admit(&mut context.clone()).unwrap();
     sessions.observe(&asker, context, None, &reply);
 }
@@ -31,10 +44,16 @@ fn a_session_belongs_to_the_agent_that_opened_it() {
     let sessions = sessions(10, MINUTE);
     open(&sessions, &context("a", None), "s1");
     assert!(sessions.admit(&mut context("a", Some("s1"))).is_ok());
-    assert!(matches!(sessions.admit(&mut context("b", Some("s1"))), Err(CallError::UnknownSession)));
+    assert!(matches!(
+        sessions.admit(&mut context("b", Some("s1"))),
+        Err(CallError::UnknownSession)
+    ));
     assert!(sessions.admit(&mut context("a", Some("s2"))).is_err());
     open(&sessions, &context("b", None), "s1");
-    assert!(sessions.admit(&mut context("b", Some("s1"))).is_err(), "not taken over");
+    assert!(
+        sessions.admit(&mut context("b", Some("s1"))).is_err(),
+        "not taken over"
+    );
     sessions.forget(&context("a", Some("s1")));
     assert!(sessions.admit(&mut context("a", Some("s1"))).is_err());
 }
@@ -43,19 +62,44 @@ fn a_session_belongs_to_the_agent_that_opened_it() {
 fn a_session_belongs_to_one_user_of_its_agent() {
     let sessions = sessions(10, MINUTE);
     let of = |user: Option<&str>, session: Option<&str>| {
-        let caller = Caller { user: user.map(Into::into), ..Caller::default() };
-        Context { caller, ..context("a", session) }
+        let caller = Caller {
+            user: user.map(Into::into),
+            ..Caller::default()
+        };
+        Context {
+            caller,
+            ..context("a", session)
+        }
     };
     open(&sessions, &of(Some("ann"), None), "s1");
     assert!(sessions.admit(&mut of(Some("ann"), Some("s1"))).is_ok());
     for other in [Some("bob"), None] {
-        assert!(matches!(sessions.admit(&mut of(other, Some("s1"))), Err(CallError::UnknownSession)), "{other:?}");
+        assert!(
+            matches!(
+                sessions.admit(&mut of(other, Some("s1"))),
+                Err(CallError::UnknownSession)
+            ),
+            "{other:?}"
+        );
     }
-    let initialize =
-        parse(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"elicitation":{"form":{}}}}}"#);
+    let initialize = parse(
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"elicitation":{"form":{}}}}}"#,
+    );
     let ann = sessions.admit(&mut of(Some("ann"), None)).unwrap();
-    sessions.observe(&ann, &of(Some("ann"), None), Some(&initialize), &answer::empty(StatusCode::OK));
-    let elicits = |user| sessions.admit(&mut of(user, None)).unwrap().state().elicits.form;
+    sessions.observe(
+        &ann,
+        &of(Some("ann"), None),
+        Some(&initialize),
+        &answer::empty(StatusCode::OK),
+    );
+    let elicits = |user| {
+        sessions
+            .admit(&mut of(user, None))
+            .unwrap()
+            .state()
+            .elicits
+            .form
+    };
     assert!(elicits(Some("ann")) && !elicits(Some("bob")));
 }
 
@@ -71,7 +115,8 @@ fn sessions_are_bounded() {
     open(&brief, &context("a", None), "s1");
     assert!(brief.admit(&mut context("a", Some("s1"))).is_err(), "idle");
     for number in 0..10 {
-        full.admit(&mut context(&format!("agent-{number}"), None)).unwrap();
+        full.admit(&mut context(&format!("agent-{number}"), None))
+            .unwrap();
     }
     let table = full.table.lock();
     assert_eq!(table.others.len(), 2);
@@ -98,49 +143,90 @@ fn open_requests_are_remembered_until_they_are_answered() {
         session
             .asking(era, &parse(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}"}}}}"#)))
     };
-    let tools = || session.open_requests(era).iter().filter_map(|asked| asked.tool.clone()).collect::<Vec<_>>();
+    let tools = || {
+        session
+            .open_requests(era)
+            .iter()
+            .filter_map(|asked| asked.tool.clone())
+            .collect::<Vec<_>>()
+    };
     let answered = parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
     call("1", "t");
     call("\"1\"", "u");
     session.close_answered(era, &answered);
-    assert_eq!(tools(), ["t".into(), "u".into()], "an answer may be sent again on a resumed stream");
+    assert_eq!(
+        tools(),
+        ["t".into(), "u".into()],
+        "an answer may be sent again on a resumed stream"
+    );
     session.close_answered(era, &answered);
-    assert_eq!(tools(), ["t".into(), "u".into()], "clients take `1` for `\"1\"`");
+    assert_eq!(
+        tools(),
+        ["t".into(), "u".into()],
+        "clients take `1` for `\"1\"`"
+    );
     call("2", "v");
-    assert_eq!(tools(), ["t".into(), "u".into(), "v".into()], "those that are open last");
+    assert_eq!(
+        tools(),
+        ["t".into(), "u".into(), "v".into()],
+        "those that are open last"
+    );
     let modern = sessions.admit(&mut context("a", None)).unwrap();
-    modern.asking(Era::Modern, &parse(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
-    assert!(modern.open_requests(Era::Legacy).is_empty(), "a modern request belongs to no session");
+    modern.asking(
+        Era::Modern,
+        &parse(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#),
+    );
+    assert!(
+        modern.open_requests(Era::Legacy).is_empty(),
+        "a modern request belongs to no session"
+    );
 }
 
 #[test]
 fn places_and_budgets_are_given_back() {
-    let sessions = Sessions::new(&Limits { calls_per_agent: 1, ..Limits::default() });
+    let sessions = Sessions::new(&Limits {
+        calls_per_agent: 1,
+        ..Limits::default()
+    });
     let upstream = Arc::new(tokio::sync::Semaphore::new(9));
     let session = sessions.admit(&mut context("a", None)).unwrap();
     let permit = session.take_places(false, &upstream).unwrap();
-    assert!(matches!(session.take_places(false, &upstream), Err(CallError::Limit("calls_per_agent"))));
-    assert!(session.take_places(true, &upstream).is_ok(), "a stream needs no place");
+    assert!(matches!(
+        session.take_places(false, &upstream),
+        Err(CallError::Limit("calls_per_agent"))
+    ));
+    assert!(
+        session.take_places(true, &upstream).is_ok(),
+        "a stream needs no place"
+    );
     drop(permit);
     assert!(session.take_places(false, &upstream).is_ok());
     let now = Instant::now();
     session.spend("", now, MINUTE);
     session.spend("", now, MINUTE);
     assert!(session.has_budget("", 3, now, MINUTE) && !session.has_budget("", 2, now, MINUTE));
-    assert!(session.has_budget("x*", 1, now, MINUTE) && session.has_budget("", 1, now + MINUTE, MINUTE));
+    assert!(
+        session.has_budget("x*", 1, now, MINUTE) && session.has_budget("", 1, now + MINUTE, MINUTE)
+    );
 }
 
 #[test]
 fn presence_is_recorded_while_it_lasts() {
     let sessions = sessions(9, MINUTE);
-    let call = |ask| Call { ask, headers: HeaderMap::new(), context: context("a", None) };
+    let call = |ask| Call {
+        ask,
+        headers: HeaderMap::new(),
+        context: context("a", None),
+    };
     let session = sessions.admit(&mut context("a", None)).unwrap();
-    let initialize =
-        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"inspector","version":"0.17"}}}"#;
+    let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"inspector","version":"0.17"}}}"#;
     drop(session.enter(&call(CallKind::Send(parse(initialize)))));
     open(&sessions, &context("a", None), "s1");
     let opened = sessions.admit(&mut context("a", Some("s1"))).unwrap();
-    assert!(opened.state().presence.client.is_some(), "the client of a session is the one that opened it");
+    assert!(
+        opened.state().presence.client.is_some(),
+        "the client of a session is the one that opened it"
+    );
     let listens = opened.enter(&call(CallKind::Listen));
     assert!(opened.is_busy() && !session.is_busy());
     assert_eq!(sessions.live().len(), 2);

@@ -80,13 +80,28 @@ pub(in crate::record) struct SignedCheckpoint {
 impl SignedCheckpoint {
     /// Reads a note, without its line feed.
     pub(in crate::record) fn parse(line: &[u8]) -> Option<Self> {
-        let text = std::str::from_utf8(line).ok().filter(|text| text.len() <= NOTE_BYTES)?;
+        let text = std::str::from_utf8(line)
+            .ok()
+            .filter(|text| text.len() <= NOTE_BYTES)?;
         let (body, signature) = text.rsplit_once(SIGNATURE)?;
         let signature = signature.strip_suffix("\"}")?.to_owned();
         let body = format!("{body}}}");
         let note: Checkpoint = serde_json::from_str(&body).ok()?;
-        let (head, prev) = (Head { seq: note.seq, sha: unhex(&note.head)? }, unhex(&note.prev)?);
-        Some(Self { note, head, prev, sha: sha(line), body: body.into_bytes(), signature })
+        let (head, prev) = (
+            Head {
+                seq: note.seq,
+                sha: unhex(&note.head)?,
+            },
+            unhex(&note.prev)?,
+        );
+        Some(Self {
+            note,
+            head,
+            prev,
+            sha: sha(line),
+            body: body.into_bytes(),
+            signature,
+        })
     }
 
     /// Whether the key that it names is among these and has signed it; `None` if no such key is among them.
@@ -107,17 +122,33 @@ impl CheckpointLog {
     /// The notes beside a log.
     pub(in crate::record) fn new(log: &Path, key: SigningKey) -> Self {
         let key_id = key.public().id();
-        Self { path: super::files::checkpoints(log), key, key_id }
+        Self {
+            path: super::files::checkpoints(log),
+            key,
+            key_id,
+        }
     }
 
     /// Adds a note and sees to it that it is on the disk; gives its line. Several processes may do so at once.
     ///
     /// # Errors
     /// The file cannot be written. What was written of the note is no note.
-    pub(in crate::record) fn add(&self, why: Reason, head: &Head, bytes: u64, file: &Path) -> io::Result<String> {
+    pub(in crate::record) fn add(
+        &self,
+        why: Reason,
+        head: &Head,
+        bytes: u64,
+        file: &Path,
+    ) -> io::Result<String> {
         let notes = self.locked()?;
         let (last, torn) = tail(&notes)?;
-        let line = self.line(why, head, bytes, file, &last.map(|last| last.sha).unwrap_or_default())?;
+        let line = self.line(
+            why,
+            head,
+            bytes,
+            file,
+            &last.map(|last| last.sha).unwrap_or_default(),
+        )?;
         let before = if torn { "\n" } else { "" };
         (&notes).write_all(format!("{before}{line}\n").as_bytes())?;
         notes.sync_data()?;
@@ -141,24 +172,40 @@ impl CheckpointLog {
     /// # Errors
     /// The file cannot be read.
     pub(in crate::record) fn were_of_another_key(&self) -> io::Result<bool> {
-        Ok(self.last()?.is_some_and(|last| last.note.key != self.key_id))
+        Ok(self
+            .last()?
+            .is_some_and(|last| last.note.key != self.key_id))
     }
 
     /// A signed note, without its line feed.
-    pub(super) fn line(&self, why: Reason, head: &Head, bytes: u64, file: &Path, prev: &Sha) -> io::Result<String> {
+    pub(super) fn line(
+        &self,
+        why: Reason,
+        head: &Head,
+        bytes: u64,
+        file: &Path,
+        prev: &Sha,
+    ) -> io::Result<String> {
         let note = Checkpoint {
             time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
             why,
             seq: head.seq,
             head: hex(&head.sha),
             bytes,
-            file: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            file: file
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
             prev: hex(prev),
             key: self.key_id.clone(),
         };
         let body = serde_json::to_string(&note).map_err(io::Error::other)?;
         let signature = self.key.sign(&signed_bytes(body.as_bytes()));
-        Ok(format!("{}{SIGNATURE}{signature}\"}}", body.trim_end_matches('}')))
+        Ok(format!(
+            "{}{SIGNATURE}{signature}\"}}",
+            body.trim_end_matches('}')
+        ))
     }
 
     /// The key that notes are signed with.
@@ -180,23 +227,38 @@ impl CheckpointLog {
             match flock(&notes, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
                     let (here, there) = (notes.metadata()?, std::fs::metadata(&self.path));
-                    if there.is_ok_and(|there| (there.dev(), there.ino()) == (here.dev(), here.ino())) {
+                    if there
+                        .is_ok_and(|there| (there.dev(), there.ino()) == (here.dev(), here.ino()))
+                    {
                         return Ok(notes);
                     }
                 }
-                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(1))
+                }
                 Err(error) => return Err(self.named(error.into())),
             }
         }
     }
 
     fn open(&self) -> io::Result<File> {
-        let opened = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&self.path);
+        let opened = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&self.path);
         opened.map_err(|error| self.named(error))
     }
 
     fn named(&self, error: io::Error) -> io::Error {
-        io::Error::new(error.kind(), format!("the checkpoints of the audit log, `{}`: {error}", self.path.display()))
+        io::Error::new(
+            error.kind(),
+            format!(
+                "the checkpoints of the audit log, `{}`: {error}",
+                self.path.display()
+            ),
+        )
     }
 }
 
@@ -209,7 +271,10 @@ fn tail(notes: &File) -> io::Result<(Option<SignedCheckpoint>, bool)> {
     notes.read_exact_at(&mut end, from)?;
     let torn = end.last().is_some_and(|last| *last != b'\n');
     // A last note that lacks only its line feed was never told to anybody: it is a note once the feed is there.
-    let last = end.split(|byte| *byte == b'\n').rev().find_map(SignedCheckpoint::parse);
+    let last = end
+        .split(|byte| *byte == b'\n')
+        .rev()
+        .find_map(SignedCheckpoint::parse);
     Ok((last, torn))
 }
 
@@ -225,20 +290,34 @@ mod tests {
     fn notes_are_signed_and_hang_together_over_torn_ones() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("audit.jsonl");
-        let notes = || CheckpointLog::new(&log, SigningKey::open(&folder.path().join("key")).unwrap());
-        let head = Head { seq: 7, sha: [3; 32] };
+        let notes =
+            || CheckpointLog::new(&log, SigningKey::open(&folder.path().join("key")).unwrap());
+        let head = Head {
+            seq: 7,
+            sha: [3; 32],
+        };
         assert!(notes().last().unwrap().is_none());
         let first = notes().add(Reason::New, &Head::default(), 0, &log).unwrap();
         let path = folder.path().join("audit.jsonl.checkpoints");
-        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"time\":\"2026").unwrap();
+        OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .write_all(b"{\"time\":\"2026")
+            .unwrap();
         let second = notes().add(Reason::Lines, &head, 99, &log).unwrap();
         let read = notes().last().unwrap().unwrap();
-        assert_eq!((read.head, read.note.why, read.note.bytes, &*read.note.file), (head, Reason::Lines, 99, "audit.jsonl"));
+        assert_eq!(
+            (read.head, read.note.why, read.note.bytes, &*read.note.file),
+            (head, Reason::Lines, 99, "audit.jsonl")
+        );
         assert_eq!(read.prev, sha(first.as_bytes()));
         let key = notes().key.public();
         assert_eq!(read.signed_by(&[key]), Some(true));
         assert_eq!(read.signed_by(&[]), None);
-        let forged = SignedCheckpoint::parse(second.replace("\"bytes\":99", "\"bytes\":98").as_bytes()).unwrap();
+        let forged =
+            SignedCheckpoint::parse(second.replace("\"bytes\":99", "\"bytes\":98").as_bytes())
+                .unwrap();
         assert_eq!(forged.signed_by(&[key]), Some(false));
         assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 3);
     }

@@ -17,7 +17,10 @@ const STAMP_BYTES: usize = 24;
 
 /// Sees to it that the names in a file's folder are on the disk.
 pub(in crate::record) fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
 }
 
@@ -35,24 +38,36 @@ pub(in crate::record) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 /// The name under which the log is put aside now: it sorts after those before, and is not taken.
 pub(in crate::record) fn aside(log: &Path, now: SystemTime) -> io::Result<PathBuf> {
-    let stamp: String =
-        humantime::format_rfc3339_millis(now).to_string().chars().filter(|c| !matches!(c, '-' | ':' | '.')).collect();
-    let last = rotated(log)?.into_iter().filter_map(|path| own_stamp(log, &path)).max();
+    let stamp: String = humantime::format_rfc3339_millis(now)
+        .to_string()
+        .chars()
+        .filter(|c| !matches!(c, '-' | ':' | '.'))
+        .collect();
+    let last = rotated(log)?
+        .into_iter()
+        .filter_map(|path| own_stamp(log, &path))
+        .max();
     let (stamp, number) = match last.as_deref().and_then(|last| last.split_once('-')) {
         // A clock that was set back does not change the order.
-        Some((before, number)) if before >= stamp.as_str() => (before.to_owned(), number.parse::<u32>().unwrap_or(0) + 1),
+        Some((before, number)) if before >= stamp.as_str() => {
+            (before.to_owned(), number.parse::<u32>().unwrap_or(0) + 1)
+        }
         _ => (stamp, 0),
     };
     if number > 9999 {
-        return Err(io::Error::other("there are too many files of one millisecond"));
+        return Err(io::Error::other(
+            "there are too many files of one millisecond",
+        ));
     }
     Ok(with_suffix(log, &format!(".{stamp}-{number:04}")))
 }
 
 /// Files that the gate put aside, oldest first; one that is there plain and packed is given plain.
 pub(in crate::record) fn rotated(log: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut all: Vec<(String, PathBuf)> =
-        siblings(log)?.into_iter().filter_map(|path| own_stamp(log, &path).map(|stamp| (stamp, path))).collect();
+    let mut all: Vec<(String, PathBuf)> = siblings(log)?
+        .into_iter()
+        .filter_map(|path| own_stamp(log, &path).map(|stamp| (stamp, path)))
+        .collect();
     // Of two with one stamp, the plain one has the shorter name and comes first.
     all.sort();
     all.dedup_by(|later, earlier| later.0 == earlier.0);
@@ -61,18 +76,33 @@ pub(in crate::record) fn rotated(log: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Every file that may be a part of the log, also as other programs put it aside (`audit.jsonl.1`, `audit.jsonl-20261122.gz`).
 pub(in crate::record) fn siblings(log: &Path) -> io::Result<Vec<PathBuf>> {
-    let folder = log.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = log.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let folder = log
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let name = log
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let file = entry.file_name();
-        let rest = file.to_str().and_then(|file| file.strip_prefix(&name)).unwrap_or_default();
+        let rest = file
+            .to_str()
+            .and_then(|file| file.strip_prefix(&name))
+            .unwrap_or_default();
         let digits = rest.strip_prefix(['.', '-']).unwrap_or_default();
         let digits = digits.strip_suffix(PACKED).unwrap_or(digits);
-        let numbered =
-            !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.' | b'T' | b'Z' | b'_'));
-        if numbered && digits.starts_with(|c: char| c.is_ascii_digit()) && entry.file_type()?.is_file() {
+        let numbered = !digits.is_empty()
+            && digits
+                .bytes()
+                .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.' | b'T' | b'Z' | b'_'));
+        if numbered
+            && digits.starts_with(|c: char| c.is_ascii_digit())
+            && entry.file_type()?.is_file()
+        {
             found.push(log.with_file_name(file));
         }
     }
@@ -82,7 +112,11 @@ pub(in crate::record) fn siblings(log: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// What stands between the log's name and an eventual `.gz`, if the gate itself gave the name.
 fn own_stamp(log: &Path, path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_str()?.strip_prefix(log.file_name()?.to_str()?)?.strip_prefix('.')?;
+    let name = path
+        .file_name()?
+        .to_str()?
+        .strip_prefix(log.file_name()?.to_str()?)?
+        .strip_prefix('.')?;
     let stamp = name.strip_suffix(PACKED).unwrap_or(name);
     let fits = stamp.len() == STAMP_BYTES
         && stamp.bytes().enumerate().all(|(at, byte)| match at {
@@ -146,7 +180,9 @@ impl Lines {
     /// The file cannot be read on.
     pub(in crate::record) fn next(&mut self) -> io::Result<Option<Piece>> {
         let mut line = Vec::new();
-        (&mut self.0).take(LINE_BYTES as u64).read_until(b'\n', &mut line)?;
+        (&mut self.0)
+            .take(LINE_BYTES as u64)
+            .read_until(b'\n', &mut line)?;
         Ok(match line.pop() {
             None => None,
             Some(b'\n') => Some(Piece::Whole(line)),
@@ -187,7 +223,12 @@ mod tests {
         let log = folder.path().join("audit.jsonl");
         let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_000_000_123);
         let mut made = Vec::new();
-        for time in [now, now, now - Duration::from_secs(9), now + Duration::from_secs(1)] {
+        for time in [
+            now,
+            now,
+            now - Duration::from_secs(9),
+            now + Duration::from_secs(1),
+        ] {
             let path = aside(&log, time).unwrap();
             assert!(!path.exists());
             std::fs::write(&path, "").unwrap();
@@ -199,14 +240,27 @@ mod tests {
         assert_eq!(rotated(&log).unwrap(), made);
         assert_eq!(put_aside_at(&log, &made[0]), Some(now));
         std::fs::write(with_suffix(&made[1], PACKED), "").unwrap();
-        for other in
-            ["audit.jsonl.1", "audit.jsonl-20261122.gz", "audit.jsonl.checkpoints", "audit.jsonl.key", "audit.jsonlx.1", "b"]
-        {
+        for other in [
+            "audit.jsonl.1",
+            "audit.jsonl-20261122.gz",
+            "audit.jsonl.checkpoints",
+            "audit.jsonl.key",
+            "audit.jsonlx.1",
+            "b",
+        ] {
             std::fs::write(folder.path().join(other), "").unwrap();
         }
-        assert_eq!(rotated(&log).unwrap(), made, "the plain one counts while both are there");
+        assert_eq!(
+            rotated(&log).unwrap(),
+            made,
+            "the plain one counts while both are there"
+        );
         let all: Vec<String> = siblings(&log).unwrap().iter().map(name).collect();
-        assert!(all.contains(&"audit.jsonl.1".to_owned()) && all.contains(&"audit.jsonl-20261122.gz".to_owned()), "{all:?}");
+        assert!(
+            all.contains(&"audit.jsonl.1".to_owned())
+                && all.contains(&"audit.jsonl-20261122.gz".to_owned()),
+            "{all:?}"
+        );
         assert_eq!(all.len(), made.len() + 3);
     }
 }

@@ -38,7 +38,10 @@ impl SigningKey {
         if std::fs::metadata(path).is_ok_and(|meta| others_read(&meta)) {
             let hint = "others can read it, and who has it can write the log anew\n  hint: chmod 600 it; if somebody may have had it, move it \
                         away, and the gate makes another";
-            return Err(named(path, &io::Error::new(io::ErrorKind::PermissionDenied, hint)));
+            return Err(named(
+                path,
+                &io::Error::new(io::ErrorKind::PermissionDenied, hint),
+            ));
         }
         match Self::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -56,15 +59,22 @@ impl SigningKey {
     pub(in crate::record) fn read(path: &Path) -> io::Result<Self> {
         let mut text = Zeroizing::new(String::new());
         let file = File::open(path).map_err(|error| named(path, &error))?;
-        file.take(FILE_BYTES).read_to_string(&mut text).map_err(|error| named(path, &error))?;
+        file.take(FILE_BYTES)
+            .read_to_string(&mut text)
+            .map_err(|error| named(path, &error))?;
         let key = || -> Option<Ed25519KeyPair> {
             let body = text.trim().strip_prefix(BEGIN)?.strip_suffix(END)?;
-            let der = Zeroizing::new(STANDARD.decode(body.split_whitespace().collect::<String>()).ok()?);
+            let der = Zeroizing::new(
+                STANDARD
+                    .decode(body.split_whitespace().collect::<String>())
+                    .ok()?,
+            );
             Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).ok()
         };
-        let hint =
-            "no Ed25519 key in PEM; remove the file to have the gate create one, or use `openssl genpkey -algorithm ed25519`";
-        key().map(Self).ok_or_else(|| named(path, &io::Error::new(io::ErrorKind::InvalidData, hint)))
+        let hint = "no Ed25519 key in PEM; remove the file to have the gate create one, or use `openssl genpkey -algorithm ed25519`";
+        key()
+            .map(Self)
+            .ok_or_else(|| named(path, &io::Error::new(io::ErrorKind::InvalidData, hint)))
     }
 
     pub(in crate::record) fn sign(&self, message: &[u8]) -> String {
@@ -100,7 +110,9 @@ impl PublicKey {
     /// Whether a signature, in Base64, is of this key and message.
     pub(in crate::record) fn signed(&self, message: &[u8], signature: &str) -> bool {
         let key = UnparsedPublicKey::new(&ED25519, self.0);
-        STANDARD.decode(signature).is_ok_and(|signature| key.verify(message, &signature).is_ok())
+        STANDARD
+            .decode(signature)
+            .is_ok_and(|signature| key.verify(message, &signature).is_ok())
     }
 }
 
@@ -118,25 +130,46 @@ impl fmt::Debug for PublicKey {
 
 /// Makes a key file, whole or not at all: of several processes that do so at once, one wins and the others read its key.
 fn make(path: &Path) -> io::Result<()> {
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    if let Some(parent) = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)?;
     }
-    let der = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| io::Error::other("no random numbers"))?;
+    let der = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
+        .map_err(|_| io::Error::other("no random numbers"))?;
     let body = Zeroizing::new(STANDARD.encode(der.as_ref()));
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", uuid::Uuid::new_v4().simple()));
     let made = path.with_file_name(name);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made)?;
-    let linked = write!(file, "{BEGIN}\n{}\n{END}\n", *body).and_then(|()| file.sync_all()).and_then(|()| {
-        std::fs::hard_link(&made, path)
-            .or_else(|error| if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })
-    });
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&made)?;
+    let linked = write!(file, "{BEGIN}\n{}\n{END}\n", *body)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| {
+            std::fs::hard_link(&made, path).or_else(|error| {
+                if error.kind() == io::ErrorKind::AlreadyExists {
+                    Ok(())
+                } else {
+                    Err(error)
+                }
+            })
+        });
     std::fs::remove_file(&made)?;
     linked
 }
 
 fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("the key of the audit log, `{}`: {error}", path.display()))
+    io::Error::new(
+        error.kind(),
+        format!("the key of the audit log, `{}`: {error}", path.display()),
+    )
 }
 
 #[cfg(test)]
@@ -151,19 +184,41 @@ mod tests {
         let made: Vec<PublicKey> = std::thread::scope(|scope| {
             let open = || SigningKey::open(&path).unwrap().public();
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
         });
-        assert!(made.iter().all(|key| *key == made[0]), "all have the same key");
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left over");
+        assert!(
+            made.iter().all(|key| *key == made[0]),
+            "all have the same key"
+        );
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1,
+            "nothing is left over"
+        );
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
         let told = SigningKey::open(&path).err().unwrap().to_string();
-        assert!(told.contains("chmod 600") && SigningKey::read(&path).is_ok(), "{told}");
+        assert!(
+            told.contains("chmod 600") && SigningKey::read(&path).is_ok(),
+            "{told}"
+        );
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
         let key = SigningKey::open(&path).unwrap();
         let signature = key.sign(b"message");
-        assert!(key.public().signed(b"message", &signature) && !key.public().signed(b"massage", &signature));
-        assert_eq!(PublicKey::parse(&key.public().to_string()), Some(key.public()));
+        assert!(
+            key.public().signed(b"message", &signature)
+                && !key.public().signed(b"massage", &signature)
+        );
+        assert_eq!(
+            PublicKey::parse(&key.public().to_string()),
+            Some(key.public())
+        );
         assert_eq!(PublicKey::of_file(&path).unwrap(), made[0]);
     }
 
@@ -172,9 +227,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, "secret words").unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+            .unwrap();
         let told = SigningKey::open(&path).err().unwrap().to_string();
-        assert!(told.contains("openssl genpkey") && !told.contains("secret words"), "{told}");
+        assert!(
+            told.contains("openssl genpkey") && !told.contains("secret words"),
+            "{told}"
+        );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "secret words");
         assert!(PublicKey::parse("ed25519:AAAA").is_none() && PublicKey::parse("AAAA").is_none());
     }

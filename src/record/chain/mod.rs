@@ -46,13 +46,28 @@ impl Head {
     pub(super) fn append(&mut self, object: &str, out: &mut Vec<u8>) {
         let start = out.len();
         let open = object.strip_suffix('}').unwrap_or(object);
-        let key = if open.ends_with('{') { SEQ.trim_start_matches(',') } else { SEQ };
+        let key = if open.ends_with('{') {
+            SEQ.trim_start_matches(',')
+        } else {
+            SEQ
+        };
         let seq = self.seq.saturating_add(1);
         let (seq_digits, prev_digits) = (Decimal::of(seq), Hex::of(&self.sha));
-        for part in [open, key, seq_digits.as_str(), PREV, "\"", prev_digits.as_str(), "\"}"] {
+        for part in [
+            open,
+            key,
+            seq_digits.as_str(),
+            PREV,
+            "\"",
+            prev_digits.as_str(),
+            "\"}",
+        ] {
             out.extend_from_slice(part.as_bytes());
         }
-        *self = Self { seq, sha: sha(out.get(start..).unwrap_or_default()) };
+        *self = Self {
+            seq,
+            sha: sha(out.get(start..).unwrap_or_default()),
+        };
         out.push(b'\n');
     }
 
@@ -68,20 +83,31 @@ impl Link {
         let rest = line.strip_suffix(b"\"}")?;
         let (rest, digest) = rest.split_at_checked(rest.len().checked_sub(64)?)?;
         let rest = rest.strip_suffix(b"\"")?.strip_suffix(PREV.as_bytes())?;
-        let digits = rest.iter().rev().take(21).take_while(|byte| byte.is_ascii_digit()).count();
+        let digits = rest
+            .iter()
+            .rev()
+            .take(21)
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
         let (rest, digits) = rest.split_at_checked(rest.len().checked_sub(digits)?)?;
-        let alone = rest.strip_prefix(b"{").is_some_and(|rest| rest == SEQ.trim_start_matches(',').as_bytes());
+        let alone = rest
+            .strip_prefix(b"{")
+            .is_some_and(|rest| rest == SEQ.trim_start_matches(',').as_bytes());
         if !rest.ends_with(SEQ.as_bytes()) && !alone || digits.starts_with(b"0") {
             return None;
         }
-        Some(Self { seq: std::str::from_utf8(digits).ok()?.parse().ok()?, prev: unhex(std::str::from_utf8(digest).ok()?)? })
+        Some(Self {
+            seq: std::str::from_utf8(digits).ok()?.parse().ok()?,
+            prev: unhex(std::str::from_utf8(digest).ok()?)?,
+        })
     }
 }
 
 /// Whether a line that hangs in no chain can be one that was not written to its end: an object that does not end, or the zeros
 /// that a failed machine may leave. What is whole was put there by somebody else.
 pub(super) fn is_torn(line: &[u8]) -> bool {
-    let begun = line.first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err();
+    let begun = line.first() == Some(&b'{')
+        && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err();
     begun || line.iter().all(|byte| *byte == 0)
 }
 
@@ -101,12 +127,30 @@ mod tests {
         head.append("{}", &mut out);
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], format!(r#"{{"a":1,"seq":1,"prev":"{}"}}"#, "0".repeat(64)));
-        assert_eq!(lines[1], format!(r#"{{"seq":2,"prev":"{}"}}"#, crate::message::hex(&sha(lines[0].as_bytes()))));
-        let first = Head { seq: 1, sha: sha(lines[0].as_bytes()) };
+        assert_eq!(
+            lines[0],
+            format!(r#"{{"a":1,"seq":1,"prev":"{}"}}"#, "0".repeat(64))
+        );
+        assert_eq!(
+            lines[1],
+            format!(
+                r#"{{"seq":2,"prev":"{}"}}"#,
+                crate::message::hex(&sha(lines[0].as_bytes()))
+            )
+        );
+        let first = Head {
+            seq: 1,
+            sha: sha(lines[0].as_bytes()),
+        };
         assert!(first.leads_to(&Link::of(lines[1].as_bytes()).unwrap()));
         assert!(Head::default().leads_to(&Link::of(lines[0].as_bytes()).unwrap()));
-        assert_eq!(head, Head { seq: 2, sha: sha(lines[1].as_bytes()) });
+        assert_eq!(
+            head,
+            Head {
+                seq: 2,
+                sha: sha(lines[1].as_bytes())
+            }
+        );
     }
 
     #[test]

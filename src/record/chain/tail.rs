@@ -37,7 +37,14 @@ impl Tail {
             file.read_exact_at(&mut bytes, from)?;
             let tail = Self::of(&bytes, from == 0);
             if tail.head.is_some() || from == 0 || look > 2 * LINE_BYTES as u64 {
-                return Ok(Self { torn: if tail.head.is_some() { tail.torn } else { length }, ..tail });
+                return Ok(Self {
+                    torn: if tail.head.is_some() {
+                        tail.torn
+                    } else {
+                        length
+                    },
+                    ..tail
+                });
             }
             look *= 4;
         }
@@ -51,10 +58,24 @@ impl Tail {
         while let Some(feed) = memchr::memrchr(b'\n', rest) {
             let before = rest.get(..feed).unwrap_or_default();
             let start = memchr::memrchr(b'\n', before).map(|at| at + 1);
-            if let (Some(start), Some(line)) = (start.or(whole.then_some(0)), before.get(start.unwrap_or(0)..)) {
+            if let (Some(start), Some(line)) = (
+                start.or(whole.then_some(0)),
+                before.get(start.unwrap_or(0)..),
+            ) {
                 if let Some(link) = Link::of(line) {
-                    let (torn, left) = ((end - feed - 1) as u64, bytes.get(feed + 1..).unwrap_or_default());
-                    let mut tail = Self { head: Some(Head { seq: link.seq, sha: sha(line) }), torn, open, foreign: false };
+                    let (torn, left) = (
+                        (end - feed - 1) as u64,
+                        bytes.get(feed + 1..).unwrap_or_default(),
+                    );
+                    let mut tail = Self {
+                        head: Some(Head {
+                            seq: link.seq,
+                            sha: sha(line),
+                        }),
+                        torn,
+                        open,
+                        foreign: false,
+                    };
                     tail.take_rest(left);
                     return tail;
                 }
@@ -64,7 +85,12 @@ impl Tail {
                 break;
             }
         }
-        let mut tail = Self { head: None, torn: bytes.len() as u64, open, foreign: false };
+        let mut tail = Self {
+            head: None,
+            torn: bytes.len() as u64,
+            open,
+            foreign: false,
+        };
         if whole {
             tail.take_rest(bytes);
         }
@@ -75,7 +101,15 @@ impl Tail {
     fn take_rest(&mut self, rest: &[u8]) {
         let link = Link::of(rest).filter(|link| self.head.unwrap_or_default().leads_to(link));
         if let Some(link) = link.filter(|_| !rest.contains(&b'\n')) {
-            *self = Self { head: Some(Head { seq: link.seq, sha: sha(rest) }), torn: 0, open: true, foreign: false };
+            *self = Self {
+                head: Some(Head {
+                    seq: link.seq,
+                    sha: sha(rest),
+                }),
+                torn: 0,
+                open: true,
+                foreign: false,
+            };
         } else {
             self.foreign = rest.split(|byte| *byte == b'\n').any(|line| !is_torn(line));
         }
@@ -97,7 +131,10 @@ pub(in crate::record) fn last_of(path: &Path) -> io::Result<Option<Head>> {
         if let Piece::Whole(line) = read
             && let Some(link) = Link::of(&line)
         {
-            head = Some(Head { seq: link.seq, sha: sha(&line) });
+            head = Some(Head {
+                seq: link.seq,
+                sha: sha(&line),
+            });
         }
     }
     Ok(head)
@@ -120,10 +157,22 @@ mod tests {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&text[..length]).unwrap();
             let tail = Tail::read(&file, length as u64).unwrap();
-            let (whole, last) = *heads.iter().rev().find(|(end, _)| *end <= length + 1 && *end != 1).unwrap();
+            let (whole, last) = *heads
+                .iter()
+                .rev()
+                .find(|(end, _)| *end <= length + 1 && *end != 1)
+                .unwrap();
             let torn = length.saturating_sub(whole) as u64;
-            assert_eq!(tail.head, Some(last).filter(|last| last.seq > 0), "{length}");
-            assert_eq!((tail.torn, tail.open), (torn, length > 0 && text[length - 1] != b'\n'), "{length}");
+            assert_eq!(
+                tail.head,
+                Some(last).filter(|last| last.seq > 0),
+                "{length}"
+            );
+            assert_eq!(
+                (tail.torn, tail.open),
+                (torn, length > 0 && text[length - 1] != b'\n'),
+                "{length}"
+            );
         }
     }
 
@@ -136,16 +185,38 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&text).unwrap();
         let tail = Tail::read(&file, text.len() as u64).unwrap();
-        assert_eq!(tail, Tail { head: Some(head), torn: (text.len() - whole) as u64, open: true, foreign: false });
+        assert_eq!(
+            tail,
+            Tail {
+                head: Some(head),
+                torn: (text.len() - whole) as u64,
+                open: true,
+                foreign: false
+            }
+        );
         for forged in ["{\"event\":\"judged\"}\n", "junk\n{\"ha", "{\"half\njunk"] {
             let mut file = tempfile::tempfile().unwrap();
-            file.write_all(&[&text[..whole], forged.as_bytes()].concat()).unwrap();
-            assert!(Tail::read(&file, (whole + forged.len()) as u64).unwrap().foreign, "{forged}");
+            file.write_all(&[&text[..whole], forged.as_bytes()].concat())
+                .unwrap();
+            assert!(
+                Tail::read(&file, (whole + forged.len()) as u64)
+                    .unwrap()
+                    .foreign,
+                "{forged}"
+            );
         }
         let plain = b"no chain\n".repeat(20_000);
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&plain).unwrap();
         let tail = Tail::read(&file, plain.len() as u64).unwrap();
-        assert_eq!(tail, Tail { head: None, torn: plain.len() as u64, open: false, foreign: true });
+        assert_eq!(
+            tail,
+            Tail {
+                head: None,
+                torn: plain.len() as u64,
+                open: false,
+                foreign: true
+            }
+        );
     }
 }

@@ -45,10 +45,17 @@ impl CheckpointLog {
         }
         let mut text = Vec::new();
         notes.read_to_end(&mut text)?;
-        let Some(gone) = trim_marker(&text) else { return Ok(()) };
+        let Some(gone) = trim_marker(&text) else {
+            return Ok(());
+        };
         let first = self.line(Reason::Trimmed, &gone.removed, 0, Path::new(""), &gone.last)?;
         let trimming = with_suffix(self.path(), TRIMMING);
-        let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&trimming)?;
+        let mut out = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&trimming)?;
         out.write_all(format!("{first}\n").as_bytes())?;
         out.write_all(text.get(gone.bytes..).unwrap_or_default())?;
         out.sync_all()?;
@@ -60,12 +67,18 @@ impl CheckpointLog {
 /// What can go of a file of notes; the last note always stays, since the next one hangs on it.
 fn trim_marker(text: &[u8]) -> Option<TrimMarker> {
     let notes = || {
-        text.split_inclusive(|byte| *byte == b'\n').scan(0, |end, line| {
-            *end += line.len();
-            Some((*end, SignedCheckpoint::parse(line.strip_suffix(b"\n").unwrap_or(line))))
-        })
+        text.split_inclusive(|byte| *byte == b'\n')
+            .scan(0, |end, line| {
+                *end += line.len();
+                Some((
+                    *end,
+                    SignedCheckpoint::parse(line.strip_suffix(b"\n").unwrap_or(line)),
+                ))
+            })
     };
-    let removed = notes().filter_map(|(_, note)| note).filter(|note| matches!(note.note.why, Reason::Removed | Reason::Trimmed));
+    let removed = notes()
+        .filter_map(|(_, note)| note)
+        .filter(|note| matches!(note.note.why, Reason::Removed | Reason::Trimmed));
     let removed = removed.map(|note| note.head).max_by_key(|head| head.seq)?;
     let mut gone = None;
     for (end, note) in notes() {
@@ -74,8 +87,16 @@ fn trim_marker(text: &[u8]) -> Option<TrimMarker> {
             break;
         }
         // What stands first, in the place of others, is itself no part of what the next one hangs on.
-        let last = if note.note.why == Reason::Trimmed { note.prev } else { note.sha };
-        gone = Some(TrimMarker { bytes: end, removed, last });
+        let last = if note.note.why == Reason::Trimmed {
+            note.prev
+        } else {
+            note.sha
+        };
+        gone = Some(TrimMarker {
+            bytes: end,
+            removed,
+            last,
+        });
     }
     gone
 }
@@ -92,7 +113,10 @@ mod tests {
         let log = folder.path().join("audit.jsonl");
         let notes = CheckpointLog::new(&log, SigningKey::open(&folder.path().join("key")).unwrap());
         let read = || std::fs::read_to_string(files::checkpoints(&log)).unwrap();
-        let at = |seq: u64| Head { seq, sha: [u8::try_from(seq % 251).unwrap(); 32] };
+        let at = |seq: u64| Head {
+            seq,
+            sha: [u8::try_from(seq % 251).unwrap(); 32],
+        };
         notes.add(Reason::New, &Head::default(), 0, &log).unwrap();
         for seq in 1..=9 {
             notes.add(Reason::Lines, &at(seq), 0, &log).unwrap();
@@ -110,10 +134,17 @@ mod tests {
             assert_eq!((first.note.why, first.head), (Reason::Trimmed, at(through)));
             assert_eq!(first.signed_by(&[notes.key()]), Some(true));
             let rest: Vec<&str> = after.lines().skip(1).collect();
-            assert!(before.ends_with(&format!("{}\n", rest.join("\n"))), "the rest is as it was");
+            assert!(
+                before.ends_with(&format!("{}\n", rest.join("\n"))),
+                "the rest is as it was"
+            );
             let next = SignedCheckpoint::parse(rest[0].as_bytes()).unwrap();
             assert_eq!((next.head.seq, next.prev), (through + 1, first.prev));
         }
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "the key and the notes");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            2,
+            "the key and the notes"
+        );
     }
 }

@@ -139,7 +139,9 @@ impl<K: Kind> List<'_, K> {
 impl List<'_, Text> {
     /// Adds texts.
     pub(in crate::record) fn texts(&mut self, texts: impl IntoIterator<Item: AsRef<str>>) {
-        texts.into_iter().for_each(|text| self.add(text.as_ref().into()));
+        texts
+            .into_iter()
+            .for_each(|text| self.add(text.as_ref().into()));
     }
 }
 
@@ -149,7 +151,10 @@ impl<K: Kind + 'static> Kind for ListOf<K> {
 
     fn write(fill: Self::Written<'_>, out: &mut String) {
         out.push('[');
-        fill(&mut List { out, kind: PhantomData });
+        fill(&mut List {
+            out,
+            kind: PhantomData,
+        });
         out.push(']');
     }
 

@@ -4,7 +4,10 @@
 //! and `trace_id` of "Trace Context in non-OTLP Log Formats") or OCSF 1.6 (`time_dt`, `severity`, `disposition`,
 //! `actor.user.name`) define a name, it is used; the others are lychgate's own. Names of lychgate's own numbers carry the unit.
 
-#![allow(non_camel_case_types, reason = "a member is a type of the same name as the field that has its value")]
+#![allow(
+    non_camel_case_types,
+    reason = "a member is a type of the same name as the field that has its value"
+)]
 
 use super::kind::{Digest, Flag, Id, ListOf, Millis, Number, Ordinal, Raw, Text, Time, True, Word};
 use super::object;

@@ -101,7 +101,9 @@ macro_rules! part {
         $crate::record::entry::schema::Part::May($members::$member::NAME)
     };
     (with $members:ident who) => {
-        $crate::record::entry::schema::Part::All(<Who<'static> as $crate::record::entry::Fields>::PARTS)
+        $crate::record::entry::schema::Part::All(
+            <Who<'static> as $crate::record::entry::Fields>::PARTS,
+        )
     };
 }
 
@@ -138,7 +140,11 @@ pub type Read<'e, M> = <<M as Member>::Kind as Kind>::Read<'e>;
 /// Adds a member to the object that was begun in `out`.
 pub(super) fn add<M: Member>(value: Written<'_, M>, out: &mut String) {
     // No value ends in an opening brace.
-    let key = if out.ends_with('{') { M::KEY.get(1..).unwrap_or_default() } else { M::KEY };
+    let key = if out.ends_with('{') {
+        M::KEY.get(1..).unwrap_or_default()
+    } else {
+        M::KEY
+    };
     out.push_str(key);
     M::Kind::write(value, out);
 }

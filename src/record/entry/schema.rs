@@ -23,7 +23,11 @@ pub(super) const CAPTIONS: [&str; 5] = ["Informational", "Low", "Medium", "High"
 pub(super) const VERDICTS: [&str; 4] = ["pass", "rewrite", "ask", "block"];
 
 /// The first members of each line, and the last.
-const FIRST: [&str; 3] = [member::time::NAME, member::event::NAME, member::severity::NAME];
+const FIRST: [&str; 3] = [
+    member::time::NAME,
+    member::event::NAME,
+    member::severity::NAME,
+];
 const LAST: [&str; 3] = [member::prove::NAME, member::seq::NAME, member::prev::NAME];
 
 /// What the schema says of lines as a whole.
@@ -106,16 +110,29 @@ impl Group {
     }
 
     fn required(&self) -> Vec<&'static str> {
-        self.members().into_iter().filter(|(_, required)| *required).map(|(name, _)| name).collect()
+        self.members()
+            .into_iter()
+            .filter(|(_, required)| *required)
+            .map(|(name, _)| name)
+            .collect()
     }
 }
 
 fn text(lines: &[&str]) -> String {
-    quote(&lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" "))
+    quote(
+        &lines
+            .iter()
+            .map(|line| line.trim())
+            .collect::<Vec<_>>()
+            .join(" "),
+    )
 }
 
 fn list<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
-    format!("[{}]", texts.into_iter().map(quote).collect::<Vec<_>>().join(","))
+    format!(
+        "[{}]",
+        texts.into_iter().map(quote).collect::<Vec<_>>().join(",")
+    )
 }
 
 fn properties(members: &[MemberDoc]) -> String {
@@ -128,7 +145,12 @@ fn property(member: &MemberDoc) -> String {
     if !member.schema.is_empty() {
         let _infallible = write!(out, "{},", member.schema);
     }
-    let _infallible = write!(out, r#""description":{},"x-name-from":{}"#, text(&member.text), quote(member.from[0]));
+    let _infallible = write!(
+        out,
+        r#""description":{},"x-name-from":{}"#,
+        text(&member.text),
+        quote(member.from[0])
+    );
     if !member.words.is_empty() {
         let _infallible = write!(out, r#","enum":{}"#, list(member.words.iter().copied()));
     }
@@ -141,9 +163,18 @@ fn property(member: &MemberDoc) -> String {
 fn event(event: &Group) -> String {
     let members = event.members();
     let by_the_log = [LogOpened::EVENT, LogLost::EVENT].contains(&event.name);
-    let last = LAST.into_iter().filter(|name| !by_the_log || *name != member::prove::NAME);
-    let names = FIRST.into_iter().chain(members.iter().map(|(name, _)| *name)).chain(last);
-    let rules = if event.name == event::Judged::EVENT { format!(r#""allOf":{JUDGED},"#) } else { String::new() };
+    let last = LAST
+        .into_iter()
+        .filter(|name| !by_the_log || *name != member::prove::NAME);
+    let names = FIRST
+        .into_iter()
+        .chain(members.iter().map(|(name, _)| *name))
+        .chain(last);
+    let rules = if event.name == event::Judged::EVENT {
+        format!(r#""allOf":{JUDGED},"#)
+    } else {
+        String::new()
+    };
     format!(
         r#"{name}:{{"title":{name},"description":{},{rules}"required":{},"propertyNames":{{"enum":{}}}}}"#,
         text(&event.text),
@@ -177,8 +208,12 @@ fn members() -> Vec<MemberDoc> {
     let mut members = member::all();
     let mut events: Vec<&str> = event::all().iter().map(|event| event.name).collect();
     events.sort_unstable();
-    let event = members.iter_mut().find(|member| member.name == member::event::NAME);
-    event.into_iter().for_each(|member| member.words.clone_from(&events));
+    let event = members
+        .iter_mut()
+        .find(|member| member.name == member::event::NAME);
+    event
+        .into_iter()
+        .for_each(|member| member.words.clone_from(&events));
     members
 }
 
@@ -189,7 +224,11 @@ fn schema() -> String {
         format!(r##"{{"if":{{"properties":{{"event":{{"const":"{name}"}}}}}},"then":{{"$ref":"#/$defs/{name}"}}}}"##)
     });
     let applied: Vec<String> = applied.collect();
-    let defs: Vec<String> = events.iter().map(event).chain(objects().iter().map(object)).collect();
+    let defs: Vec<String> = events
+        .iter()
+        .map(event)
+        .chain(objects().iter().map(object))
+        .collect();
     let json = format!(
         r#"{{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:lychgate:audit-line",
             "title":"A line of lychgate's audit log","description":{},"type":"object","properties":{},"required":{},
@@ -211,8 +250,22 @@ fn pretty(value: Value<'_>, depth: usize, out: &mut String) {
     let room = 130_usize.saturating_sub(out.rsplit('\n').next().unwrap_or(out).chars().count() + 1);
     let flat = flat(value);
     let (open, close, parts): (_, _, Vec<(String, Value<'_>)>) = match value.kind() {
-        ValueKind::Object => ('{', '}', value.members().map(|(name, value)| (quote(&name) + ": ", value)).collect()),
-        ValueKind::Array => ('[', ']', value.elements().map(|value| (String::new(), value)).collect()),
+        ValueKind::Object => (
+            '{',
+            '}',
+            value
+                .members()
+                .map(|(name, value)| (quote(&name) + ": ", value))
+                .collect(),
+        ),
+        ValueKind::Array => (
+            '[',
+            ']',
+            value
+                .elements()
+                .map(|value| (String::new(), value))
+                .collect(),
+        ),
         _ => return out.push_str(&flat),
     };
     if flat.chars().count() <= room && depth > 0 {
@@ -230,18 +283,26 @@ fn pretty(value: Value<'_>, depth: usize, out: &mut String) {
 fn flat(value: Value<'_>) -> String {
     match value.kind() {
         ValueKind::Object => {
-            let members: Vec<String> =
-                value.members().map(|(name, value)| format!("{}: {}", quote(&name), flat(value))).collect();
+            let members: Vec<String> = value
+                .members()
+                .map(|(name, value)| format!("{}: {}", quote(&name), flat(value)))
+                .collect();
             format!("{{{}}}", members.join(", "))
         }
-        ValueKind::Array => format!("[{}]", value.elements().map(flat).collect::<Vec<_>>().join(", ")),
+        ValueKind::Array => format!(
+            "[{}]",
+            value.elements().map(flat).collect::<Vec<_>>().join(", ")
+        ),
         _ => value.raw().to_owned(),
     }
 }
 
 /// The names for the console's page, by their names in code.
 fn script() -> String {
-    let mut all: Vec<(&str, &str)> = members().iter().map(|member| (member.member, member.name)).collect();
+    let mut all: Vec<(&str, &str)> = members()
+        .iter()
+        .map(|member| (member.member, member.name))
+        .collect();
     for (_, members) in objects() {
         all.extend(members.iter().map(|member| (member.member, member.name)));
     }
@@ -258,13 +319,19 @@ fn script() -> String {
 
 #[test]
 fn generated_files_are_up_to_date() {
-    for (path, text) in [("deploy/audit.schema.json", schema()), ("src/listen/console/page/members.js", script())] {
+    for (path, text) in [
+        ("deploy/audit.schema.json", schema()),
+        ("src/listen/console/page/members.js", script()),
+    ] {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(&file, &text).unwrap();
         }
         let written = std::fs::read_to_string(&file).unwrap_or_default();
-        assert!(written == text, "{path} is out of date: UPDATE=1 cargo test --lib record::entry");
+        assert!(
+            written == text,
+            "{path} is out of date: UPDATE=1 cargo test --lib record::entry"
+        );
     }
 }
 
@@ -273,15 +340,30 @@ fn the_definition_is_consistent() {
     let (mut used, mut named) = (Vec::from(FIRST), std::collections::BTreeMap::new());
     used.extend(LAST);
     for event in event::all() {
-        assert!(text(&event.text).contains("OCSF class: "), "`{}` names no OCSF class", event.name);
+        assert!(
+            text(&event.text).contains("OCSF class: "),
+            "`{}` names no OCSF class",
+            event.name
+        );
         used.extend(event.members().iter().map(|(name, _)| *name));
     }
     let members = members();
-    let unused: Vec<_> = members.iter().filter(|member| !used.contains(&member.name)).map(|member| member.name).collect();
+    let unused: Vec<_> = members
+        .iter()
+        .filter(|member| !used.contains(&member.name))
+        .map(|member| member.name)
+        .collect();
     assert!(unused.is_empty(), "no event has {unused:?}");
-    for member in members.iter().chain(objects().iter().flat_map(|(_, members)| members)) {
+    for member in members
+        .iter()
+        .chain(objects().iter().flat_map(|(_, members)| members))
+    {
         let other = named.insert(member.member, member.name);
-        assert!(other.is_none_or(|other| other == member.name), "`{}` is two members", member.member);
+        assert!(
+            other.is_none_or(|other| other == member.name),
+            "`{}` is two members",
+            member.member
+        );
     }
     for severity in crate::rules::Severity::WORDS {
         assert!(CAPTIONS.contains(&event::caption(severity.1)));
@@ -290,14 +372,29 @@ fn the_definition_is_consistent() {
 
 #[test]
 fn a_line_that_is_not_as_described_is_rejected() {
-    let line =
-        include_str!("../../../tests/snapshots/audit.jsonl").lines().next().unwrap().replace("TIME", "2026-11-22T10:00:00.000Z");
+    let line = include_str!("../../../tests/snapshots/audit.jsonl")
+        .lines()
+        .next()
+        .unwrap()
+        .replace("TIME", "2026-11-22T10:00:00.000Z");
     assert_eq!(lines::fault(&line), None);
     for (old, new, fault) in [
-        (r#""event":"judged""#, r#""event":"joked""#, "the event `joked` is not in"),
-        (r#""era""#, r#""epoch""#, "the event `judged` has no member `epoch`"),
+        (
+            r#""event":"judged""#,
+            r#""event":"joked""#,
+            "the event `joked` is not in",
+        ),
+        (
+            r#""era""#,
+            r#""epoch""#,
+            "the event `judged` has no member `epoch`",
+        ),
         (r#""clean":false"#, r#""clean":true"#, "findings"),
-        (r#""coverage":"full""#, r#""coverage":"partial""#, "uninspected"),
+        (
+            r#""coverage":"full""#,
+            r#""coverage":"partial""#,
+            "uninspected",
+        ),
         (r#""bytes":164"#, r#""bytes":"164""#, "/bytes"),
         (r#""reading":"raw","#, "", "reading"),
         (r#""mode":"enforce""#, r#""mode":"observe""#, "would"),

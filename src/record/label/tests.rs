@@ -25,18 +25,27 @@ fn parsed(text: &str) -> HashMap<String, f64> {
     let mut series = HashMap::new();
     for line in text.lines() {
         if let Some(comment) = line.strip_prefix("# ") {
-            assert!(comment.starts_with("HELP ") || comment.starts_with("TYPE "), "{line}");
+            assert!(
+                comment.starts_with("HELP ") || comment.starts_with("TYPE "),
+                "{line}"
+            );
             continue;
         }
         let (key, value) = line.rsplit_once(' ').unwrap();
         let name_end = key.find('{').unwrap_or(key.len());
         let (name, labels) = key.split_at(name_end);
-        assert!(!name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'), "{line}");
+        assert!(
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'),
+            "{line}"
+        );
         if let Some(inner) = labels.strip_prefix('{') {
             let mut rest = inner.strip_suffix('}').unwrap();
             while !rest.is_empty() {
                 let (label, after) = rest.split_once("=\"").unwrap();
-                assert!(label.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{line}");
+                assert!(
+                    label.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
+                    "{line}"
+                );
                 let mut escaped = false;
                 let end = after.char_indices().find(|(_, c)| {
                     let ends = *c == '"' && !escaped;
@@ -44,19 +53,29 @@ fn parsed(text: &str) -> HashMap<String, f64> {
                     ends
                 });
                 let (value, after) = after.split_at(end.unwrap().0);
-                assert!(value.len() <= 2 * VALUE_BYTES && !value.chars().any(char::is_control), "{line}");
+                assert!(
+                    value.len() <= 2 * VALUE_BYTES && !value.chars().any(char::is_control),
+                    "{line}"
+                );
                 let behind = after.get(1..).unwrap();
                 rest = behind.strip_prefix(',').unwrap_or(behind);
             }
         }
-        assert!(series.insert(key.to_owned(), value.parse().unwrap()).is_none(), "twice: {key}");
+        assert!(
+            series
+                .insert(key.to_owned(), value.parse().unwrap())
+                .is_none(),
+            "twice: {key}"
+        );
     }
     series
 }
 
 fn text(made: &Maker) -> String {
     let mut out = Vec::new();
-    TextEncoder::new().encode(&made.registry.gather(), &mut out).unwrap();
+    TextEncoder::new()
+        .encode(&made.registry.gather(), &mut out)
+        .unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -109,12 +128,37 @@ fn no_label_follows_a_flood() {
                 Kind::Histogram(bounds) => bounds.len() + 3,
                 Kind::Counter | Kind::Gauge => 1,
             };
-            let counted = series.keys().filter(|key| key.starts_with(metric.name)).count();
-            assert!(counted <= (most + 2) * of_one, "{metric}, {}: {counted} series", label.name);
-            assert!(text.len() < 2_000_000, "{metric}, {}: {} bytes", label.name, text.len());
-            assert!(text.contains(&format!("{}=\"{OTHER}\"", label.name)), "{metric}, {}", label.name);
-            let capped = format!("{}{{label=\"{}\",metric=\"{metric}\"}}", table::LABELS_CAPPED, label.name);
-            assert!(series[&capped] >= (flood - most) as f64 * 0.5, "{metric}, {}: {}", label.name, series[&capped]);
+            let counted = series
+                .keys()
+                .filter(|key| key.starts_with(metric.name))
+                .count();
+            assert!(
+                counted <= (most + 2) * of_one,
+                "{metric}, {}: {counted} series",
+                label.name
+            );
+            assert!(
+                text.len() < 2_000_000,
+                "{metric}, {}: {} bytes",
+                label.name,
+                text.len()
+            );
+            assert!(
+                text.contains(&format!("{}=\"{OTHER}\"", label.name)),
+                "{metric}, {}",
+                label.name
+            );
+            let capped = format!(
+                "{}{{label=\"{}\",metric=\"{metric}\"}}",
+                table::LABELS_CAPPED,
+                label.name
+            );
+            assert!(
+                series[&capped] >= (flood - most) as f64 * 0.5,
+                "{metric}, {}: {}",
+                label.name,
+                series[&capped]
+            );
         }
     }
 }
@@ -124,13 +168,26 @@ fn no_label_follows_a_flood() {
 fn a_name_that_may_be_a_secret_is_no_label() {
     let made = Maker::new().unwrap();
     let family = made.counters(table::COMMANDS_BLOCKED).unwrap();
-    let (key, hex) = ("ghp_16C7e42F292c6912E7710c838347Ae178B4a", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b");
-    for tool in [key, hex, key, "create_issue", "list-pull-requests_v2", "ns/Read.file2"] {
+    let (key, hex) = (
+        "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+    );
+    for tool in [
+        key,
+        hex,
+        key,
+        "create_issue",
+        "list-pull-requests_v2",
+        "ns/Read.file2",
+    ] {
         family.with(&["up", tool, "rule"]).inc();
     }
     let text = text(&made);
     assert!(!text.contains(key) && !text.contains(hex), "{text}");
-    assert!(text.contains(r#"rule="rule",tool="other",upstream="up"} 3"#), "{text}");
+    assert!(
+        text.contains(r#"rule="rule",tool="other",upstream="up"} 3"#),
+        "{text}"
+    );
     for tool in ["create_issue", "list-pull-requests_v2", "ns/Read.file2"] {
         assert!(text.contains(&format!("tool=\"{tool}\"")), "{text}");
     }
@@ -141,16 +198,27 @@ fn series_have_a_bound_of_their_own() {
     let made = Maker::new().unwrap();
     let blocked = made.counters(table::COMMANDS_BLOCKED).unwrap();
     for number in 0..3 * GIVEN_SERIES {
-        let (tool, rule) = (format!("tool-{}", number % 400), format!("rule-{}", number % 401));
+        let (tool, rule) = (
+            format!("tool-{}", number % 400),
+            format!("rule-{}", number % 401),
+        );
         blocked.with(&["up", &tool, &rule]).inc();
     }
     let series = parsed(&text(&made));
-    let of =
-        |tool: &str| series.iter().filter(|(key, _)| key.contains("blocked_total{") && key.contains(tool)).collect::<Vec<_>>();
+    let of = |tool: &str| {
+        series
+            .iter()
+            .filter(|(key, _)| key.contains("blocked_total{") && key.contains(tool))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(of("tool=\"tool-").len(), GIVEN_SERIES);
     assert!(of("tool=\"other\"").len() <= 401);
     let sum: f64 = of("tool=").iter().map(|(_, value)| **value).sum();
-    assert_eq!(sum, 3.0 * GIVEN_SERIES as f64, "what is capped still counts");
+    assert_eq!(
+        sum,
+        3.0 * GIVEN_SERIES as f64,
+        "what is capped still counts"
+    );
 }
 
 #[test]
@@ -159,26 +227,51 @@ fn a_server_cannot_use_up_the_names_of_another() {
     let blocked = made.counters(table::COMMANDS_BLOCKED).unwrap();
     (0..2000).for_each(|number| blocked.with(&["hostile", &format!("t{number}"), "r"]).inc());
     blocked.with(&["honest", "read_file", "r"]).inc();
-    assert!(
-        parsed(&text(&made)).contains_key("lychgate_commands_blocked_total{rule=\"r\",tool=\"read_file\",upstream=\"honest\"}")
-    );
+    assert!(parsed(&text(&made)).contains_key(
+        "lychgate_commands_blocked_total{rule=\"r\",tool=\"read_file\",upstream=\"honest\"}"
+    ));
 }
 
 #[test]
 fn fixed_words_are_those_of_the_code() {
-    let words = |metric: Metric, name: &str| match metric.labels.iter().find(|label| label.name == name).unwrap().values {
+    let words = |metric: Metric, name: &str| match metric
+        .labels
+        .iter()
+        .find(|label| label.name == name)
+        .unwrap()
+        .values
+    {
         Values::Fixed(words) => words.to_vec(),
         Values::Named(..) | Values::Given(..) => panic!("{name} has no fixed words"),
     };
-    let surfaces: Vec<&str> = crate::detect::Surface::ALL.map(crate::detect::Surface::name).to_vec();
+    let surfaces: Vec<&str> = crate::detect::Surface::ALL
+        .map(crate::detect::Surface::name)
+        .to_vec();
     assert_eq!(words(table::INJECTIONS, "surface"), surfaces);
-    let actions: Vec<&str> =
-        crate::rules::Action::WORDS.iter().map(|(word, _)| *word).chain(["observed", "suppressed"]).collect();
+    let actions: Vec<&str> = crate::rules::Action::WORDS
+        .iter()
+        .map(|(word, _)| *word)
+        .chain(["observed", "suppressed"])
+        .collect();
     assert_eq!(words(table::FINDINGS, "action"), actions);
-    assert_eq!(words(table::FAILURES, "side"), crate::protocol::Side::ALL.map(crate::protocol::Side::name));
-    let silences = crate::inspect::ClassifierFailure::ALL.map(crate::inspect::ClassifierFailure::name);
-    assert_eq!(words(table::CLASSIFIED, "outcome"), ["unflagged", "flagged"].into_iter().chain(silences).collect::<Vec<_>>());
-    let changes: Vec<&str> = crate::config::ChangeAction::WORDS.iter().map(|(word, _)| *word).chain(["observed"]).collect();
+    assert_eq!(
+        words(table::FAILURES, "side"),
+        crate::protocol::Side::ALL.map(crate::protocol::Side::name)
+    );
+    let silences =
+        crate::inspect::ClassifierFailure::ALL.map(crate::inspect::ClassifierFailure::name);
+    assert_eq!(
+        words(table::CLASSIFIED, "outcome"),
+        ["unflagged", "flagged"]
+            .into_iter()
+            .chain(silences)
+            .collect::<Vec<_>>()
+    );
+    let changes: Vec<&str> = crate::config::ChangeAction::WORDS
+        .iter()
+        .map(|(word, _)| *word)
+        .chain(["observed"])
+        .collect();
     assert_eq!(words(table::DEFINITION_CHANGES, "action"), changes);
 }
 
@@ -194,12 +287,22 @@ fn reasons_that_are_told_are_in_the_table() {
         "listen/resource.rs",
         "record/mod.rs",
     ] {
-        let text = std::fs::read_to_string(format!("{}/src/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-        let Values::Fixed(words) = table::TURNED_AWAY.labels[0].values else { panic!("not fixed") };
-        for after in text.split("reason: \"").skip(1).chain(text.split("turned_away(\"").skip(1)) {
+        let text =
+            std::fs::read_to_string(format!("{}/src/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let Values::Fixed(words) = table::TURNED_AWAY.labels[0].values else {
+            panic!("not fixed")
+        };
+        for after in text
+            .split("reason: \"")
+            .skip(1)
+            .chain(text.split("turned_away(\"").skip(1))
+        {
             let reason = after.split('"').next().unwrap();
             told += 1;
-            assert!(words.contains(&reason), "{file}: `{reason}` is not in the table");
+            assert!(
+                words.contains(&reason),
+                "{file}: `{reason}` is not in the table"
+            );
         }
     }
     assert!(told > 5, "{told}");

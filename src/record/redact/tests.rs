@@ -4,8 +4,14 @@ use super::*;
 use crate::message::{Json, ReadLimits};
 
 fn shown(text: &str, found: &[&str]) -> RedactedJson {
-    let json = Json::parse(Bytes::copy_from_slice(text.as_bytes()), &ReadLimits::default()).unwrap();
-    Redactor::new().unwrap().value(json.root(), "/params/arguments", found)
+    let json = Json::parse(
+        Bytes::copy_from_slice(text.as_bytes()),
+        &ReadLimits::default(),
+    )
+    .unwrap();
+    Redactor::new()
+        .unwrap()
+        .value(json.root(), "/params/arguments", found)
 }
 
 fn text(text: &str) -> String {
@@ -27,13 +33,19 @@ fn secrets_are_seen_wherever_they_stand() {
         ("ghp_0123456789abcdefghij", "0123456789abc"),
         ("AKIAIOSFODNN7EXAMPLE is it", "IOSFODNN7"),
         ("eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", "eyJzdWIi"),
-        ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1r\n-----END OPENSSH PRIVATE KEY----- rest", "b3BlbnNzaC1r"),
+        (
+            "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1r\n-----END OPENSSH PRIVATE KEY----- rest",
+            "b3BlbnNzaC1r",
+        ),
         ("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADAN", "MIIEvQ"),
         ("0123456789abcdef0123456789abcdef", "0123456789abcdef"),
         ("x aB3dE5fG7hI9jK1lM3nO5 y", "aB3dE5fG7hI9jK1lM3nO5"),
     ] {
         let shown = text(written);
-        assert!(!shown.contains(secret) && shown.contains("[redacted"), "{written} -> {shown}");
+        assert!(
+            !shown.contains(secret) && shown.contains("[redacted"),
+            "{written} -> {shown}"
+        );
     }
 }
 
@@ -53,7 +65,9 @@ fn every_text_with_a_match_is_a_suspect() {
         "x -----BEGIN OPENSSH KEY-----\nb3Bl\n-----END OPENSSH KEY----- y",
         "ab aB3dE5fG7hI9jK1lM3nO5_+=- y",
     ] {
-        let bounds: Vec<usize> = (0..=text.len()).filter(|at| text.is_char_boundary(*at)).collect();
+        let bounds: Vec<usize> = (0..=text.len())
+            .filter(|at| text.is_char_boundary(*at))
+            .collect();
         for (index, start) in bounds.iter().enumerate() {
             for end in bounds.iter().skip(index) {
                 let part = text.get(*start..*end).unwrap();
@@ -87,37 +101,77 @@ fn ordinary_text_stays_readable() {
 fn the_shape_stays_and_what_is_covered_goes() {
     let written = r#"{"command":"rm -rf /","list":[1,true,null,{"deep":["a","b"]}],"password":{"a":["b",2]},"n":1e2,"e":{},"f":[],"apiKey":42,"after":"shown"}"#;
     assert_eq!(
-        shown(written, &["/params/arguments/command", "/params/arguments/list/3"]).json,
+        shown(
+            written,
+            &["/params/arguments/command", "/params/arguments/list/3"]
+        )
+        .json,
         r#"{"command":"[redacted]","list":[1,true,null,{"deep":["[redacted]","[redacted]"]}],"password":{"a":["[redacted]","[redacted]"]},"n":1e2,"e":{},"f":[],"apiKey":"[redacted]","after":"shown"}"#
     );
     assert_eq!(shown(r#""x""#, &[]).json, r#""x""#);
-    assert_eq!(shown(r#"{"ab":"x","a":"y"}"#, &["/params/arguments/a"]).json, r#"{"ab":"x","a":"[redacted]"}"#);
+    assert_eq!(
+        shown(r#"{"ab":"x","a":"y"}"#, &["/params/arguments/a"]).json,
+        r#"{"ab":"x","a":"[redacted]"}"#
+    );
     let hidden = r#"{"a":["[redacted]"],"[redacted]":"[redacted]"}"#;
     let written = r#"{"a":["x"],"b/c~":"y"}"#;
-    for all in ["/params/arguments", "/params", "", "/params/arguments/gone", "/params/arguments/a/7"] {
+    for all in [
+        "/params/arguments",
+        "/params",
+        "",
+        "/params/arguments/gone",
+        "/params/arguments/a/7",
+    ] {
         assert_eq!(shown(written, &[all]).json, hidden, "{all}");
     }
-    assert_eq!(shown(written, &["/params/arguments/a/0", "/params/arguments/b~1c~0"]).json.matches("[redacted]").count(), 3);
-    assert_eq!(shown(written, &["/params/argumentsx", "/paramsx", "/result"]).json, written);
-    assert_eq!(shown(written, &["/params/arguments/a/0"; 33]).json, hidden, "too many to follow");
+    assert_eq!(
+        shown(
+            written,
+            &["/params/arguments/a/0", "/params/arguments/b~1c~0"]
+        )
+        .json
+        .matches("[redacted]")
+        .count(),
+        3
+    );
+    assert_eq!(
+        shown(written, &["/params/argumentsx", "/paramsx", "/result"]).json,
+        written
+    );
+    assert_eq!(
+        shown(written, &["/params/arguments/a/0"; 33]).json,
+        hidden,
+        "too many to follow"
+    );
 }
 
 #[test]
 fn equal_texts_have_equal_marks_and_short_ones_none() {
     assert_eq!(mark("exactly sixteen!"), mark("exactly sixteen!"));
     assert_ne!(mark("exactly sixteen!"), mark("exactly sixteen?"));
-    assert_eq!(mark("1234"), mark("4321"), "a short text could be found again by trying");
+    assert_eq!(
+        mark("1234"),
+        mark("4321"),
+        "a short text could be found again by trying"
+    );
 }
 
 #[test]
 fn what_is_shown_is_bounded() {
     let long = format!(r#"{{"a":"{}","b":{}}}"#, "é".repeat(5000), "1".repeat(5000));
     let RedactedJson { json, left_out } = shown(&long, &[]);
-    assert!(json.len() < 700 && json.contains("… (10000 bytes)") && json.contains("… (5000 digits)"), "{json}");
+    assert!(
+        json.len() < 700 && json.contains("… (10000 bytes)") && json.contains("… (5000 digits)"),
+        "{json}"
+    );
     assert_eq!(left_out, 0);
     let many = format!("[{}]", vec![r#"{"k":["0123456789"]}"#; 3000].join(","));
     let RedactedJson { json, left_out } = shown(&many, &[]);
-    assert!(json.len() < ARGUMENTS_BYTES + 100 && left_out > 7000, "{} {left_out}", json.len());
+    assert!(
+        json.len() < ARGUMENTS_BYTES + 100 && left_out > 7000,
+        "{} {left_out}",
+        json.len()
+    );
     #[allow(clippy::disallowed_types, reason = "a second opinion")]
     let read: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert!(read.as_array().unwrap().len() > 300);
@@ -128,7 +182,11 @@ fn a_cut_never_leaves_part_of_a_secret() {
     let secret = "q9Zx7Kw2Lm4Np6Rt8Vb0Yc3Df5Gh1Jk";
     let redactor = Redactor::new().unwrap();
     for before in 0..1400 {
-        let written = format!("{} {secret} {}", "x y ".repeat(before / 4) + &"z".repeat(before % 4), "w ".repeat(900));
+        let written = format!(
+            "{} {secret} {}",
+            "x y ".repeat(before / 4) + &"z".repeat(before % 4),
+            "w ".repeat(900)
+        );
         let shown = redactor.text(&written, TEXT_BYTES);
         assert!(!shown.contains("q9Zx"), "{before}: {shown}");
         assert!(shown.len() < TEXT_BYTES + 40);
@@ -138,7 +196,15 @@ fn a_cut_never_leaves_part_of_a_secret() {
 #[test]
 fn hostile_text_costs_no_more_than_its_length() {
     let redactor = Redactor::new().unwrap();
-    for unit in ["-----BEGIN A", "a:b", "token", "://a:", "eyJaaaaaaaa.", "--pass ", "Bearer "] {
+    for unit in [
+        "-----BEGIN A",
+        "a:b",
+        "token",
+        "://a:",
+        "eyJaaaaaaaa.",
+        "--pass ",
+        "Bearer ",
+    ] {
         let long = unit.repeat(2_000_000 / unit.len());
         let started = std::time::Instant::now();
         assert!(redactor.text(&long, TEXT_BYTES).len() < 2 * TEXT_BYTES);
@@ -198,12 +264,16 @@ fn the_prefilter_passes_over_nothing_that_a_pattern_finds() {
     }
     assert!(cut > 1000, "{cut}");
     // All short texts of the letters of the shortest secrets.
-    let letters = ["g", "h", "p", "_", "s", "k", "S", "G", ".", "A", "I", "z", "7"];
+    let letters = [
+        "g", "h", "p", "_", "s", "k", "S", "G", ".", "A", "I", "z", "7",
+    ];
     let mut state = 1_u64;
     for _ in 0..20_000 {
         let mut text = String::new();
         for _ in 0..TOO_SHORT_BYTES {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             text.push_str(letters[usize::try_from(state >> 40).unwrap() % letters.len()]);
         }
         assert_eq!(redactor.clean(&text), text);

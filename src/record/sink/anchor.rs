@@ -44,7 +44,9 @@ impl Anchors {
         }
         let (jobs, queue) = sync_channel(QUEUED);
         let (anchor, counted) = (anchor.clone(), counts.clone());
-        std::thread::Builder::new().name("audit-anchor".to_owned()).spawn(move || run(&anchor, &queue, &counted))?;
+        std::thread::Builder::new()
+            .name("audit-anchor".to_owned())
+            .spawn(move || run(&anchor, &queue, &counted))?;
         Ok(Self(Some((jobs, counts.clone()))))
     }
 
@@ -80,10 +82,22 @@ fn run(anchor: &Anchor, queue: &Receiver<Job>, counts: &Counts) {
                 continue;
             }
         };
-        let ran = if anchor.command.is_empty() { Ok(()) } else { command(&anchor.command, &note, anchor.timeout) };
-        let told = anchor.url.as_ref().map_or(Ok(()), |url| post(url, &note, anchor.timeout));
+        let ran = if anchor.command.is_empty() {
+            Ok(())
+        } else {
+            command(&anchor.command, &note, anchor.timeout)
+        };
+        let told = anchor
+            .url
+            .as_ref()
+            .map_or(Ok(()), |url| post(url, &note, anchor.timeout));
         let both = ran.and(told);
-        if both.is_ok() { &counts.anchored } else { &counts.anchors_failed }.inc();
+        if both.is_ok() {
+            &counts.anchored
+        } else {
+            &counts.anchors_failed
+        }
+        .inc();
         // Once for each time that it breaks off.
         if let (true, Err(error)) = (well, &both) {
             tracing::error!(error, "cannot anchor audit log checkpoints");
@@ -94,7 +108,9 @@ fn run(anchor: &Anchor, queue: &Receiver<Job>, counts: &Counts) {
 
 /// Runs a program with a checkpoint on its standard input.
 fn command(words: &[String], note: &str, timeout: Duration) -> Result<(), String> {
-    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    let Some((program, arguments)) = words.split_first() else {
+        return Ok(());
+    };
     let told = |error: io::Error| format!("`{program}`: {error}");
     let mut child = Command::new(program)
         .args(arguments)
@@ -104,23 +120,32 @@ fn command(words: &[String], note: &str, timeout: Duration) -> Result<(), String
         .spawn()
         .map_err(told)?;
     // A note is shorter than what a pipe holds, so that this waits for nobody.
-    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(format!("{note}\n").as_bytes()));
+    let written = child.stdin.take().map_or(Ok(()), |mut stdin| {
+        stdin.write_all(format!("{note}\n").as_bytes())
+    });
     let ended = wait(&mut child, timeout).map_err(told)?;
     match ended {
         Some(status) if status.success() => written.map_err(told),
         Some(status) => {
             let mut complaint = String::new();
             // Only what is there: one of its own children may hold the pipe open.
-            let said = child
-                .stderr
-                .take()
-                .map_or(Ok(0), |stderr| nonblocking(stderr).take(COMPLAINT_BYTES).read_to_string(&mut complaint));
+            let said = child.stderr.take().map_or(Ok(0), |stderr| {
+                nonblocking(stderr)
+                    .take(COMPLAINT_BYTES)
+                    .read_to_string(&mut complaint)
+            });
             if said.is_err() && complaint.is_empty() {
                 return Err(format!("`{program}` has failed ({status})"));
             }
-            Err(format!("`{program}` has failed ({status}): {}", complaint.trim().escape_debug()))
+            Err(format!(
+                "`{program}` has failed ({status}): {}",
+                complaint.trim().escape_debug()
+            ))
         }
-        None => Err(format!("`{program}` did not end within {} s", timeout.as_secs())),
+        None => Err(format!(
+            "`{program}` did not end within {} s",
+            timeout.as_secs()
+        )),
     }
 }
 
@@ -151,9 +176,16 @@ fn wait(child: &mut Child, timeout: Duration) -> io::Result<Option<std::process:
 
 /// Sends a checkpoint to an address.
 fn post(url: &str, note: &str, timeout: Duration) -> Result<(), String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
     let connector = hyper_rustls::HttpsConnectorBuilder::new()
-        .with_tls_config(trust::client_tls()?.with_root_certificates(trust::system_roots()?).with_no_client_auth())
+        .with_tls_config(
+            trust::client_tls()?
+                .with_root_certificates(trust::system_roots()?)
+                .with_no_client_auth(),
+        )
         .https_or_http()
         .enable_http1()
         .wrap_connector(trust::tcp_connector(timeout));
@@ -167,7 +199,10 @@ fn post(url: &str, note: &str, timeout: Duration) -> Result<(), String> {
             Ok(Ok(answer)) if answer.status().is_success() => Ok(()),
             Ok(Ok(answer)) => Err(format!("`anchor_url` answered {}", answer.status())),
             Ok(Err(_)) => Err("`anchor_url` cannot be reached".to_owned()),
-            Err(_) => Err(format!("`anchor_url` did not answer within {} s", timeout.as_secs())),
+            Err(_) => Err(format!(
+                "`anchor_url` did not answer within {} s",
+                timeout.as_secs()
+            )),
         }
     })
 }

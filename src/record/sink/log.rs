@@ -64,7 +64,11 @@ impl LogFile {
     ///
     /// # Errors
     /// It cannot be opened for appending.
-    pub(super) fn open(path: &Path, rotation: &Rotation, notes: Arc<CheckpointLog>) -> io::Result<Self> {
+    pub(super) fn open(
+        path: &Path,
+        rotation: &Rotation,
+        notes: Arc<CheckpointLog>,
+    ) -> io::Result<Self> {
         let (file, began) = open_file(path)?;
         let mut log = Self {
             path: path.to_owned(),
@@ -92,7 +96,10 @@ impl LogFile {
     ///
     /// # Errors
     /// None was written.
-    pub(super) fn append<'l>(&mut self, lines: impl Iterator<Item = &'l str>) -> io::Result<WriteEffects> {
+    pub(super) fn append<'l>(
+        &mut self,
+        lines: impl Iterator<Item = &'l str>,
+    ) -> io::Result<WriteEffects> {
         self.locked(|log| {
             let (mut done, mut out, mut head) = (WriteEffects::default(), Vec::new(), log.head);
             if log.length != Some(log.file.metadata()?.len()) {
@@ -125,7 +132,8 @@ impl LogFile {
     pub(super) fn note(&mut self, why: Reason) -> io::Result<String> {
         // After a loss of power there must be no note of lines that are lost.
         self.sync()?;
-        self.notes.add(why, &self.head, self.length.unwrap_or_default(), &self.path)
+        self.notes
+            .add(why, &self.head, self.length.unwrap_or_default(), &self.path)
     }
 
     /// The number of the last line.
@@ -167,11 +175,20 @@ impl LogFile {
         if last.is_none() {
             self.notes.add(Reason::New, &self.head, 0, &self.path)?;
         }
-        Ok(if last.is_none() || last == Some(Head::default()) { "new" } else { "continued" })
+        Ok(if last.is_none() || last == Some(Head::default()) {
+            "new"
+        } else {
+            "continued"
+        })
     }
 
     /// Finds out how the file ends, closes what is torn, and adds a line about it. `how` is why there is one in any case.
-    fn settle(&mut self, how: Option<&'static str>, head: &mut Head, out: &mut Vec<u8>) -> io::Result<()> {
+    fn settle(
+        &mut self,
+        how: Option<&'static str>,
+        head: &mut Head,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
         let length = self.file.metadata()?.len();
         let tail = Tail::read(&self.file, length)?;
         let (known, last) = (self.head, tail.head.unwrap_or_default());
@@ -185,8 +202,16 @@ impl LogFile {
         }
         let found = match (cut, tail.foreign, std::mem::take(&mut self.deleted)) {
             (true, ..) => Some((Tampering::Cut, "after_cut", "lines are missing or modified")),
-            (_, true, _) => Some((Tampering::Foreign, "after_foreign", "another program wrote to it")),
-            (.., true) => Some((Tampering::Deleted, "after_deletion", "it was deleted while in use")),
+            (_, true, _) => Some((
+                Tampering::Foreign,
+                "after_foreign",
+                "another program wrote to it",
+            )),
+            (.., true) => Some((
+                Tampering::Deleted,
+                "after_deletion",
+                "it was deleted while in use",
+            )),
             _ => None,
         };
         let how = if let Some((found, how, what)) = found {
@@ -222,8 +247,16 @@ impl LogFile {
     fn is_due(&self) -> bool {
         let length = self.length.unwrap_or_default();
         let large = self.rotation.bytes > 0 && length >= self.rotation.bytes;
-        let old = !self.rotation.age.is_zero() && self.began.elapsed().is_ok_and(|age| age >= self.rotation.age);
-        length > 0 && (large || old) && self.rotate_after.is_none_or(|after| Instant::now() >= after)
+        let old = !self.rotation.age.is_zero()
+            && self
+                .began
+                .elapsed()
+                .is_ok_and(|age| age >= self.rotation.age);
+        length > 0
+            && (large || old)
+            && self
+                .rotate_after
+                .is_none_or(|after| Instant::now() >= after)
     }
 
     /// Puts the file aside and begins another; if that cannot be done, lines go on into this one for a while.
@@ -236,7 +269,12 @@ impl LogFile {
         };
         match aside() {
             Ok(aside) => {
-                if let Err(error) = self.notes.add(Reason::Rotated, &self.head, self.length.unwrap_or_default(), &aside) {
+                if let Err(error) = self.notes.add(
+                    Reason::Rotated,
+                    &self.head,
+                    self.length.unwrap_or_default(),
+                    &aside,
+                ) {
                     tracing::warn!(%error, "no checkpoint for a rotated audit log file");
                 }
                 self.lock()?;
@@ -269,11 +307,14 @@ impl LogFile {
                     // Another process may have written to it before it was moved.
                     let left = Tail::read(&self.file, self.file.metadata()?.len())?.head;
                     self.head = Some(self.head).max_by_seq(left).unwrap_or_default();
-                    self.deleted = self.file.metadata()?.nlink() == 0 && !self.continues_elsewhere()?;
+                    self.deleted =
+                        self.file.metadata()?.nlink() == 0 && !self.continues_elsewhere()?;
                     (self.file, self.began) = open_file(&self.path)?;
                     self.length = None;
                 }
-                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(1))
+                }
                 Err(rustix::io::Errno::WOULDBLOCK) => {
                     let told = "another process has held its lock for 5 s; configure another file for one of them";
                     return Err(self.named(&io::Error::new(io::ErrorKind::WouldBlock, told)));
@@ -286,11 +327,18 @@ impl LogFile {
     /// Whether the log is there up to the last line that is known, though the file of that line is gone: it was packed, or another
     /// process has gone on.
     fn continues_elsewhere(&self) -> io::Result<bool> {
-        let when = |path: &PathBuf| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+        let when = |path: &PathBuf| {
+            std::fs::metadata(path)
+                .and_then(|metadata| metadata.modified())
+                .ok()
+        };
         let mut files = files::siblings(&self.path)?;
         files.push(self.path.clone());
         // Those that cannot be read have no end.
-        let last = files.into_iter().max_by_key(when).and_then(|path| last_of(&path).ok()?);
+        let last = files
+            .into_iter()
+            .max_by_key(when)
+            .and_then(|path| last_of(&path).ok()?);
         Ok(last.is_some_and(|last| last.seq >= self.head.seq))
     }
 
@@ -300,12 +348,17 @@ impl LogFile {
     }
 
     fn is_in_place(&self) -> bool {
-        let same = |a: std::fs::Metadata, b: std::fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
-        std::fs::metadata(&self.path).is_ok_and(|there| self.file.metadata().is_ok_and(|here| same(here, there)))
+        let same =
+            |a: std::fs::Metadata, b: std::fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+        std::fs::metadata(&self.path)
+            .is_ok_and(|there| self.file.metadata().is_ok_and(|here| same(here, there)))
     }
 
     fn named(&self, error: &io::Error) -> io::Error {
-        io::Error::new(error.kind(), format!("the audit log `{}`: {error}", self.path.display()))
+        io::Error::new(
+            error.kind(),
+            format!("the audit log `{}`: {error}", self.path.display()),
+        )
     }
 }
 
@@ -316,17 +369,42 @@ trait MaxBySeq {
 
 impl MaxBySeq for Option<Head> {
     fn max_by_seq(self, other: Self) -> Self {
-        if other.map(|head| head.seq) > self.map(|head| head.seq) { other } else { self }
+        if other.map(|head| head.seq) > self.map(|head| head.seq) {
+            other
+        } else {
+            self
+        }
     }
 }
 
 /// Opens a file for appending, and says when it was begun.
 pub(super) fn open_file(path: &Path) -> io::Result<(File, SystemTime)> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("the audit log `{}`: {error}", path.display()));
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(named)?;
+    let named = |error: io::Error| {
+        io::Error::new(
+            error.kind(),
+            format!("the audit log `{}`: {error}", path.display()),
+        )
+    };
+    if let Some(parent) = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)
+            .map_err(named)?;
     }
-    let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(named)?;
-    let began = file.metadata().and_then(|metadata| metadata.created()).unwrap_or_else(|_| SystemTime::now());
+    let file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(named)?;
+    let began = file
+        .metadata()
+        .and_then(|metadata| metadata.created())
+        .unwrap_or_else(|_| SystemTime::now());
     Ok((file, began))
 }

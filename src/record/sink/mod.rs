@@ -59,11 +59,17 @@ impl Sink {
                 let shared = Arc::new(Shared::default());
                 let writer = Writer::open(config, to, shared.clone(), counts.clone())?;
                 let (jobs, queue) = queue(QUEUED_JOBS);
-                std::thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(queue))?;
+                std::thread::Builder::new()
+                    .name("audit".to_owned())
+                    .spawn(move || writer.run(queue))?;
                 Some((jobs, shared))
             }
         };
-        Ok(Self { to, required: config.required, counts })
+        Ok(Self {
+            to,
+            required: config.required,
+            counts,
+        })
     }
 
     /// Whether anybody reads lines.
@@ -73,21 +79,35 @@ impl Sink {
 
     /// Whether what must be told can be: false while a log that is required cannot be written.
     pub(super) fn can_record(&self) -> bool {
-        !self.required || self.to.as_ref().is_none_or(|(_, shared)| !shared.failing.load(Ordering::Relaxed))
+        !self.required
+            || self
+                .to
+                .as_ref()
+                .is_none_or(|(_, shared)| !shared.failing.load(Ordering::Relaxed))
     }
 
     /// Has lines written; each is a JSON object and ends in a line feed. Where the log is required, nothing that they tell
     /// of may go on before they are on the disk, which is what is given can be waited for.
     pub(super) fn write(&self, lines: String, count: u64) -> PendingWrite {
-        let Some((jobs, shared)) = &self.to else { return PendingWrite::done() };
+        let Some((jobs, shared)) = &self.to else {
+            return PendingWrite::done();
+        };
         let bytes = lines.len();
         let fits = shared.waiting.fetch_add(bytes, Ordering::Relaxed) + bytes <= QUEUED_BYTES;
-        let (who, told) = if self.required { Some(oneshot::channel()).unzip() } else { (None, None) };
+        let (who, told) = if self.required {
+            Some(oneshot::channel()).unzip()
+        } else {
+            (None, None)
+        };
         if !fits || jobs.push(Job::Lines(lines, count, who)).is_err() {
             shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
             shared.dropped.fetch_add(count, Ordering::Relaxed);
             self.counts.dropped.inc_by(count);
-            return if self.required { PendingWrite::failed(full()) } else { PendingWrite::done() };
+            return if self.required {
+                PendingWrite::failed(full())
+            } else {
+                PendingWrite::done()
+            };
         }
         told.map_or_else(PendingWrite::done, PendingWrite::pending)
     }
@@ -97,7 +117,9 @@ impl Sink {
     /// # Errors
     /// The thread that would do it is too busy, or gone.
     pub(super) fn reopen(&self) -> io::Result<()> {
-        let Some((jobs, _)) = &self.to else { return Ok(()) };
+        let Some((jobs, _)) = &self.to else {
+            return Ok(());
+        };
         jobs.push(Job::Reopen).map_err(|error| match error {
             TrySendError::Full(_) => full(),
             TrySendError::Disconnected(_) => io::ErrorKind::BrokenPipe.into(),
@@ -120,7 +142,10 @@ impl Sink {
             .recv_timeout(deadline.saturating_duration_since(Instant::now()))
             .is_err_and(|error| error == RecvTimeoutError::Timeout)
         {
-            tracing::warn!("the audit log did not accept all lines within {} s", FLUSH.as_secs());
+            tracing::warn!(
+                "the audit log did not accept all lines within {} s",
+                FLUSH.as_secs()
+            );
         }
     }
 }
@@ -139,12 +164,26 @@ fn full() -> io::Error {
 /// bytes before it belong to no line.
 fn opened(how: &str, torn_bytes: u64) -> String {
     let found = matches!(how, "after_cut" | "after_foreign" | "after_deletion");
-    let severity = if found { Severity::Critical } else { Severity::Info };
-    let line = LogOpened { how: how.into(), torn_bytes: Some(torn_bytes).filter(|torn| *torn > 0) }.line(severity);
+    let severity = if found {
+        Severity::Critical
+    } else {
+        Severity::Info
+    };
+    let line = LogOpened {
+        how: how.into(),
+        torn_bytes: Some(torn_bytes).filter(|torn| *torn > 0),
+    }
+    .line(severity);
     line.trim_end().to_owned()
 }
 
 /// The line of lines that the log lacks.
 fn lost(reason: &str, lines: u64) -> String {
-    LogLost { reason: reason.into(), lines }.line(Severity::High).trim_end().to_owned()
+    LogLost {
+        reason: reason.into(),
+        lines,
+    }
+    .line(Severity::High)
+    .trim_end()
+    .to_owned()
 }

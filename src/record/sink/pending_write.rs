@@ -51,7 +51,11 @@ impl PendingWrite {
         match self.0 {
             State::Done => Ok(()),
             State::Failed(error) => Err(error),
-            State::Waits(told) => write_result(tokio::time::timeout(DURABLE, told).await.map_err(|_| timed_out())?),
+            State::Waits(told) => write_result(
+                tokio::time::timeout(DURABLE, told)
+                    .await
+                    .map_err(|_| timed_out())?,
+            ),
         }
     }
 
@@ -65,8 +69,13 @@ impl PendingWrite {
             State::Failed(error) => return Err(error),
             State::Waits(told) => told,
         };
-        let many = Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
-        if many { tokio::task::block_in_place(|| block_on(told)) } else { block_on(told) }
+        let many = Handle::try_current()
+            .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
+        if many {
+            tokio::task::block_in_place(|| block_on(told))
+        } else {
+            block_on(told)
+        }
     }
 }
 
@@ -95,10 +104,21 @@ impl Wake for ThreadWaker {
 }
 
 fn write_result(told: Result<WriteResult, oneshot::error::RecvError>) -> io::Result<()> {
-    let told = told.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the audit log writer has stopped"))?;
+    let told = told.map_err(|_| {
+        io::Error::new(
+            io::ErrorKind::BrokenPipe,
+            "the audit log writer has stopped",
+        )
+    })?;
     told.map_err(|(kind, text)| io::Error::new(kind, text))
 }
 
 fn timed_out() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, format!("the audit log did not accept a line within {} s", DURABLE.as_secs()))
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        format!(
+            "the audit log did not accept a line within {} s",
+            DURABLE.as_secs()
+        ),
+    )
 }

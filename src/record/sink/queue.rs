@@ -65,7 +65,13 @@ enum Activity {
 /// The two ends of a queue in which at most `limit` jobs wait.
 pub(super) fn queue(limit: usize) -> (JobSender, Queue) {
     let shared = Arc::new(Shared::default());
-    (JobSender { shared: shared.clone(), limit }, Queue { shared, looks: 0 })
+    (
+        JobSender {
+            shared: shared.clone(),
+            limit,
+        },
+        Queue { shared, looks: 0 },
+    )
 }
 
 impl JobSender {
@@ -113,15 +119,29 @@ impl Queue {
         let mut state = self.shared.state.lock();
         if state.jobs.is_empty() {
             let sleeps = self.looks >= LOOKS;
-            let (activity, most) = if sleeps { (Activity::Sleeps, IDLE) } else { (Activity::Gathers, GATHER) };
-            let woken = |state: &State| if sleeps { !state.jobs.is_empty() } else { state.is_urgent };
+            let (activity, most) = if sleeps {
+                (Activity::Sleeps, IDLE)
+            } else {
+                (Activity::Gathers, GATHER)
+            };
+            let woken = |state: &State| {
+                if sleeps {
+                    !state.jobs.is_empty()
+                } else {
+                    state.is_urgent
+                }
+            };
             state = self.shared.wait(state, activity, most, woken);
             self.looks = self.looks.saturating_add(1);
             if sleeps && !state.jobs.is_empty() && !state.is_urgent {
-                state = self.shared.wait(state, Activity::Gathers, GATHER, |state| state.is_urgent);
+                state = self
+                    .shared
+                    .wait(state, Activity::Gathers, GATHER, |state| state.is_urgent);
             }
         } else if !state.is_urgent {
-            state = self.shared.wait(state, Activity::Gathers, GATHER, |state| state.is_urgent);
+            state = self
+                .shared
+                .wait(state, Activity::Gathers, GATHER, |state| state.is_urgent);
         }
         std::mem::swap(&mut state.jobs, jobs);
         state.is_urgent = false;
@@ -153,7 +173,8 @@ impl Shared {
         woken: impl Fn(&State) -> bool,
     ) -> MutexGuard<'s, State> {
         state.writer = activity;
-        self.wake.wait_while_for(&mut state, |state| !woken(state) && !state.is_closed, most);
+        self.wake
+            .wait_while_for(&mut state, |state| !woken(state) && !state.is_closed, most);
         state.writer = Activity::Writes;
         state
     }
@@ -171,7 +192,15 @@ mod tests {
     }
 
     fn texts(jobs: &[Job]) -> Vec<&str> {
-        jobs.iter().map(|job| if let Job::Lines(text, ..) = job { text.trim_end() } else { "-" }).collect()
+        jobs.iter()
+            .map(|job| {
+                if let Job::Lines(text, ..) = job {
+                    text.trim_end()
+                } else {
+                    "-"
+                }
+            })
+            .collect()
     }
 
     #[test]
@@ -198,7 +227,10 @@ mod tests {
         (0..2).for_each(|_| intake.push(line("a")).unwrap());
         assert!(matches!(intake.push(line("b")), Err(TrySendError::Full(_))));
         drop(queue);
-        assert!(matches!(intake.push(line("b")), Err(TrySendError::Disconnected(_))));
+        assert!(matches!(
+            intake.push(line("b")),
+            Err(TrySendError::Disconnected(_))
+        ));
     }
 
     #[test]
@@ -226,7 +258,8 @@ mod tests {
             let writer = std::thread::spawn(move || {
                 let mut jobs = Vec::new();
                 while queue.take(&mut jobs) {
-                    jobs.drain(..).for_each(|job| done.send((job.is_urgent(), Instant::now())).unwrap());
+                    jobs.drain(..)
+                        .for_each(|job| done.send((job.is_urgent(), Instant::now())).unwrap());
                 }
             });
             for pause in [Duration::ZERO, GATHER * 4] {

@@ -32,10 +32,21 @@ impl RetentionThread {
     ///
     /// # Errors
     /// There are no threads left.
-    pub(super) fn start(log: &Path, rotation: &Rotation, notes: Arc<CheckpointLog>, counts: Counts) -> io::Result<Self> {
+    pub(super) fn start(
+        log: &Path,
+        rotation: &Rotation,
+        notes: Arc<CheckpointLog>,
+        counts: Counts,
+    ) -> io::Result<Self> {
         let (wake, woken) = sync_channel(1);
-        let kept = RotatedFiles { log: log.to_owned(), rotation: rotation.clone(), notes };
-        std::thread::Builder::new().name("audit-keep".to_owned()).spawn(move || kept.run(&woken, &counts))?;
+        let kept = RotatedFiles {
+            log: log.to_owned(),
+            rotation: rotation.clone(),
+            notes,
+        };
+        std::thread::Builder::new()
+            .name("audit-keep".to_owned())
+            .spawn(move || kept.run(&woken, &counts))?;
         Ok(Self(wake))
     }
 
@@ -76,7 +87,10 @@ impl RotatedFiles {
             }
         }
         if self.rotation.compress {
-            for path in rotated(&self.log)?.iter().filter(|path| !path.to_string_lossy().ends_with(PACKED)) {
+            for path in rotated(&self.log)?
+                .iter()
+                .filter(|path| !path.to_string_lossy().ends_with(PACKED))
+            {
                 first = first.and(pack(path));
             }
         }
@@ -85,8 +99,17 @@ impl RotatedFiles {
 
     /// Which files go: always the oldest.
     fn too_many(&self, now: SystemTime) -> io::Result<Vec<PathBuf>> {
-        let Rotation { keep_files, keep_age, keep_bytes, .. } = self.rotation;
-        let (mut files, mut bytes, mut go) = (0_u64, std::fs::metadata(&self.log).map_or(0, |log| log.len()), false);
+        let Rotation {
+            keep_files,
+            keep_age,
+            keep_bytes,
+            ..
+        } = self.rotation;
+        let (mut files, mut bytes, mut go) = (
+            0_u64,
+            std::fs::metadata(&self.log).map_or(0, |log| log.len()),
+            false,
+        );
         let mut gone = Vec::new();
         for path in rotated(&self.log)?.into_iter().rev() {
             files += 1;
@@ -107,7 +130,8 @@ impl RotatedFiles {
     /// Removes a file: first that is noted, so that nobody takes it for tampering.
     fn remove(&self, path: &Path) -> io::Result<()> {
         if let Some(head) = last_of(path)? {
-            self.notes.add(Reason::Removed, &head, std::fs::metadata(path)?.len(), path)?;
+            self.notes
+                .add(Reason::Removed, &head, std::fs::metadata(path)?.len(), path)?;
         }
         tracing::info!(file = %path.display(), "rotated audit log file removed by retention");
         std::fs::remove_file(path)?;
@@ -127,9 +151,16 @@ fn pack(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let (packing, packed) = (with_suffix(path, PACKING), with_suffix(path, PACKED));
-    let out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&packing)?;
+    let out = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&packing)?;
     let mut encoder = GzEncoder::new(out, Compression::default());
-    let written = io::copy(&mut plain, &mut encoder).and_then(|_| encoder.finish()).and_then(|out| out.sync_all());
+    let written = io::copy(&mut plain, &mut encoder)
+        .and_then(|_| encoder.finish())
+        .and_then(|out| out.sync_all());
     if let Err(error) = written {
         std::fs::remove_file(&packing)?;
         return Err(error);

@@ -24,7 +24,11 @@ pub(super) enum StreamTarget {
 impl Stream {
     /// A stream that nothing was written to.
     pub(super) fn new(to: StreamTarget) -> Self {
-        Self { to, head: Head::default(), torn: false }
+        Self {
+            to,
+            head: Head::default(),
+            torn: false,
+        }
     }
 
     /// Appends lines.

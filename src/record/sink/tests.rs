@@ -31,7 +31,11 @@ fn counts() -> Counts {
 }
 
 fn config(path: &Path, required: bool) -> AuditConfig {
-    AuditConfig { to: Some(AuditTo::File(path.to_owned())), required, ..AuditConfig::default() }
+    AuditConfig {
+        to: Some(AuditTo::File(path.to_owned())),
+        required,
+        ..AuditConfig::default()
+    }
 }
 
 fn sink(path: &Path, required: bool) -> Sink {
@@ -44,7 +48,14 @@ fn write(sink: &Sink, line: &str) {
 
 fn checked(log: &Path) -> Report {
     let keys = vec![PublicKey::of_file(&AuditConfig::key_beside(log)).unwrap()];
-    verify(log, &TrustAnchors { keys, anchors: Vec::new() }).unwrap()
+    verify(
+        log,
+        &TrustAnchors {
+            keys,
+            anchors: Vec::new(),
+        },
+    )
+    .unwrap()
 }
 
 fn sound(log: &Path) -> Report {
@@ -56,7 +67,13 @@ fn sound(log: &Path) -> Report {
 /// What lines say, without what hangs them together.
 fn unchained_lines(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap();
-    text.lines().map(|line| line.rsplit_once(",\"seq\":").map_or("?", |(before, _)| before).to_owned()).collect()
+    text.lines()
+        .map(|line| {
+            line.rsplit_once(",\"seq\":")
+                .map_or("?", |(before, _)| before)
+                .to_owned()
+        })
+        .collect()
 }
 
 fn opened_as(line: &str) -> Option<&str> {
@@ -70,22 +87,48 @@ fn lines_hang_together_over_restarts_and_the_files_are_the_owners_alone() {
     for required in [true, false, true] {
         let sink = sink(&path, required);
         write(&sink, "{\"a\":1}");
-        sink.write("{\"a\":2}\n{\"a\":3}\n".to_owned(), 2).wait().unwrap();
+        sink.write("{\"a\":2}\n{\"a\":3}\n".to_owned(), 2)
+            .wait()
+            .unwrap();
         sink.flush();
-        assert_eq!((sink.counts.written.get(), sink.counts.failed.get()), (3, 0));
+        assert_eq!(
+            (sink.counts.written.get(), sink.counts.failed.get()),
+            (3, 0)
+        );
     }
     let lines = unchained_lines(&path);
-    let how: Vec<_> = lines.iter().map(|line| opened_as(line).unwrap_or(line)).collect();
-    assert_eq!(how[..5], ["new", "{\"a\":1", "{\"a\":2", "{\"a\":3", "continued"]);
+    let how: Vec<_> = lines
+        .iter()
+        .map(|line| opened_as(line).unwrap_or(line))
+        .collect();
+    assert_eq!(
+        how[..5],
+        ["new", "{\"a\":1", "{\"a\":2", "{\"a\":3", "continued"]
+    );
     assert_eq!(how.len(), 12);
     let report = sound(&path);
-    assert_eq!((report.lines, report.last_seq, report.vouched_through), (12, Some(12), Some(12)));
-    assert!(report.checkpoints >= 7 && report.signed == report.checkpoints && report.torn.is_empty());
+    assert_eq!(
+        (report.lines, report.last_seq, report.vouched_through),
+        (12, Some(12), Some(12))
+    );
+    assert!(
+        report.checkpoints >= 7 && report.signed == report.checkpoints && report.torn.is_empty()
+    );
     for name in ["audit.jsonl", "audit.jsonl.checkpoints", "audit.jsonl.key"] {
-        let mode = fs::metadata(path.with_file_name(name)).unwrap().permissions().mode();
+        let mode = fs::metadata(path.with_file_name(name))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
-    assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(
+        fs::metadata(path.parent().unwrap())
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
+        0o700
+    );
 }
 
 #[test]
@@ -103,16 +146,27 @@ fn a_file_that_was_moved_or_deleted_is_left_and_the_chain_goes_on() {
         sink.flush();
         assert_eq!(unchained_lines(&moved).last().unwrap(), "{\"old\":1");
         let lines = unchained_lines(&path);
-        assert_eq!((opened_as(&lines[0]), lines[1].as_str()), (Some("reopened"), "{\"new\":1"));
+        assert_eq!(
+            (opened_as(&lines[0]), lines[1].as_str()),
+            (Some("reopened"), "{\"new\":1")
+        );
         assert_eq!(sound(&path).lines, 4);
         fs::remove_file(&path).unwrap();
         write(&sink, "{\"newer\":1}");
         sink.flush();
         assert_eq!(unchained_lines(&path).last().unwrap(), "{\"newer\":1");
-        assert_eq!(opened_as(&unchained_lines(&path)[0]), Some("after_deletion"));
+        assert_eq!(
+            opened_as(&unchained_lines(&path)[0]),
+            Some("after_deletion")
+        );
         assert_eq!((sink.counts.deleted.get(), sink.counts.cut.get()), (1, 0));
         let gap = checked(&path);
-        assert_eq!(gap.flaws.first().map(|flaw| (flaw.kind, flaw.seq)), Some((Kind::Gap, Some(3))), "{:?}", gap.flaws);
+        assert_eq!(
+            gap.flaws.first().map(|flaw| (flaw.kind, flaw.seq)),
+            Some((Kind::Gap, Some(3))),
+            "{:?}",
+            gap.flaws
+        );
     }
 }
 
@@ -124,8 +178,14 @@ fn a_file_that_was_packed_or_that_others_have_gone_on_from_was_not_deleted() {
     write(&idle, "{}");
     // As logrotate does it that packs at once.
     let packed = files::with_suffix(&path, ".1.gz");
-    let mut encoder = flate2::write::GzEncoder::new(fs::File::create(&packed).unwrap(), flate2::Compression::fast());
-    encoder.write_all(&fs::read(&path).unwrap()).and_then(|()| encoder.finish()).unwrap();
+    let mut encoder = flate2::write::GzEncoder::new(
+        fs::File::create(&packed).unwrap(),
+        flate2::Compression::fast(),
+    );
+    encoder
+        .write_all(&fs::read(&path).unwrap())
+        .and_then(|()| encoder.finish())
+        .unwrap();
     fs::remove_file(&path).unwrap();
     write(&idle, "{}");
     assert_eq!(opened_as(&unchained_lines(&path)[0]), Some("reopened"));
@@ -136,7 +196,10 @@ fn a_file_that_was_packed_or_that_others_have_gone_on_from_was_not_deleted() {
     write(&busy, "{}");
     fs::remove_file(files::with_suffix(&path, ".2")).unwrap();
     write(&idle, "{}");
-    assert_eq!((idle.counts.deleted.get(), busy.counts.deleted.get()), (0, 0));
+    assert_eq!(
+        (idle.counts.deleted.get(), busy.counts.deleted.get()),
+        (0, 0)
+    );
 }
 
 #[test]
@@ -155,7 +218,13 @@ fn a_log_that_is_required_says_when_it_cannot_be_told_and_when_it_can_again() {
         assert!(Instant::now() < deadline, "it tries by itself");
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(unchained_lines(&path).iter().any(|line| line.contains("not_written")), "{:?}", unchained_lines(&path));
+    assert!(
+        unchained_lines(&path)
+            .iter()
+            .any(|line| line.contains("not_written")),
+        "{:?}",
+        unchained_lines(&path)
+    );
 }
 
 #[test]
@@ -166,7 +235,10 @@ fn a_log_that_was_moved_away_between_two_runs_goes_on() {
     fs::rename(&path, files::with_suffix(&path, "-20261122")).unwrap();
     write(&sink(&path, true), "{}");
     let report = sound(&path);
-    assert_eq!((report.files.len(), report.lines, report.first_seq), (2, 4, Some(1)));
+    assert_eq!(
+        (report.files.len(), report.lines, report.first_seq),
+        (2, 4, Some(1))
+    );
 }
 
 #[test]
@@ -182,7 +254,11 @@ fn a_shared_log_that_is_moved_goes_on_after_the_last_line_of_any() {
     write(&other, "{}");
     drop((one, other));
     let report = sound(&path);
-    assert_eq!((report.files.len(), report.first_seq), (2, Some(1)), "{report:?}");
+    assert_eq!(
+        (report.files.len(), report.first_seq),
+        (2, Some(1)),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -197,12 +273,22 @@ fn several_processes_may_share_a_log() {
             scope.spawn(|| {
                 // Each has files and locks of its own, as another process would.
                 let sink = Sink::new(&config, counts()).unwrap();
-                (0..300).for_each(|n| write(&sink, &format!("{{\"n\":{n},\"pad\":\"{}\"}}", "x".repeat(80))));
+                (0..300).for_each(|n| {
+                    write(
+                        &sink,
+                        &format!("{{\"n\":{n},\"pad\":\"{}\"}}", "x".repeat(80)),
+                    )
+                });
             });
         }
     });
     let report = sound(&path);
-    assert!(report.lines >= 1204 && report.files.len() >= 3, "{} lines, {} files", report.lines, report.files.len());
+    assert!(
+        report.lines >= 1204 && report.files.len() >= 3,
+        "{} lines, {} files",
+        report.lines,
+        report.files.len()
+    );
 }
 
 #[test]
@@ -215,11 +301,22 @@ fn files_are_put_aside_packed_and_removed() {
     let fill = |sink: &Sink, files: u64| {
         let before = sink.counts.rotated.get();
         while sink.counts.rotated.get() < before + files {
-            sink.write(format!("{{\"pad\":\"{}\"}}\n", "x".repeat(500)).repeat(4), 4).wait().unwrap();
+            sink.write(
+                format!("{{\"pad\":\"{}\"}}\n", "x".repeat(500)).repeat(4),
+                4,
+            )
+            .wait()
+            .unwrap();
             sink.flush();
         }
     };
-    let packed = || files::rotated(&path).unwrap().iter().filter(|path| path.extension().is_some_and(|end| end == "gz")).count();
+    let packed = || {
+        files::rotated(&path)
+            .unwrap()
+            .iter()
+            .filter(|path| path.extension().is_some_and(|end| end == "gz"))
+            .count()
+    };
     let until = |what: &dyn Fn() -> bool| {
         let deadline = Instant::now() + Duration::from_secs(20);
         while !what() {
@@ -229,17 +326,32 @@ fn files_are_put_aside_packed_and_removed() {
     };
     fill(&sink, 4);
     until(&|| packed() == 4);
-    assert_eq!(files::siblings(&path).unwrap().len(), 4, "the plain ones are gone");
+    assert_eq!(
+        files::siblings(&path).unwrap().len(),
+        4,
+        "the plain ones are gone"
+    );
     drop(sink);
     let report = sound(&path);
-    assert_eq!((report.files.len(), report.first_seq, report.removed_through), (5, Some(1), None));
+    assert_eq!(
+        (report.files.len(), report.first_seq, report.removed_through),
+        (5, Some(1), None)
+    );
     // A file that somebody else removes is missed by its name.
     let (aside, away) = (files::rotated(&path).unwrap(), folder.path().join("away"));
     fs::rename(&aside[1], &away).unwrap();
     let missing = checked(&path);
     assert_eq!(missing.flaws.len(), 1, "{:?}", missing.flaws);
-    let name = aside[1].file_name().unwrap().to_string_lossy().replace(".gz", "");
-    assert!(missing.flaws[0].kind == Kind::MissingFile && missing.flaws[0].what.contains(&name), "{:?}", missing.flaws);
+    let name = aside[1]
+        .file_name()
+        .unwrap()
+        .to_string_lossy()
+        .replace(".gz", "");
+    assert!(
+        missing.flaws[0].kind == Kind::MissingFile && missing.flaws[0].what.contains(&name),
+        "{:?}",
+        missing.flaws
+    );
     fs::rename(&away, &aside[1]).unwrap();
     // One that the gate removes is not.
     config.rotation.keep_files = Some(2);
@@ -247,9 +359,16 @@ fn files_are_put_aside_packed_and_removed() {
     until(&|| files::rotated(&path).unwrap().len() == 2);
     drop(sink);
     let report = sound(&path);
-    assert!(report.first_seq > Some(1) && report.removed_through == report.first_seq.map(|first| first - 1), "{report:?}");
+    assert!(
+        report.first_seq > Some(1)
+            && report.removed_through == report.first_seq.map(|first| first - 1),
+        "{report:?}"
+    );
     fs::remove_file(&files::rotated(&path).unwrap()[0]).unwrap();
-    assert!(!checked(&path).is_verified(), "a note for some files is none for others");
+    assert!(
+        !checked(&path).is_verified(),
+        "a note for some files is none for others"
+    );
 }
 
 #[test]
@@ -257,7 +376,12 @@ fn a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let mut config = config(&path, true);
-    config.rotation = crate::config::Rotation { bytes: 0, age: Duration::from_millis(30), compress: false, ..config.rotation };
+    config.rotation = crate::config::Rotation {
+        bytes: 0,
+        age: Duration::from_millis(30),
+        compress: false,
+        ..config.rotation
+    };
     let sink = Sink::new(&config, counts()).unwrap();
     for _ in 0..4 {
         std::thread::sleep(Duration::from_millis(60));
@@ -265,23 +389,55 @@ fn a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes() {
     }
     drop(sink);
     let aside = files::rotated(&path).unwrap();
-    assert_eq!((aside.len(), sound(&path).files.len()), (4, 5), "before each line there was one to put aside");
+    assert_eq!(
+        (aside.len(), sound(&path).files.len()),
+        (4, 5),
+        "before each line there was one to put aside"
+    );
     config.rotation.age = Duration::ZERO;
     let left_with = |rotation: crate::config::Rotation, left: usize| {
-        let _sink = Sink::new(&AuditConfig { rotation, ..config.clone() }, counts()).unwrap();
+        let _sink = Sink::new(
+            &AuditConfig {
+                rotation,
+                ..config.clone()
+            },
+            counts(),
+        )
+        .unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
         while files::rotated(&path).unwrap().len() > left {
             assert!(Instant::now() < deadline, "it takes too long");
             std::thread::sleep(Duration::from_millis(5));
         }
     };
-    let keep_bytes = Some(fs::metadata(&path).unwrap().len() + fs::metadata(&aside[3]).unwrap().len() + 1000);
-    left_with(crate::config::Rotation { keep_bytes, ..config.rotation.clone() }, 1);
-    assert_eq!(files::rotated(&path).unwrap(), [aside[3].clone()], "the oldest go");
+    let keep_bytes =
+        Some(fs::metadata(&path).unwrap().len() + fs::metadata(&aside[3]).unwrap().len() + 1000);
+    left_with(
+        crate::config::Rotation {
+            keep_bytes,
+            ..config.rotation.clone()
+        },
+        1,
+    );
+    assert_eq!(
+        files::rotated(&path).unwrap(),
+        [aside[3].clone()],
+        "the oldest go"
+    );
     sound(&path);
-    left_with(crate::config::Rotation { keep_age: Some(Duration::from_millis(1)), ..config.rotation.clone() }, 0);
+    left_with(
+        crate::config::Rotation {
+            keep_age: Some(Duration::from_millis(1)),
+            ..config.rotation.clone()
+        },
+        0,
+    );
     let report = sound(&path);
-    assert_eq!(report.removed_through, report.first_seq.map(|first| first - 1), "{report:?}");
+    assert_eq!(
+        report.removed_through,
+        report.first_seq.map(|first| first - 1),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -289,7 +445,11 @@ fn packing_can_be_broken_off_anywhere() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let mut config = config(&path, true);
-    config.rotation = crate::config::Rotation { bytes: 300, compress: false, ..config.rotation };
+    config.rotation = crate::config::Rotation {
+        bytes: 300,
+        compress: false,
+        ..config.rotation
+    };
     let first = Sink::new(&config, counts()).unwrap();
     (0..20).for_each(|_| write(&first, "{\"a\":\"aaaaaaaaaaaaaaaaaaaaaaaa\"}"));
     drop(first);
@@ -317,7 +477,10 @@ fn a_log_that_is_required_and_full_refuses() {
     let full = sink(Path::new("/dev/full"), true);
     let error = full.write("{}\n".to_owned(), 1).wait().unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-    assert_eq!((full.counts.failed.get(), full.counts.written.get()), (1, 0));
+    assert_eq!(
+        (full.counts.failed.get(), full.counts.written.get()),
+        (1, 0)
+    );
     let lenient = sink(Path::new("/dev/full"), false);
     lenient.write("{}\n".to_owned(), 1).wait().unwrap();
     lenient.flush();
@@ -327,10 +490,21 @@ fn a_log_that_is_required_and_full_refuses() {
 #[test]
 fn what_cannot_be_a_log_is_refused_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    let opened = |path: &Path| Sink::new(&config(path, false), counts()).map(|_| ()).map_err(|error| error.to_string());
+    let opened = |path: &Path| {
+        Sink::new(&config(path, false), counts())
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    };
     let told = opened(folder.path()).unwrap_err();
-    assert!(told.contains("not a regular file") && told.contains(&*folder.path().to_string_lossy()), "{told}");
-    assert!(opened(Path::new("/proc/none/audit.jsonl")).unwrap_err().contains("/proc/none"));
+    assert!(
+        told.contains("not a regular file") && told.contains(&*folder.path().to_string_lossy()),
+        "{told}"
+    );
+    assert!(
+        opened(Path::new("/proc/none/audit.jsonl"))
+            .unwrap_err()
+            .contains("/proc/none")
+    );
     let path = folder.path().join("audit.jsonl");
     fs::write(AuditConfig::key_beside(&path), "no key").unwrap();
     assert!(opened(&path).unwrap_err().contains("audit.jsonl.key"));
@@ -340,14 +514,21 @@ fn what_cannot_be_a_log_is_refused_at_the_start() {
 fn a_full_queue_drops_and_counts_and_never_waits_and_the_log_says_so() {
     let (jobs, queue) = queue(1);
     let shared = Arc::new(Shared::default());
-    let mut sink = Sink { to: Some((jobs, shared.clone())), required: false, counts: counts() };
+    let mut sink = Sink {
+        to: Some((jobs, shared.clone())),
+        required: false,
+        counts: counts(),
+    };
     sink.write("{}\n".to_owned(), 1).wait().unwrap();
     sink.write("{}\n".to_owned(), 1).wait().unwrap();
     sink.write("x".repeat(QUEUED_BYTES + 1), 3).wait().unwrap();
     assert_eq!(sink.counts.dropped.get(), 4);
     assert_eq!(sink.reopen().unwrap_err().kind(), io::ErrorKind::WouldBlock);
     sink.required = true;
-    assert_eq!(sink.write("{}\n".to_owned(), 1).wait().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    assert_eq!(
+        sink.write("{}\n".to_owned(), 1).wait().unwrap_err().kind(),
+        io::ErrorKind::WouldBlock
+    );
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let to = AuditTo::File(path.clone());
@@ -356,7 +537,10 @@ fn a_full_queue_drops_and_counts_and_never_waits_and_the_log_says_so() {
     drop(sink);
     thread.join().unwrap();
     let lines = unchained_lines(&path);
-    assert!(lines[1].contains("\"event\":\"log_lost\"") && lines[1].contains("\"lines\":5"), "{lines:?}");
+    assert!(
+        lines[1].contains("\"event\":\"log_lost\"") && lines[1].contains("\"lines\":5"),
+        "{lines:?}"
+    );
 }
 
 #[test]
@@ -366,9 +550,17 @@ fn lines_of_before_there_was_a_chain_are_kept_by_themselves() {
     fs::write(&path, "{\"event\":\"judged\"}\n").unwrap();
     write(&sink(&path, true), "{}");
     assert_eq!(sound(&path).lines, 2);
-    let kept = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
-    let kept = kept.into_iter().find(|path| path.to_string_lossy().contains("before-chain")).unwrap();
-    assert_eq!(fs::read_to_string(kept).unwrap(), "{\"event\":\"judged\"}\n");
+    let kept = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let kept = kept
+        .into_iter()
+        .find(|path| path.to_string_lossy().contains("before-chain"))
+        .unwrap();
+    assert_eq!(
+        fs::read_to_string(kept).unwrap(),
+        "{\"event\":\"judged\"}\n"
+    );
 }
 
 #[test]
@@ -379,13 +571,36 @@ fn a_log_cut_short_while_the_gate_runs_shows() {
     (0..3).for_each(|_| write(&sink, "{}"));
     let text = fs::read_to_string(&path).unwrap();
     let cut = text.lines().next().unwrap().len() as u64 + 1;
-    OpenOptions::new().write(true).open(&path).unwrap().set_len(cut).unwrap();
+    OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(cut)
+        .unwrap();
     write(&sink, "{}");
-    assert_eq!(opened_as(unchained_lines(&path).iter().nth_back(1).unwrap()), Some("after_cut"));
-    OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"forged\":1}\n").unwrap();
+    assert_eq!(
+        opened_as(unchained_lines(&path).iter().nth_back(1).unwrap()),
+        Some("after_cut")
+    );
+    OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all(b"{\"forged\":1}\n")
+        .unwrap();
     write(&sink, "{}");
-    assert_eq!(opened_as(unchained_lines(&path).iter().nth_back(1).unwrap()), Some("after_foreign"));
-    assert_eq!((sink.counts.cut.get(), sink.counts.foreign.get(), sink.counts.deleted.get()), (1, 1, 0));
+    assert_eq!(
+        opened_as(unchained_lines(&path).iter().nth_back(1).unwrap()),
+        Some("after_foreign")
+    );
+    assert_eq!(
+        (
+            sink.counts.cut.get(),
+            sink.counts.foreign.get(),
+            sink.counts.deleted.get()
+        ),
+        (1, 1, 0)
+    );
     drop(sink);
     assert_eq!(checked(&path).flaws[0].kind, Kind::Gap);
 }
@@ -393,41 +608,66 @@ fn a_log_cut_short_while_the_gate_runs_shows() {
 #[test]
 fn checkpoints_are_told_to_a_program_and_to_an_address() {
     let folder = tempfile::tempdir().unwrap();
-    let (path, kept) = (folder.path().join("audit.jsonl"), folder.path().join("kept"));
+    let (path, kept) = (
+        folder.path().join("audit.jsonl"),
+        folder.path().join("kept"),
+    );
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut config = config(&path, true);
     config.checkpoint_lines = 2;
-    config.anchor.command = ["sh", "-c", "cat >> \"$0\"", &kept.to_string_lossy()].map(str::to_owned).to_vec();
+    config.anchor.command = ["sh", "-c", "cat >> \"$0\"", &kept.to_string_lossy()]
+        .map(str::to_owned)
+        .to_vec();
     config.anchor.url = Some(format!("http://{}/keep", listener.local_addr().unwrap()));
     let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
         let (mut seen, mut buffer) = (String::new(), [0; 4096]);
         while !seen.ends_with("}\n") {
             let read = stream.read(&mut buffer).unwrap();
             seen.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
         }
-        stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").unwrap();
+        stream
+            .write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n")
+            .unwrap();
         seen
     });
     let sink = Sink::new(&config, counts()).unwrap();
     let seen = server.join().unwrap();
-    assert!(seen.starts_with("POST /keep ") && seen.contains("\"why\":\"opened\""), "{seen}");
+    assert!(
+        seen.starts_with("POST /keep ") && seen.contains("\"why\":\"opened\""),
+        "{seen}"
+    );
     (0..4).for_each(|_| write(&sink, "{}"));
     sink.flush();
-    assert!(sink.counts.anchored.get() == 1 && sink.counts.anchors_failed.get() >= 2, "the address is gone after the first");
+    assert!(
+        sink.counts.anchored.get() == 1 && sink.counts.anchors_failed.get() >= 2,
+        "the address is gone after the first"
+    );
     drop(sink);
     let anchors = fs::read_to_string(&kept).unwrap();
     assert!(anchors.lines().count() >= 3, "{anchors}");
-    let against = TrustAnchors { keys: vec![PublicKey::of_file(&AuditConfig::key_beside(&path)).unwrap()], anchors: vec![kept] };
+    let against = TrustAnchors {
+        keys: vec![PublicKey::of_file(&AuditConfig::key_beside(&path)).unwrap()],
+        anchors: vec![kept],
+    };
     let report = verify(&path, &against).unwrap();
-    assert!(report.is_verified() && report.anchors as usize == anchors.lines().count(), "{report:?}");
+    assert!(
+        report.is_verified() && report.anchors as usize == anchors.lines().count(),
+        "{report:?}"
+    );
 }
 
 #[test]
 fn an_anchor_that_hangs_or_fails_holds_nothing_up() {
     let folder = tempfile::tempdir().unwrap();
-    for command in [["sh", "-c", "sleep 60"], ["sh", "-c", "echo no >&2; exit 3"], ["/none/such", "", ""]] {
+    for command in [
+        ["sh", "-c", "sleep 60"],
+        ["sh", "-c", "echo no >&2; exit 3"],
+        ["/none/such", "", ""],
+    ] {
         let path = folder.path().join("audit.jsonl");
         let mut config = config(&path, true);
         config.anchor.command = command.map(str::to_owned).to_vec();

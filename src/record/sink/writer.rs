@@ -93,13 +93,26 @@ impl Writer {
     ///
     /// # Errors
     /// It cannot be opened.
-    pub(super) fn open(config: &AuditConfig, to: &AuditTo, shared: Arc<Shared>, counts: Counts) -> io::Result<Self> {
+    pub(super) fn open(
+        config: &AuditConfig,
+        to: &AuditTo,
+        shared: Arc<Shared>,
+        counts: Counts,
+    ) -> io::Result<Self> {
         let target = match to {
             AuditTo::Stdout => Target::Stream(Stream::new(StreamTarget::Stdout)),
             AuditTo::File(path) => open(path, config, &counts)?,
         };
         let required = config.required;
-        Ok(Self { target, shared, counts, gathered: Batch::default(), failed: 0, well: true, required })
+        Ok(Self {
+            target,
+            shared,
+            counts,
+            gathered: Batch::default(),
+            failed: 0,
+            well: true,
+            required,
+        })
     }
 
     /// Writes until nobody is left to hand lines in.
@@ -147,12 +160,25 @@ impl Writer {
         if self.gathered.lines.is_empty() && dropped == 0 && self.failed == 0 {
             return;
         }
-        let Batch { lines, bytes, count, who } = std::mem::take(&mut self.gathered);
+        let Batch {
+            lines,
+            bytes,
+            count,
+            who,
+        } = std::mem::take(&mut self.gathered);
         self.shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
         let gaps = [("full_queue", dropped), ("not_written", self.failed)];
-        let gaps: Vec<String> = gaps.iter().filter(|(_, lines)| *lines > 0).map(|(reason, lines)| lost(reason, *lines)).collect();
+        let gaps: Vec<String> = gaps
+            .iter()
+            .filter(|(_, lines)| *lines > 0)
+            .map(|(reason, lines)| lost(reason, *lines))
+            .collect();
         let lines = lines.iter().flat_map(|lines| Lines(lines));
-        let written = self.target.append(gaps.iter().map(String::as_str).chain(lines), self.required, &self.counts);
+        let written = self.target.append(
+            gaps.iter().map(String::as_str).chain(lines),
+            self.required,
+            &self.counts,
+        );
         match &written {
             Ok(()) => {
                 self.counts.written.inc_by(count + gaps.len() as u64);
@@ -196,7 +222,12 @@ impl<'t> Iterator for Lines<'t> {
 }
 
 impl Target {
-    fn append<'l>(&mut self, lines: impl Iterator<Item = &'l str>, durable: bool, counts: &Counts) -> io::Result<()> {
+    fn append<'l>(
+        &mut self,
+        lines: impl Iterator<Item = &'l str>,
+        durable: bool,
+        counts: &Counts,
+    ) -> io::Result<()> {
         match self {
             Self::Stream(stream) => stream.append(lines),
             Self::File(noted) => {
@@ -216,7 +247,10 @@ impl Target {
 
     fn note_if_due(&mut self, counts: &Counts) {
         let Self::File(noted) = self else { return };
-        let (lines, time) = (noted.log.seq().saturating_sub(noted.last.0), noted.last.1.elapsed());
+        let (lines, time) = (
+            noted.log.seq().saturating_sub(noted.last.0),
+            noted.last.1.elapsed(),
+        );
         if lines >= noted.every_lines {
             noted.note(Reason::Lines, counts);
         } else if lines > 0 && time >= noted.every {
@@ -256,7 +290,8 @@ impl CheckpointedLog {
 
 fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target> {
     use std::os::unix::fs::FileTypeExt;
-    let named = |what: &str| io::Error::other(format!("the audit log `{}`: {what}", path.display()));
+    let named =
+        |what: &str| io::Error::other(format!("the audit log `{}`: {what}", path.display()));
     match std::fs::metadata(path) {
         Ok(found) if found.file_type().is_char_device() => {
             let (file, _) = super::log::open_file(path)?;
@@ -266,7 +301,10 @@ fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target
         Ok(found) if !found.is_file() => return Err(named("not a regular file")),
         _ => {}
     }
-    let key = config.key_file.clone().unwrap_or_else(|| AuditConfig::key_beside(path));
+    let key = config
+        .key_file
+        .clone()
+        .unwrap_or_else(|| AuditConfig::key_beside(path));
     // The folder of the log may be that of the key.
     super::log::open_file(path)?;
     let notes = Arc::new(CheckpointLog::new(path, SigningKey::open(&key)?));

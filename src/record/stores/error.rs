@@ -44,7 +44,9 @@ pub enum StoreError {
     #[error("the limit of {limit} stored messages per minute and server is reached")]
     TooOften { limit: u32 },
     /// It is longer than all that may be kept.
-    #[error("{bytes} bytes exceed the limit ({limit})\n  hint: raise `max_bytes` under `[quarantine]`")]
+    #[error(
+        "{bytes} bytes exceed the limit ({limit})\n  hint: raise `max_bytes` under `[quarantine]`"
+    )]
     TooLong {
         /// Its length.
         bytes: u64,
@@ -55,8 +57,12 @@ pub enum StoreError {
 /// What is wrong with a file, and what to do about it.
 fn describe(why: Sealed) -> &'static str {
     match why {
-        Sealed::OtherKey => "it is encrypted with another key\n  hint: restore that key at the path in the config",
-        Sealed::Damaged => "it is damaged, modified, or belongs to another store\n  hint: restore it from a backup, or delete it",
+        Sealed::OtherKey => {
+            "it is encrypted with another key\n  hint: restore that key at the path in the config"
+        }
+        Sealed::Damaged => {
+            "it is damaged, modified, or belongs to another store\n  hint: restore it from a backup, or delete it"
+        }
         Sealed::TooLong => "it is longer than any stored item\n  hint: delete it",
         Sealed::Later => "it was written by a newer version of lychgate\n  hint: use that version",
     }
@@ -65,7 +71,10 @@ fn describe(why: Sealed) -> &'static str {
 /// Why a file cannot be opened with these keys of a store.
 pub(super) fn closed(file: PathBuf, why: Sealed, keys: &Keys, of: &Keychain) -> StoreError {
     match why {
-        Sealed::OtherKey if keys.first().is_none() => StoreError::NoKey { file, at: of.sources().first_named() },
+        Sealed::OtherKey if keys.first().is_none() => StoreError::NoKey {
+            file,
+            at: of.sources().first_named(),
+        },
         why => StoreError::Sealed { file, why },
     }
 }

@@ -62,14 +62,25 @@ impl Evidence {
     /// # Errors
     /// Others can look into the folder, or the key is there and cannot be used.
     pub fn open(config: &EvidenceConfig) -> Result<Option<Self>, StoreError> {
-        let Some(folder) = &config.folder else { return Ok(None) };
+        let Some(folder) = &config.folder else {
+            return Ok(None);
+        };
         let of = error::of(super::EVIDENCE.of);
         let place = SealedFolder::new(folder.clone());
         place.exists().map_err(&of)?;
         let sources = Sources::new(super::EVIDENCE, &config.key, &[], folder).map_err(&of)?;
         sources.check().map_err(&of)?;
-        let store = Store { place, keys: Keychain::new(sources), bytes: config.bytes, age: config.age };
-        Ok(Some(Self { store: Arc::new(store), writer: OnceLock::new(), counts: OnceLock::new() }))
+        let store = Store {
+            place,
+            keys: Keychain::new(sources),
+            bytes: config.bytes,
+            age: config.age,
+        };
+        Ok(Some(Self {
+            store: Arc::new(store),
+            writer: OnceLock::new(),
+            counts: OnceLock::new(),
+        }))
     }
 
     pub fn path(&self) -> &std::path::Path {
@@ -118,7 +129,9 @@ impl Evidence {
     /// It cannot be read or opened.
     pub fn get(&self, audit: AuditId) -> Result<Option<StoredMessage>, StoreError> {
         // A segment that was broken off is no fault of what stands in others.
-        let whole = |read: &Result<StoredMessage, StoreError>| !matches!(read, Err(StoreError::Torn { .. }));
+        let whole = |read: &Result<StoredMessage, StoreError>| {
+            !matches!(read, Err(StoreError::Torn { .. }))
+        };
         self.records(Some(audit))?.find(whole).transpose()
     }
 
@@ -131,7 +144,12 @@ impl Evidence {
     }
 
     fn records(&self, only: Option<AuditId>) -> Result<Records<'_>, StoreError> {
-        Ok(Records { store: &self.store, left: self.store.segments()?.into(), open: None, only })
+        Ok(Records {
+            store: &self.store,
+            left: self.store.segments()?.into(),
+            open: None,
+            only,
+        })
     }
 }
 
@@ -159,14 +177,26 @@ impl Iterator for Records<'_> {
                 let segment = self.left.pop_front()?;
                 let path = self.store.place.path().join(&segment.name);
                 match File::open(&path) {
-                    Ok(file) => self.open = Some(Reading { segment, path, file: BufReader::new(file), offset: 0 }),
+                    Ok(file) => {
+                        self.open = Some(Reading {
+                            segment,
+                            path,
+                            file: BufReader::new(file),
+                            offset: 0,
+                        })
+                    }
                     // The oldest go while others are read.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                     Err(error) => return Some(Err(self.store.failed(SealError::of(&path)(error)))),
                 }
                 continue;
             };
-            match Frame::read(&mut reading.file, &reading.path, reading.offset, reading.segment.bytes) {
+            match Frame::read(
+                &mut reading.file,
+                &reading.path,
+                reading.offset,
+                reading.segment.bytes,
+            ) {
                 Ok(None) => self.open = None,
                 Ok(Some(frame)) => {
                     reading.offset = frame.next();
@@ -193,8 +223,15 @@ impl Store {
 
     /// All segments, oldest first.
     fn segments(&self) -> Result<Vec<Listed>, StoreError> {
-        let mut files = self.place.files(FILES).map_err(|error| self.failed(error))?;
-        files.retain(|file| file.name.strip_suffix(SEGMENT).is_some_and(|id| Uuid::try_parse(id).is_ok()));
+        let mut files = self
+            .place
+            .files(FILES)
+            .map_err(|error| self.failed(error))?;
+        files.retain(|file| {
+            file.name
+                .strip_suffix(SEGMENT)
+                .is_some_and(|id| Uuid::try_parse(id).is_ok())
+        });
         // Their names are made of the time (RFC 9562, version 7).
         files.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(files)
@@ -203,9 +240,20 @@ impl Store {
     fn opened(&self, reading: &mut Reading, frame: Frame) -> Result<StoredMessage, StoreError> {
         let io = |error| self.failed(SealError::of(&reading.path)(error));
         let mut sealed = Vec::new();
-        reading.file.seek(SeekFrom::Start(frame.offset + HEAD_BYTES)).map_err(io)?;
-        reading.file.by_ref().take(frame.length).read_to_end(&mut sealed).map_err(io)?;
-        let keys = self.keys.to_open(&sealed).map_err(|error| self.failed(error))?;
+        reading
+            .file
+            .seek(SeekFrom::Start(frame.offset + HEAD_BYTES))
+            .map_err(io)?;
+        reading
+            .file
+            .by_ref()
+            .take(frame.length)
+            .read_to_end(&mut sealed)
+            .map_err(io)?;
+        let keys = self
+            .keys
+            .to_open(&sealed)
+            .map_err(|error| self.failed(error))?;
         let name = frame::name(&reading.segment.name, frame.offset, frame.audit);
         let wrong = |why| error::closed(reading.path.clone(), why, &keys, &self.keys);
         let text = seal::open(keys.all(), RECORD, &name, sealed).map_err(wrong)?;
@@ -214,32 +262,63 @@ impl Store {
 
     /// Appends a record to the segment, or to a new one where there is none or it is long enough. Gives how many old segments
     /// had to go for it. After a failure the segment is not written to any more.
-    pub(super) fn append(&self, open: &mut Option<Segment>, kept: &StoredMessage) -> Result<usize, StoreError> {
+    pub(super) fn append(
+        &self,
+        open: &mut Option<Segment>,
+        kept: &StoredMessage,
+    ) -> Result<usize, StoreError> {
         let most = SEGMENT_BYTES.min(self.bytes / u64::from(SEGMENTS));
         let mut gone = 0;
         let mut segment = match open.take() {
             // A segment goes as a whole: one that grows for long would keep what is in it for longer than it may be.
-            Some(segment) if segment.length < most && segment.began.elapsed() < self.age / SEGMENTS => segment,
+            Some(segment)
+                if segment.length < most && segment.began.elapsed() < self.age / SEGMENTS =>
+            {
+                segment
+            }
             full => {
                 if let Some(full) = full {
-                    full.file.sync_data().map_err(|error| self.failed(SealError::of(self.place.path())(error)))?;
+                    full.file
+                        .sync_data()
+                        .map_err(|error| self.failed(SealError::of(self.place.path())(error)))?;
                 }
                 gone = self.forget_old(most)?;
                 let name = format!("{}{SEGMENT}", Uuid::now_v7().simple());
-                let file = self.place.begin(&name).map_err(|error| self.failed(error))?;
-                Segment { name, file, length: 0, began: Instant::now() }
+                let file = self
+                    .place
+                    .begin(&name)
+                    .map_err(|error| self.failed(error))?;
+                Segment {
+                    name,
+                    file,
+                    length: 0,
+                    began: Instant::now(),
+                }
             }
         };
         let spares = |keys: &Keys| self.check_key(keys);
-        let keys = self.keys.to_seal(|| Ok::<_, SealError>(()), spares).map_err(|error| self.failed(error))?;
-        let key = keys.seals(self.keys.sources()).map_err(|error| self.failed(error))?;
+        let keys = self
+            .keys
+            .to_seal(|| Ok::<_, SealError>(()), spares)
+            .map_err(|error| self.failed(error))?;
+        let key = keys
+            .seals(self.keys.sources())
+            .map_err(|error| self.failed(error))?;
         let path = self.place.path().join(&segment.name);
         let io = |error| self.failed(SealError::of(&path)(error));
-        let text = kept.to_bytes().ok_or_else(|| io(std::io::Error::other("it is too long")))?;
+        let text = kept
+            .to_bytes()
+            .ok_or_else(|| io(std::io::Error::other("it is too long")))?;
         let name = frame::name(&segment.name, segment.length, kept.audit);
         let sealed = seal::seal(key, RECORD, &name, text).map_err(io)?;
-        let length = u32::try_from(sealed.len()).map_err(|_| io(std::io::Error::other("it is too long")))?;
-        let bytes = [&length.to_be_bytes(), kept.audit.0.as_bytes().as_slice(), &sealed].concat();
+        let length =
+            u32::try_from(sealed.len()).map_err(|_| io(std::io::Error::other("it is too long")))?;
+        let bytes = [
+            &length.to_be_bytes(),
+            kept.audit.0.as_bytes().as_slice(),
+            &sealed,
+        ]
+        .concat();
         segment.file.write_all(&bytes).map_err(io)?;
         segment.length += bytes.len() as u64;
         *open = Some(segment);
@@ -255,12 +334,18 @@ impl Store {
     fn check_key(&self, keys: &Keys) -> Result<(), SealError> {
         let segments = self.segments().unwrap_or_default();
         for segment in segments.iter().rev() {
-            let start = self.place.read(&segment.name, HEAD_BYTES + seal::OVERHEAD_BYTES as u64)?.unwrap_or_default();
+            let start = self
+                .place
+                .read(&segment.name, HEAD_BYTES + seal::OVERHEAD_BYTES as u64)?
+                .unwrap_or_default();
             let sealed = start.get(HEAD_BYTES as usize..).unwrap_or_default();
             if !sealed.is_empty() && !keys.fit(sealed) {
                 let at = self.keys.sources().first_named();
                 let hint = "restore the key, or move the folder away";
-                return Err(SealError::Key(format!("not found in {at}, but `{}` is encrypted\n  hint: {hint}", segment.name)));
+                return Err(SealError::Key(format!(
+                    "not found in {at}, but `{}` is encrypted\n  hint: {hint}",
+                    segment.name
+                )));
             }
         }
         Ok(())
@@ -275,7 +360,11 @@ impl Store {
             if segment.age < self.age && bytes + room <= self.bytes {
                 continue;
             }
-            if self.place.remove(&segment.name).map_err(|error| self.failed(error))? {
+            if self
+                .place
+                .remove(&segment.name)
+                .map_err(|error| self.failed(error))?
+            {
                 gone += 1;
             }
             bytes -= segment.bytes;

@@ -16,7 +16,10 @@ use crate::protocol::AuditId;
 use crate::seal::{OVERHEAD_BYTES, Purpose, SealError};
 
 /// What a record is sealed for.
-pub(super) const RECORD: Purpose = Purpose { mark: *b"lge", label: b"lychgate evidence: key of a record" };
+pub(super) const RECORD: Purpose = Purpose {
+    mark: *b"lge",
+    label: b"lychgate evidence: key of a record",
+};
 /// Before what is sealed.
 pub(super) const HEAD_BYTES: u64 = 20;
 /// Longest record, in bytes: longer than any message that is read.
@@ -24,7 +27,12 @@ const LONGEST: u64 = (1 << 31) + (1 << 20);
 
 /// Where a record belongs: it opens nowhere else.
 pub(super) fn name(segment: &str, offset: u64, audit: AuditId) -> Vec<u8> {
-    [segment.as_bytes(), &offset.to_be_bytes(), audit.0.as_bytes()].concat()
+    [
+        segment.as_bytes(),
+        &offset.to_be_bytes(),
+        audit.0.as_bytes(),
+    ]
+    .concat()
 }
 
 /// Where a record is.
@@ -40,11 +48,19 @@ impl Frame {
     ///
     /// # Errors
     /// The segment ends within it, or what is there is none.
-    pub(super) fn read(from: &mut (impl Read + Seek), path: &Path, offset: u64, end: u64) -> Result<Option<Self>, StoreError> {
+    pub(super) fn read(
+        from: &mut (impl Read + Seek),
+        path: &Path,
+        offset: u64,
+        end: u64,
+    ) -> Result<Option<Self>, StoreError> {
         if offset >= end {
             return Ok(None);
         }
-        let torn = || StoreError::Torn { file: path.to_owned(), offset };
+        let torn = || StoreError::Torn {
+            file: path.to_owned(),
+            offset,
+        };
         let failed = |error| super::error::of(super::EVIDENCE.of)(SealError::of(path)(error));
         let mut head = [0; HEAD_BYTES as usize];
         from.seek(SeekFrom::Start(offset)).map_err(failed)?;
@@ -55,8 +71,17 @@ impl Frame {
         let (length, id) = head.split_first_chunk::<4>().ok_or_else(torn)?;
         let length = u64::from(u32::from_be_bytes(*length));
         let audit = AuditId(Uuid::from_slice(id).map_err(|_| torn())?);
-        let fits = (OVERHEAD_BYTES as u64..=LONGEST).contains(&length) && offset + HEAD_BYTES + length <= end;
-        if fits { Ok(Some(Self { audit, offset, length })) } else { Err(torn()) }
+        let fits = (OVERHEAD_BYTES as u64..=LONGEST).contains(&length)
+            && offset + HEAD_BYTES + length <= end;
+        if fits {
+            Ok(Some(Self {
+                audit,
+                offset,
+                length,
+            }))
+        } else {
+            Err(torn())
+        }
     }
 
     /// Where the next one begins.

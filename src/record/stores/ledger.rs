@@ -9,7 +9,10 @@ use crate::protocol::AuditId;
 use crate::seal::Purpose;
 
 /// What a note is sealed for.
-pub(super) const NOTE: Purpose = Purpose { mark: *b"lgn", label: b"lychgate quarantine: key of a note" };
+pub(super) const NOTE: Purpose = Purpose {
+    mark: *b"lgn",
+    label: b"lychgate quarantine: key of a note",
+};
 
 /// Who did something, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

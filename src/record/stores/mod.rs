@@ -29,9 +29,17 @@ pub use stored_message::{MessageInfo, StoredMessage};
 pub use writer::EvidenceCounts;
 
 /// What the keys of the quarantine are for.
-const QUARANTINE: KeyUse = KeyUse { of: "the quarantine", option: "`key` under `[quarantine]`", file: "quarantine.key" };
+const QUARANTINE: KeyUse = KeyUse {
+    of: "the quarantine",
+    option: "`key` under `[quarantine]`",
+    file: "quarantine.key",
+};
 /// What the keys of the evidence store are for.
-const EVIDENCE: KeyUse = KeyUse { of: "the evidence store", option: "`key` under `[evidence]`", file: "evidence.key" };
+const EVIDENCE: KeyUse = KeyUse {
+    of: "the evidence store",
+    option: "`key` under `[evidence]`",
+    file: "evidence.key",
+};
 
 /// How long the evidence store has for what is left at the end.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -50,8 +58,14 @@ impl Stores {
     ///
     /// # Errors
     /// One of them cannot be used as it is.
-    pub fn open(quarantine: &QuarantineConfig, evidence: &EvidenceConfig) -> Result<Self, StoreError> {
-        Ok(Self { quarantine: Quarantine::open(quarantine)?.map(Arc::new), evidence: Evidence::open(evidence)?.map(Arc::new) })
+    pub fn open(
+        quarantine: &QuarantineConfig,
+        evidence: &EvidenceConfig,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
+            quarantine: Quarantine::open(quarantine)?.map(Arc::new),
+            evidence: Evidence::open(evidence)?.map(Arc::new),
+        })
     }
 
     /// Waits until what was offered is written.

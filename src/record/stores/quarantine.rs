@@ -23,11 +23,19 @@ use super::release::named;
 use super::stored_message::{MessageInfo, StoredMessage};
 use crate::config::QuarantineConfig;
 use crate::protocol::AuditId;
-use crate::seal::{self, Keychain, Keys, Listed, OVERHEAD_BYTES, Purpose, SealError, Sealed, SealedFolder, Sources};
+use crate::seal::{
+    self, Keychain, Keys, Listed, OVERHEAD_BYTES, Purpose, SealError, Sealed, SealedFolder, Sources,
+};
 
 /// What is known of a message is sealed for this, and the message for that.
-const ABOUT: Purpose = Purpose { mark: *b"lgq", label: b"lychgate quarantine: key of what is known" };
-const MESSAGE: Purpose = Purpose { mark: *b"lgm", label: b"lychgate quarantine: key of a message" };
+const ABOUT: Purpose = Purpose {
+    mark: *b"lgq",
+    label: b"lychgate quarantine: key of what is known",
+};
+const MESSAGE: Purpose = Purpose {
+    mark: *b"lgm",
+    label: b"lychgate quarantine: key of a message",
+};
 /// Ends the name of an item.
 const ITEM: &str = ".item";
 /// Maximum number of bytes of what is known of a message, sealed.
@@ -102,16 +110,41 @@ impl Quarantine {
     /// # Errors
     /// Others can look into the folder, or the key is there and cannot be used.
     pub fn open(config: &QuarantineConfig) -> Result<Option<Self>, StoreError> {
-        let Some(folder) = config.folder.as_ref().filter(|_| config.enabled) else { return Ok(None) };
+        let Some(folder) = config.folder.as_ref().filter(|_| config.enabled) else {
+            return Ok(None);
+        };
         let of = error::of(super::QUARANTINE.of);
-        let [items, released, delivered, notes] = ["", "released", "delivered", "notes"]
-            .map(|name| SealedFolder::new(if name.is_empty() { folder.clone() } else { folder.join(name) }));
+        let [items, released, delivered, notes] =
+            ["", "released", "delivered", "notes"].map(|name| {
+                SealedFolder::new(if name.is_empty() {
+                    folder.clone()
+                } else {
+                    folder.join(name)
+                })
+            });
         items.exists().map_err(&of)?;
         let sources = Sources::new(super::QUARANTINE, &config.key, &[], folder).map_err(&of)?;
         sources.check().map_err(&of)?;
         let (keys, keeping) = (Keychain::new(sources), Mutex::default());
-        let QuarantineConfig { items: most, bytes, age, release, .. } = *config;
-        Ok(Some(Self { items, released, delivered, notes, keys, most, bytes, age, release, keeping }))
+        let QuarantineConfig {
+            items: most,
+            bytes,
+            age,
+            release,
+            ..
+        } = *config;
+        Ok(Some(Self {
+            items,
+            released,
+            delivered,
+            notes,
+            keys,
+            most,
+            bytes,
+            age,
+            release,
+            keeping,
+        }))
     }
 
     pub fn path(&self) -> &Path {
@@ -123,16 +156,26 @@ impl Quarantine {
     /// # Errors
     /// It is too long, or cannot be written.
     pub fn keep(&self, kept: &StoredMessage) -> Result<usize, StoreError> {
-        let about = kept.info.to_json().ok_or_else(|| self.damaged(&item(kept.audit)))?;
+        let about = kept
+            .info
+            .to_json()
+            .ok_or_else(|| self.damaged(&item(kept.audit)))?;
         let bytes = (4 + about.len() + kept.message.len() + 2 * OVERHEAD_BYTES) as u64;
         if bytes > self.bytes {
-            return Err(StoreError::TooLong { bytes, limit: self.bytes });
+            return Err(StoreError::TooLong {
+                bytes,
+                limit: self.bytes,
+            });
         }
         let mut lately = self.keeping.lock();
         lately.count(&kept.upstream)?;
         let gone = self.make_room(1, bytes)?;
         let about = self.seal(ABOUT, &kept.audit.to_string(), about)?;
-        let message = self.seal(MESSAGE, &kept.audit.to_string(), Zeroizing::new(kept.message.to_vec()))?;
+        let message = self.seal(
+            MESSAGE,
+            &kept.audit.to_string(),
+            Zeroizing::new(kept.message.to_vec()),
+        )?;
         let length = u32::try_from(about.len()).unwrap_or(u32::MAX);
         let file = [&length.to_be_bytes(), &*about, &*message].concat();
         self.items.write(&item(kept.audit), &file).map_err(failed)?;
@@ -147,13 +190,21 @@ impl Quarantine {
         let (mut listing, released) = (Listing::default(), self.releases()?);
         let delivered = self.delivered.files(FILES).map_err(failed)?;
         for file in self.files()?.iter().rev() {
-            let Some(audit) = id(&file.name) else { continue };
+            let Some(audit) = id(&file.name) else {
+                continue;
+            };
             match self.about(audit) {
                 Ok(Some(about)) => {
-                    let waits = released.iter().find(|release| release.audit == audit && !release.is_over());
-                    let was = delivered.iter().any(|file| named(&file.name).is_some_and(|(of, _)| of == audit));
+                    let waits = released
+                        .iter()
+                        .find(|release| release.audit == audit && !release.is_over());
+                    let was = delivered
+                        .iter()
+                        .any(|file| named(&file.name).is_some_and(|(of, _)| of == audit));
                     let state = match waits {
-                        Some(release) => State::Released { until: release.until },
+                        Some(release) => State::Released {
+                            until: release.until,
+                        },
                         None if was => State::Delivered,
                         None => State::Kept,
                     };
@@ -171,7 +222,11 @@ impl Quarantine {
     /// # Errors
     /// The folder cannot be read.
     pub fn ids(&self) -> Result<Vec<AuditId>, StoreError> {
-        Ok(self.files()?.iter().filter_map(|file| id(&file.name)).collect())
+        Ok(self
+            .files()?
+            .iter()
+            .filter_map(|file| id(&file.name))
+            .collect())
     }
 
     /// What is known of the message of this id, if it is kept.
@@ -179,7 +234,13 @@ impl Quarantine {
     /// # Errors
     /// It cannot be read or opened.
     pub fn about(&self, audit: AuditId) -> Result<Option<MessageInfo>, StoreError> {
-        let Some(start) = self.items.read(&item(audit), ABOUT_BYTES + 4).map_err(failed)? else { return Ok(None) };
+        let Some(start) = self
+            .items
+            .read(&item(audit), ABOUT_BYTES + 4)
+            .map_err(failed)?
+        else {
+            return Ok(None);
+        };
         self.opened_about(audit, &start).map(Some)
     }
 
@@ -189,11 +250,22 @@ impl Quarantine {
     /// It cannot be read or opened.
     pub fn get(&self, audit: AuditId) -> Result<Option<StoredMessage>, StoreError> {
         let most = self.bytes.saturating_add(ABOUT_BYTES);
-        let Some(file) = self.items.read(&item(audit), most).map_err(failed)? else { return Ok(None) };
+        let Some(file) = self.items.read(&item(audit), most).map_err(failed)? else {
+            return Ok(None);
+        };
         let about = self.opened_about(audit, &file)?;
         let (_, sealed) = parts(&file).ok_or_else(|| self.damaged(&item(audit)))?;
-        let text = self.open_sealed(&self.items, &item(audit), MESSAGE, &audit.to_string(), sealed.to_vec())?;
-        Ok(Some(StoredMessage { info: about, message: Bytes::copy_from_slice(&text) }))
+        let text = self.open_sealed(
+            &self.items,
+            &item(audit),
+            MESSAGE,
+            &audit.to_string(),
+            sealed.to_vec(),
+        )?;
+        Ok(Some(StoredMessage {
+            info: about,
+            message: Bytes::copy_from_slice(&text),
+        }))
     }
 
     /// Deletes the message of this id, also one that cannot be opened; whether there was one.
@@ -222,7 +294,10 @@ impl Quarantine {
     /// Removes what is too old, and the oldest until there is room for so many more with so many bytes. How many.
     fn make_room(&self, more: usize, room: u64) -> Result<usize, StoreError> {
         let files = self.files()?;
-        let (mut count, mut bytes) = (files.len(), files.iter().map(|file| file.bytes).sum::<u64>());
+        let (mut count, mut bytes) = (
+            files.len(),
+            files.iter().map(|file| file.bytes).sum::<u64>(),
+        );
         let mut gone = 0;
         for file in &files {
             if file.age < self.age && count + more <= self.most && bytes + room <= self.bytes {
@@ -261,16 +336,32 @@ impl Quarantine {
     fn opened_about(&self, audit: AuditId, file: &[u8]) -> Result<MessageInfo, StoreError> {
         let name = item(audit);
         let (about, _) = parts(file).ok_or_else(|| self.damaged(&name))?;
-        let text = self.open_sealed(&self.items, &name, ABOUT, &audit.to_string(), about.to_vec())?;
-        serde_json::from_slice::<MessageInfo>(&text).ok().filter(|about| about.audit == audit).ok_or_else(|| self.damaged(&name))
+        let text = self.open_sealed(
+            &self.items,
+            &name,
+            ABOUT,
+            &audit.to_string(),
+            about.to_vec(),
+        )?;
+        serde_json::from_slice::<MessageInfo>(&text)
+            .ok()
+            .filter(|about| about.audit == audit)
+            .ok_or_else(|| self.damaged(&name))
     }
 
     /// A note or a release; what is none is passed over, and told of.
-    pub(super) fn small<T: DeserializeOwned>(&self, place: &SealedFolder, file: &str, purpose: Purpose) -> Option<T> {
+    pub(super) fn small<T: DeserializeOwned>(
+        &self,
+        place: &SealedFolder,
+        file: &str,
+        purpose: Purpose,
+    ) -> Option<T> {
         let sealed = place.read(file, SMALL_BYTES).map_err(failed).transpose()?;
         let opened = sealed.and_then(|sealed| self.open_sealed(place, file, purpose, file, sealed));
-        let read = opened.and_then(|text| serde_json::from_slice(&text).map_err(|_| self.damaged(file)));
-        read.map_err(|error| tracing::warn!(%error, "unreadable quarantine item ignored")).ok()
+        let read =
+            opened.and_then(|text| serde_json::from_slice(&text).map_err(|_| self.damaged(file)));
+        read.map_err(|error| tracing::warn!(%error, "unreadable quarantine item ignored"))
+            .ok()
     }
 
     fn open_sealed(
@@ -286,22 +377,42 @@ impl Quarantine {
         seal::open(keys.all(), purpose, name.as_bytes(), sealed).map_err(wrong)
     }
 
-    pub(super) fn seal(&self, purpose: Purpose, name: &str, text: Zeroizing<Vec<u8>>) -> Result<Vec<u8>, StoreError> {
+    pub(super) fn seal(
+        &self,
+        purpose: Purpose,
+        name: &str,
+        text: Zeroizing<Vec<u8>>,
+    ) -> Result<Vec<u8>, StoreError> {
         self.items.create().map_err(failed)?;
         let spares = |keys: &Keys| self.check_key(keys);
-        let keys = self.keys.to_seal(|| Ok::<_, SealError>(()), spares).map_err(failed)?;
+        let keys = self
+            .keys
+            .to_seal(|| Ok::<_, SealError>(()), spares)
+            .map_err(failed)?;
         let key = keys.seals(self.keys.sources()).map_err(failed)?;
-        seal::seal(key, purpose, name.as_bytes(), text).map_err(|error| failed(SealError::of(self.path())(error)))
+        seal::seal(key, purpose, name.as_bytes(), text)
+            .map_err(|error| failed(SealError::of(self.path())(error)))
     }
 
     /// Whether nothing is lost by a new key.
     fn check_key(&self, keys: &Keys) -> Result<(), SealError> {
-        for file in self.items.files(FILES)?.iter().filter(|file| id(&file.name).is_some()) {
-            let start = self.items.read(&file.name, 4 + OVERHEAD_BYTES as u64)?.unwrap_or_default();
+        for file in self
+            .items
+            .files(FILES)?
+            .iter()
+            .filter(|file| id(&file.name).is_some())
+        {
+            let start = self
+                .items
+                .read(&file.name, 4 + OVERHEAD_BYTES as u64)?
+                .unwrap_or_default();
             if !keys.fit(start.get(4..).unwrap_or_default()) {
                 let at = self.keys.sources().first_named();
                 let hint = "restore the key, or move the folder away";
-                let told = format!("not found in {at}, but `{}` is encrypted\n  hint: {hint}", file.name);
+                let told = format!(
+                    "not found in {at}, but `{}` is encrypted\n  hint: {hint}",
+                    file.name
+                );
                 return Err(SealError::Key(told));
             }
         }
@@ -309,7 +420,10 @@ impl Quarantine {
     }
 
     fn damaged(&self, file: &str) -> StoreError {
-        StoreError::Sealed { file: self.path().join(file), why: Sealed::Damaged }
+        StoreError::Sealed {
+            file: self.path().join(file),
+            why: Sealed::Damaged,
+        }
     }
 }
 
@@ -318,7 +432,10 @@ impl RecentIntake {
     fn count(&mut self, upstream: &str) -> Result<(), StoreError> {
         if self.since.is_none_or(|since| since.elapsed() >= MINUTE) {
             // Servers are those of the config: there are no more of them than that.
-            *self = Self { since: Some(Instant::now()), kept: HashMap::new() };
+            *self = Self {
+                since: Some(Instant::now()),
+                kept: HashMap::new(),
+            };
         }
         let kept = self.kept.entry(upstream.to_owned()).or_default();
         if *kept >= PER_MINUTE {

@@ -13,7 +13,10 @@ use crate::protocol::AuditId;
 use crate::seal::{Listed, Purpose};
 
 /// What a release is sealed for.
-pub(super) const RELEASE: Purpose = Purpose { mark: *b"lgr", label: b"lychgate quarantine: key of a release" };
+pub(super) const RELEASE: Purpose = Purpose {
+    mark: *b"lgr",
+    label: b"lychgate quarantine: key of a release",
+};
 
 /// Maximum number of notes and releases that are looked at in one go.
 const LOOKED: usize = 1000;
@@ -41,7 +44,14 @@ impl Release {
     pub(super) fn new(about: MessageInfo, by: Actor, at: SystemTime, until: SystemTime) -> Self {
         // As they are written down.
         let [at, until] = [at, until].map(|time| at_millis(millis(time)));
-        Self { id: Uuid::new_v4().simple().to_string(), audit: about.audit, by, at, until, about }
+        Self {
+            id: Uuid::new_v4().simple().to_string(),
+            audit: about.audit,
+            by,
+            at,
+            until,
+            about,
+        }
     }
 
     /// Whether its time is over.
@@ -62,13 +72,19 @@ impl Quarantine {
     /// It cannot be opened, or the release cannot be written.
     pub fn release(&self, audit: AuditId, by: Actor) -> Result<Option<Release>, StoreError> {
         // Opened whole: what is damaged is not released.
-        let Some(kept) = self.get(audit)? else { return Ok(None) };
+        let Some(kept) = self.get(audit)? else {
+            return Ok(None);
+        };
         let now = SystemTime::now();
         let release = Release::new(kept.info, by.clone(), now, now + self.release);
         let file = release.file();
         // Who finds the release finds the note.
         self.note(QuarantineAction::Released, audit, by, Some(&release.about))?;
-        for earlier in self.releases()?.iter().filter(|earlier| earlier.audit == audit) {
+        for earlier in self
+            .releases()?
+            .iter()
+            .filter(|earlier| earlier.audit == audit)
+        {
             self.released.remove(&earlier.file()).map_err(failed)?;
         }
         let sealed = self.seal(RELEASE, &file, json(&release))?;
@@ -93,10 +109,15 @@ impl Quarantine {
         if release.is_over() {
             return Ok(None);
         }
-        let Some(kept) = self.get(release.audit)? else { return Ok(None) };
+        let Some(kept) = self.get(release.audit)? else {
+            return Ok(None);
+        };
         self.delivered.create().map_err(failed)?;
         let file = release.file();
-        let taken = self.released.hand_over(&file, &self.delivered, &file).map_err(failed)?;
+        let taken = self
+            .released
+            .hand_over(&file, &self.delivered, &file)
+            .map_err(failed)?;
         Ok(taken.then_some(kept))
     }
 
@@ -107,7 +128,11 @@ impl Quarantine {
     pub fn releases(&self) -> Result<Vec<Release>, StoreError> {
         let files = self.released.files(LOOKED).map_err(failed)?;
         let read = |file: &Listed| self.small::<Release>(&self.released, &file.name, RELEASE);
-        Ok(files.iter().filter_map(read).filter(|release| release.about.audit == release.audit).collect())
+        Ok(files
+            .iter()
+            .filter_map(read)
+            .filter(|release| release.about.audit == release.audit)
+            .collect())
     }
 
     /// Removes a release whose time is over; whether it was this that did.
@@ -130,7 +155,10 @@ impl Quarantine {
         files.sort_by(|a, b| a.name.cmp(&b.name));
         let read = |file: &Listed| {
             let note = self.small::<LedgerEntry>(&self.notes, &file.name, NOTE)?;
-            Some(LedgerEntry { file: file.name.clone(), ..note })
+            Some(LedgerEntry {
+                file: file.name.clone(),
+                ..note
+            })
         };
         Ok(files.iter().filter_map(read).collect())
     }
@@ -150,9 +178,20 @@ impl Quarantine {
         by: Actor,
         about: Option<&MessageInfo>,
     ) -> Result<(), StoreError> {
-        let (agent, upstream) = (about.map(|about| about.agent.clone()), about.map(|about| about.upstream.clone()));
+        let (agent, upstream) = (
+            about.map(|about| about.agent.clone()),
+            about.map(|about| about.upstream.clone()),
+        );
         let file = Uuid::now_v7().simple().to_string();
-        let note = LedgerEntry { act, audit, by, at: SystemTime::now(), agent, upstream, file: String::new() };
+        let note = LedgerEntry {
+            act,
+            audit,
+            by,
+            at: SystemTime::now(),
+            agent,
+            upstream,
+            file: String::new(),
+        };
         let sealed = self.seal(NOTE, &file, json(&note))?;
         self.notes.write(&file, &sealed).map_err(failed)
     }

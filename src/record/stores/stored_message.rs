@@ -75,7 +75,9 @@ impl Deref for StoredMessage {
 /// Never the message itself.
 impl fmt::Debug for StoredMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").field("about", &self.info).finish_non_exhaustive()
+        f.debug_struct("Kept")
+            .field("about", &self.info)
+            .finish_non_exhaustive()
     }
 }
 
@@ -102,18 +104,25 @@ impl StoredMessage {
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (length, rest) = bytes.split_first_chunk()?;
         let (about, message) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-        Some(Self { info: serde_json::from_slice(about).ok()?, message: Bytes::copy_from_slice(message) })
+        Some(Self {
+            info: serde_json::from_slice(about).ok()?,
+            message: Bytes::copy_from_slice(message),
+        })
     }
 }
 
 /// Times as milliseconds since 1970.
 pub(super) fn millis(at: SystemTime) -> u64 {
-    at.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    at.duration_since(UNIX_EPOCH).map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
 }
 
 /// The other way round.
 pub(super) fn at_millis(millis: u64) -> SystemTime {
-    UNIX_EPOCH.checked_add(Duration::from_millis(millis)).unwrap_or(UNIX_EPOCH)
+    UNIX_EPOCH
+        .checked_add(Duration::from_millis(millis))
+        .unwrap_or(UNIX_EPOCH)
 }
 
 /// An id as its text.
@@ -122,13 +131,20 @@ pub(super) mod as_uuid {
 
     use super::{AuditId, Deserialize, Uuid};
 
-    pub(in crate::record::stores) fn serialize<S: Serializer>(id: &AuditId, to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::record::stores) fn serialize<S: Serializer>(
+        id: &AuditId,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         to.collect_str(id)
     }
 
-    pub(in crate::record::stores) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<AuditId, D::Error> {
+    pub(in crate::record::stores) fn deserialize<'d, D: Deserializer<'d>>(
+        from: D,
+    ) -> Result<AuditId, D::Error> {
         let text = String::deserialize(from)?;
-        Uuid::try_parse(&text).map(AuditId).map_err(|_| de::Error::custom("no id"))
+        Uuid::try_parse(&text)
+            .map(AuditId)
+            .map_err(|_| de::Error::custom("no id"))
     }
 }
 
@@ -138,11 +154,16 @@ pub(super) mod as_millis {
 
     use super::{Deserialize, SystemTime, at_millis, millis};
 
-    pub(in crate::record::stores) fn serialize<S: Serializer>(at: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::record::stores) fn serialize<S: Serializer>(
+        at: &SystemTime,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         to.serialize_u64(millis(*at))
     }
 
-    pub(in crate::record::stores) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<SystemTime, D::Error> {
+    pub(in crate::record::stores) fn deserialize<'d, D: Deserializer<'d>>(
+        from: D,
+    ) -> Result<SystemTime, D::Error> {
         u64::deserialize(from).map(at_millis)
     }
 }
@@ -153,12 +174,19 @@ mod as_word {
 
     use super::{Deserialize, Direction};
 
-    pub(super) fn serialize<S: Serializer>(direction: &Direction, to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        direction: &Direction,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         to.serialize_str(direction.name())
     }
 
     pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Direction, D::Error> {
         let word = String::deserialize(from)?;
-        Ok(if word == Direction::Outbound.name() { Direction::Outbound } else { Direction::Inbound })
+        Ok(if word == Direction::Outbound.name() {
+            Direction::Outbound
+        } else {
+            Direction::Inbound
+        })
     }
 }

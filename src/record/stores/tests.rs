@@ -29,12 +29,19 @@ fn kept(payload: &str) -> StoredMessage {
         why: vec!["no-orders".into()],
         bytes: payload.len() as u64,
     };
-    StoredMessage { info: about, message: Bytes::copy_from_slice(payload.as_bytes()) }
+    StoredMessage {
+        info: about,
+        message: Bytes::copy_from_slice(payload.as_bytes()),
+    }
 }
 
 fn config(folder: &Path) -> QuarantineConfig {
     let key = VaultKey::File(folder.join("key"));
-    QuarantineConfig { folder: Some(folder.join("q")), key, ..QuarantineConfig::default() }
+    QuarantineConfig {
+        folder: Some(folder.join("q")),
+        key,
+        ..QuarantineConfig::default()
+    }
 }
 
 fn quarantine(folder: &Path) -> Quarantine {
@@ -43,7 +50,11 @@ fn quarantine(folder: &Path) -> Quarantine {
 
 fn evidence_config(folder: &Path) -> EvidenceConfig {
     let key = VaultKey::File(folder.join("key"));
-    EvidenceConfig { folder: Some(folder.join("e")), key, ..EvidenceConfig::default() }
+    EvidenceConfig {
+        folder: Some(folder.join("e")),
+        key,
+        ..EvidenceConfig::default()
+    }
 }
 
 fn evidence(folder: &Path) -> Evidence {
@@ -51,7 +62,10 @@ fn evidence(folder: &Path) -> Evidence {
 }
 
 fn by(who: &str) -> Actor {
-    Actor { who: who.into(), reason: Some("looked at it".into()) }
+    Actor {
+        who: who.into(),
+        reason: Some("looked at it".into()),
+    }
 }
 
 /// All bytes of all files below a folder.
@@ -60,13 +74,19 @@ fn bytes_below(folder: &Path) -> Vec<u8> {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         out.extend_from_slice(path.to_str().unwrap().as_bytes());
-        out.extend(if path.is_dir() { bytes_below(&path) } else { fs::read(&path).unwrap() });
+        out.extend(if path.is_dir() {
+            bytes_below(&path)
+        } else {
+            fs::read(&path).unwrap()
+        });
     }
     out
 }
 
 fn holds(bytes: &[u8], text: &str) -> bool {
-    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    bytes
+        .windows(text.len())
+        .any(|window| window == text.as_bytes())
 }
 
 #[test]
@@ -74,7 +94,10 @@ fn what_is_kept_is_found_and_nothing_of_it_is_on_disk_in_clear() {
     let dir = tempfile::tempdir().unwrap();
     let (quarantine, one) = (quarantine(dir.path()), kept(PAYLOAD));
     assert_eq!(quarantine.keep(&one).unwrap(), 0);
-    quarantine.release(one.audit, by("ann the operator")).unwrap().unwrap();
+    quarantine
+        .release(one.audit, by("ann the operator"))
+        .unwrap()
+        .unwrap();
     quarantine.shown(&one, by("ann the operator")).unwrap();
     assert_eq!(quarantine.get(one.audit).unwrap().unwrap(), one);
     assert!(quarantine.get(AuditId::make()).unwrap().is_none());
@@ -83,7 +106,16 @@ fn what_is_kept_is_found_and_nothing_of_it_is_on_disk_in_clear() {
     evidence.flush(Duration::from_secs(5));
     assert_eq!(evidence.get(one.audit).unwrap().unwrap(), one);
     let bytes = bytes_below(dir.path());
-    for text in [PAYLOAD, "mallory", "no-orders", "files", "read_file", "c0ffee", "ann the operator", "looked at it"] {
+    for text in [
+        PAYLOAD,
+        "mallory",
+        "no-orders",
+        "files",
+        "read_file",
+        "c0ffee",
+        "ann the operator",
+        "looked at it",
+    ] {
         assert!(!holds(&bytes, text), "{text}");
     }
     assert!(!format!("{one:?}").contains("mallory"));
@@ -93,30 +125,62 @@ fn what_is_kept_is_found_and_nothing_of_it_is_on_disk_in_clear() {
 fn a_list_shows_what_is_known_newest_first() {
     let dir = tempfile::tempdir().unwrap();
     let quarantine = quarantine(dir.path());
-    assert!(quarantine.list().unwrap().items.is_empty(), "nothing is made by looking");
+    assert!(
+        quarantine.list().unwrap().items.is_empty(),
+        "nothing is made by looking"
+    );
     let all = ["one", "two", "three"].map(kept);
-    all.iter().for_each(|one| assert_eq!(quarantine.keep(one).unwrap(), 0));
+    all.iter()
+        .for_each(|one| assert_eq!(quarantine.keep(one).unwrap(), 0));
     let listing = quarantine.list().unwrap();
     assert!(listing.faults.is_empty());
-    let seen: Vec<_> = listing.items.iter().map(|item| (&item.about, &item.state)).collect();
-    assert_eq!(seen, all.iter().rev().map(|one| (&one.info, &State::Kept)).collect::<Vec<_>>());
+    let seen: Vec<_> = listing
+        .items
+        .iter()
+        .map(|item| (&item.about, &item.state))
+        .collect();
+    assert_eq!(
+        seen,
+        all.iter()
+            .rev()
+            .map(|one| (&one.info, &State::Kept))
+            .collect::<Vec<_>>()
+    );
 }
 
 #[test]
 fn the_oldest_goes_for_items_bytes_and_age() {
     let dir = tempfile::tempdir().unwrap();
     let with = |config| Quarantine::open(&config).unwrap().unwrap();
-    let three = with(QuarantineConfig { items: 3, ..config(dir.path()) });
+    let three = with(QuarantineConfig {
+        items: 3,
+        ..config(dir.path())
+    });
     let all = ["one", "two", "three", "four"].map(kept);
     let dropped: Vec<usize> = all.iter().map(|one| three.keep(one).unwrap()).collect();
     assert_eq!(dropped, [0, 0, 0, 1]);
-    assert!(three.get(all[0].audit).unwrap().is_none() && three.get(all[3].audit).unwrap().is_some());
-    let small = with(QuarantineConfig { bytes: 1 << 20, ..config(dir.path()) });
+    assert!(
+        three.get(all[0].audit).unwrap().is_none() && three.get(all[3].audit).unwrap().is_some()
+    );
+    let small = with(QuarantineConfig {
+        bytes: 1 << 20,
+        ..config(dir.path())
+    });
     let big = kept(&"x".repeat(600_000));
     assert_eq!(small.keep(&big).unwrap(), 0);
-    assert_eq!(small.keep(&kept(&"y".repeat(600_000))).unwrap(), 4, "the older ones, and then the big one");
-    assert!(matches!(small.keep(&kept(&"z".repeat(2 << 20))), Err(StoreError::TooLong { .. })));
-    let brief = with(QuarantineConfig { age: Duration::ZERO, ..config(dir.path()) });
+    assert_eq!(
+        small.keep(&kept(&"y".repeat(600_000))).unwrap(),
+        4,
+        "the older ones, and then the big one"
+    );
+    assert!(matches!(
+        small.keep(&kept(&"z".repeat(2 << 20))),
+        Err(StoreError::TooLong { .. })
+    ));
+    let brief = with(QuarantineConfig {
+        age: Duration::ZERO,
+        ..config(dir.path())
+    });
     assert_eq!(brief.keep(&kept("now")).unwrap(), 1);
     assert_eq!(brief.list().unwrap().items.len(), 1);
 }
@@ -126,8 +190,14 @@ fn a_release_is_given_to_one_of_many() {
     let dir = tempfile::tempdir().unwrap();
     let one = kept(PAYLOAD);
     quarantine(dir.path()).keep(&one).unwrap();
-    let release = quarantine(dir.path()).release(one.audit, by("ann")).unwrap().unwrap();
-    assert_eq!(quarantine(dir.path()).releases().unwrap(), std::slice::from_ref(&release));
+    let release = quarantine(dir.path())
+        .release(one.audit, by("ann"))
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        quarantine(dir.path()).releases().unwrap(),
+        std::slice::from_ref(&release)
+    );
     let taken = std::thread::scope(|scope| {
         let takers: Vec<_> = (0..8)
             .map(|_| {
@@ -135,7 +205,10 @@ fn a_release_is_given_to_one_of_many() {
                 scope.spawn(move || quarantine(dir).take(&release).unwrap())
             })
             .collect();
-        takers.into_iter().filter_map(|taker| taker.join().unwrap()).collect::<Vec<_>>()
+        takers
+            .into_iter()
+            .filter_map(|taker| taker.join().unwrap())
+            .collect::<Vec<_>>()
     });
     assert_eq!(taken, std::slice::from_ref(&one));
     let quarantine = quarantine(dir.path());
@@ -145,28 +218,56 @@ fn a_release_is_given_to_one_of_many() {
     let second = quarantine.release(one.audit, by("ann")).unwrap().unwrap();
     let third = quarantine.release(one.audit, by("bob")).unwrap().unwrap();
     assert_eq!(quarantine.take(&second).unwrap(), None);
-    assert!(matches!(quarantine.list().unwrap().items[0].state, State::Released { .. }));
+    assert!(matches!(
+        quarantine.list().unwrap().items[0].state,
+        State::Released { .. }
+    ));
     assert!(quarantine.delete(one.audit, by("bob")).unwrap());
     assert_eq!(quarantine.take(&third).unwrap(), None, "deleted");
     assert!(!quarantine.delete(one.audit, by("bob")).unwrap());
-    let acts: Vec<_> = quarantine.notes().unwrap().iter().map(|note| (note.act.name(), note.by.who.clone())).collect();
-    let told = [("released", "ann"), ("released", "ann"), ("released", "bob"), ("deleted", "bob")];
+    let acts: Vec<_> = quarantine
+        .notes()
+        .unwrap()
+        .iter()
+        .map(|note| (note.act.name(), note.by.who.clone()))
+        .collect();
+    let told = [
+        ("released", "ann"),
+        ("released", "ann"),
+        ("released", "bob"),
+        ("deleted", "bob"),
+    ];
     assert_eq!(acts, told.map(|(act, who)| (act, who.to_owned())));
-    quarantine.notes().unwrap().iter().for_each(|note| quarantine.told(note).unwrap());
+    quarantine
+        .notes()
+        .unwrap()
+        .iter()
+        .for_each(|note| quarantine.told(note).unwrap());
     assert!(quarantine.notes().unwrap().is_empty());
 }
 
 #[test]
 fn a_release_ends() {
     let dir = tempfile::tempdir().unwrap();
-    let brief = Quarantine::open(&QuarantineConfig { release: Duration::ZERO, ..config(dir.path()) }).unwrap().unwrap();
+    let brief = Quarantine::open(&QuarantineConfig {
+        release: Duration::ZERO,
+        ..config(dir.path())
+    })
+    .unwrap()
+    .unwrap();
     let one = kept(PAYLOAD);
     brief.keep(&one).unwrap();
     let release = brief.release(one.audit, by("ann")).unwrap().unwrap();
     assert!(release.is_over());
     assert_eq!(brief.take(&release).unwrap(), None);
     assert_eq!(brief.list().unwrap().items[0].state, State::Kept);
-    assert_eq!((brief.expire(&release).unwrap(), brief.expire(&release).unwrap()), (true, false));
+    assert_eq!(
+        (
+            brief.expire(&release).unwrap(),
+            brief.expire(&release).unwrap()
+        ),
+        (true, false)
+    );
 }
 
 #[test]
@@ -182,7 +283,10 @@ fn what_was_changed_or_moved_is_seen_at_every_byte() {
         changed[at] ^= 1;
         fs::write(file(&one), &changed).unwrap();
         assert!(quarantine.get(one.audit).is_err(), "byte {at}");
-        assert!(quarantine.release(one.audit, by("ann")).is_err(), "byte {at}");
+        assert!(
+            quarantine.release(one.audit, by("ann")).is_err(),
+            "byte {at}"
+        );
     }
     for length in 0..whole.len() {
         fs::write(file(&one), &whole[..length]).unwrap();
@@ -192,7 +296,13 @@ fn what_was_changed_or_moved_is_seen_at_every_byte() {
     fs::copy(file(&two), file(&one)).unwrap();
     let listing = quarantine.list().unwrap();
     assert_eq!((listing.items.len(), listing.faults.len()), (1, 1));
-    assert!(listing.faults[0].to_string().contains("belongs to another store"), "{}", listing.faults[0]);
+    assert!(
+        listing.faults[0]
+            .to_string()
+            .contains("belongs to another store"),
+        "{}",
+        listing.faults[0]
+    );
     // A release that nobody with the key has made is none.
     let forged = dir.path().join("q/released");
     let release = quarantine.release(two.audit, by("ann")).unwrap().unwrap();
@@ -206,17 +316,42 @@ fn another_key_is_told_and_a_lost_one_is_not_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let one = kept(PAYLOAD);
     quarantine(dir.path()).keep(&one).unwrap();
-    let other = QuarantineConfig { key: VaultKey::File(dir.path().join("other")), ..config(dir.path()) };
+    let other = QuarantineConfig {
+        key: VaultKey::File(dir.path().join("other")),
+        ..config(dir.path())
+    };
     let other = Quarantine::open(&other).unwrap().unwrap();
     fs::write(dir.path().join("other"), "ab".repeat(32)).unwrap();
-    fs::set_permissions(dir.path().join("other"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    fs::set_permissions(
+        dir.path().join("other"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o600),
+    )
+    .unwrap();
     let error = other.get(one.audit).unwrap_err();
-    assert!(matches!(error, StoreError::Sealed { why: Sealed::OtherKey, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            StoreError::Sealed {
+                why: Sealed::OtherKey,
+                ..
+            }
+        ),
+        "{error}"
+    );
     assert!(error.to_string().contains("encrypted with another key"));
     fs::rename(dir.path().join("key"), dir.path().join("lost")).unwrap();
-    let error = quarantine(dir.path()).get(one.audit).unwrap_err().to_string();
-    assert!(error.contains(&format!("no key in `{}`", dir.path().join("key").display())), "{error}");
-    let error = quarantine(dir.path()).keep(&kept("two")).unwrap_err().to_string();
+    let error = quarantine(dir.path())
+        .get(one.audit)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains(&format!("no key in `{}`", dir.path().join("key").display())),
+        "{error}"
+    );
+    let error = quarantine(dir.path())
+        .keep(&kept("two"))
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("restore the key"), "{error}");
     assert!(!dir.path().join("key").exists());
 }
@@ -225,10 +360,23 @@ fn another_key_is_told_and_a_lost_one_is_not_replaced() {
 fn folders_that_others_may_read_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     quarantine(dir.path()).keep(&kept(PAYLOAD)).unwrap();
-    fs::set_permissions(dir.path().join("q"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let error = Quarantine::open(&config(dir.path())).unwrap_err().to_string();
+    fs::set_permissions(
+        dir.path().join("q"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let error = Quarantine::open(&config(dir.path()))
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("chmod 700"), "{error}");
-    assert!(Quarantine::open(&QuarantineConfig { enabled: false, ..config(dir.path()) }).unwrap().is_none());
+    assert!(
+        Quarantine::open(&QuarantineConfig {
+            enabled: false,
+            ..config(dir.path())
+        })
+        .unwrap()
+        .is_none()
+    );
 }
 
 #[test]
@@ -244,7 +392,10 @@ fn evidence_is_read_in_order_and_a_torn_record_is_skipped_and_told() {
     let read: Vec<StoredMessage> = evidence.iter().unwrap().map(Result::unwrap).collect();
     assert_eq!(read, all);
     // The first process was killed as it wrote its second record, at any byte.
-    let mut segments: Vec<_> = fs::read_dir(dir.path().join("e")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut segments: Vec<_> = fs::read_dir(dir.path().join("e"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     segments.sort();
     assert_eq!(segments.len(), 3, "each process writes its own");
     let whole = fs::read(&segments[0]).unwrap();
@@ -252,11 +403,24 @@ fn evidence_is_read_in_order_and_a_torn_record_is_skipped_and_told() {
     let long_ago = SystemTime::now() - Duration::from_secs(60);
     for length in first + 1..whole.len() {
         fs::write(&segments[0], &whole[..length]).unwrap();
-        fs::File::options().write(true).open(&segments[0]).unwrap().set_modified(long_ago).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&segments[0])
+            .unwrap()
+            .set_modified(long_ago)
+            .unwrap();
         let read: Vec<_> = evidence.iter().unwrap().collect();
-        assert_eq!(read.iter().filter_map(|one| one.as_ref().ok()).collect::<Vec<_>>(), [&all[0], &all[2], &all[3], &all[4]]);
+        assert_eq!(
+            read.iter()
+                .filter_map(|one| one.as_ref().ok())
+                .collect::<Vec<_>>(),
+            [&all[0], &all[2], &all[3], &all[4]]
+        );
         let told = read[1].as_ref().unwrap_err();
-        assert!(matches!(told, StoreError::Torn { offset, .. } if *offset == first as u64), "{told}");
+        assert!(
+            matches!(told, StoreError::Torn { offset, .. } if *offset == first as u64),
+            "{told}"
+        );
     }
     assert_eq!(evidence.get(all[4].audit).unwrap().as_ref(), Some(&all[4]));
 }
@@ -268,35 +432,57 @@ fn records_open_only_where_they_stand() {
     let evidence = evidence(dir.path());
     all.iter().for_each(|one| evidence.offer(one.clone()));
     evidence.flush(Duration::from_secs(5));
-    let segment = fs::read_dir(dir.path().join("e")).unwrap().next().unwrap().unwrap().path();
+    let segment = fs::read_dir(dir.path().join("e"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     let bytes = fs::read(&segment).unwrap();
     let (one, two) = bytes.split_at(bytes.len() / 2);
     assert_eq!(one.len(), two.len(), "records of one length");
     fs::write(&segment, [two, one].concat()).unwrap();
     let read: Vec<_> = evidence.iter().unwrap().collect();
     assert_eq!(read.len(), 2);
-    assert!(read.iter().all(|one| matches!(one, Err(StoreError::Sealed { why: Sealed::Damaged, .. }))));
+    assert!(read.iter().all(|one| matches!(
+        one,
+        Err(StoreError::Sealed {
+            why: Sealed::Damaged,
+            ..
+        })
+    )));
 }
 
 #[test]
 fn the_oldest_segments_go() {
     let dir = tempfile::tempdir().unwrap();
-    let config = EvidenceConfig { bytes: 1 << 20, ..evidence_config(dir.path()) };
+    let config = EvidenceConfig {
+        bytes: 1 << 20,
+        ..evidence_config(dir.path())
+    };
     let evidence = Evidence::open(&config).unwrap().unwrap();
     let all: Vec<StoredMessage> = (0..60).map(|_| kept(&"x".repeat(50_000))).collect();
     all.iter().for_each(|one| evidence.offer(one.clone()));
     evidence.flush(Duration::from_secs(20));
-    let bytes: u64 = fs::read_dir(dir.path().join("e")).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+    let bytes: u64 = fs::read_dir(dir.path().join("e"))
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap().len())
+        .sum();
     assert!((500_000..(1 << 20) + 60_000).contains(&bytes), "{bytes}");
     assert!(evidence.get(all[0].audit).unwrap().is_none());
-    assert_eq!(evidence.get(all[59].audit).unwrap().as_ref(), Some(&all[59]));
+    assert_eq!(
+        evidence.get(all[59].audit).unwrap().as_ref(),
+        Some(&all[59])
+    );
 }
 
 #[test]
 fn one_server_cannot_drive_out_what_others_have_there() {
     let dir = tempfile::tempdir().unwrap();
     let quarantine = quarantine(dir.path());
-    let outcomes: Vec<bool> = (0..70).map(|_| quarantine.keep(&kept("again")).is_ok()).collect();
+    let outcomes: Vec<bool> = (0..70)
+        .map(|_| quarantine.keep(&kept("again")).is_ok())
+        .collect();
     assert_eq!(outcomes.iter().filter(|kept| **kept).count(), 60);
     let mut other = kept("of another server");
     other.info.upstream = "mail".into();
@@ -306,14 +492,23 @@ fn one_server_cannot_drive_out_what_others_have_there() {
 /// Makes a file look as if it was written so many days ago.
 fn age(file: &Path, days: u64) {
     let then = SystemTime::now() - Duration::from_secs(days * 86_400);
-    fs::File::options().write(true).open(file).unwrap().set_modified(then).unwrap();
+    fs::File::options()
+        .write(true)
+        .open(file)
+        .unwrap()
+        .set_modified(then)
+        .unwrap();
 }
 
 #[test]
 fn what_is_too_old_goes_though_nothing_new_comes() {
     let dir = tempfile::tempdir().unwrap();
     let (quarantine, evidence) = (quarantine(dir.path()), evidence(dir.path()));
-    assert_eq!(quarantine.forget_old().unwrap(), 0, "a folder that is not there is empty");
+    assert_eq!(
+        quarantine.forget_old().unwrap(),
+        0,
+        "a folder that is not there is empty"
+    );
     let all = ["old", "young"].map(kept);
     for one in &all {
         quarantine.keep(one).unwrap();
@@ -322,10 +517,27 @@ fn what_is_too_old_goes_though_nothing_new_comes() {
     evidence.flush(Duration::from_secs(5));
     evidence.forget_old().unwrap();
     assert!(evidence.get(all[0].audit).unwrap().is_some());
-    age(&dir.path().join("q").join(format!("{}.item", all[0].audit)), 31);
-    age(&fs::read_dir(dir.path().join("e")).unwrap().next().unwrap().unwrap().path(), 31);
+    age(
+        &dir.path().join("q").join(format!("{}.item", all[0].audit)),
+        31,
+    );
+    age(
+        &fs::read_dir(dir.path().join("e"))
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path(),
+        31,
+    );
     assert_eq!(quarantine.forget_old().unwrap(), 1);
-    let left: Vec<_> = quarantine.list().unwrap().items.into_iter().map(|item| item.about.audit).collect();
+    let left: Vec<_> = quarantine
+        .list()
+        .unwrap()
+        .items
+        .into_iter()
+        .map(|item| item.about.audit)
+        .collect();
     assert_eq!(left, [all[1].audit]);
     evidence.forget_old().unwrap();
     assert!(evidence.get(all[0].audit).unwrap().is_none());
@@ -334,7 +546,10 @@ fn what_is_too_old_goes_though_nothing_new_comes() {
 #[test]
 fn a_segment_does_not_grow_for_so_long_that_its_first_record_outstays_its_time() {
     let dir = tempfile::tempdir().unwrap();
-    let config = EvidenceConfig { age: Duration::from_millis(80), ..evidence_config(dir.path()) };
+    let config = EvidenceConfig {
+        age: Duration::from_millis(80),
+        ..evidence_config(dir.path())
+    };
     let evidence = Evidence::open(&config).unwrap().unwrap();
     let all = ["one", "two"].map(kept);
     evidence.offer(all[0].clone());
@@ -355,9 +570,16 @@ fn a_key_that_cannot_be_used_is_told_before_anything_is_to_be_kept() {
     for (mode, told) in [(0o644, "chmod 600"), (0o600, "holds no key")] {
         fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
         let errors = [
-            Quarantine::open(&config(dir.path())).unwrap_err().to_string(),
-            Evidence::open(&evidence_config(dir.path())).unwrap_err().to_string(),
+            Quarantine::open(&config(dir.path()))
+                .unwrap_err()
+                .to_string(),
+            Evidence::open(&evidence_config(dir.path()))
+                .unwrap_err()
+                .to_string(),
         ];
-        assert!(errors.iter().all(|error| error.contains(told)), "{errors:?}");
+        assert!(
+            errors.iter().all(|error| error.contains(told)),
+            "{errors:?}"
+        );
     }
 }

@@ -47,14 +47,21 @@ impl Writer {
         let (queue, work) = sync_channel(QUEUE);
         let waiting = Arc::new(AtomicU64::new(0));
         let (left, counted) = (waiting.clone(), counts.clone());
-        std::thread::Builder::new().name("evidence".into()).spawn(move || write(&store, &work, &left, counted.as_ref()))?;
-        Ok(Self { queue, waiting, counts })
+        std::thread::Builder::new()
+            .name("evidence".into())
+            .spawn(move || write(&store, &work, &left, counted.as_ref()))?;
+        Ok(Self {
+            queue,
+            waiting,
+            counts,
+        })
     }
 
     pub(super) fn offer(&self, kept: StoredMessage) {
         let bytes = kept.message.len() as u64;
         let waiting = self.waiting.fetch_add(bytes, Ordering::Relaxed);
-        let sent = waiting + bytes <= QUEUE_BYTES && self.queue.try_send(Job::Keep(Box::new(kept))).is_ok();
+        let sent = waiting + bytes <= QUEUE_BYTES
+            && self.queue.try_send(Job::Keep(Box::new(kept))).is_ok();
         if !sent {
             self.waiting.fetch_sub(bytes, Ordering::Relaxed);
             count(self.counts.as_ref().map(|counts| &counts.dropped), 1);
@@ -68,7 +75,9 @@ impl Writer {
         while began.elapsed() < within {
             match self.queue.try_send(work) {
                 Ok(()) => {
-                    heard.recv_timeout(within.saturating_sub(began.elapsed())).unwrap_or_default();
+                    heard
+                        .recv_timeout(within.saturating_sub(began.elapsed()))
+                        .unwrap_or_default();
                     return;
                 }
                 Err(TrySendError::Full(back)) => {
@@ -81,7 +90,12 @@ impl Writer {
     }
 }
 
-fn write(store: &Store, work: &Receiver<Job>, waiting: &AtomicU64, counts: Option<&EvidenceCounts>) {
+fn write(
+    store: &Store,
+    work: &Receiver<Job>,
+    waiting: &AtomicU64,
+    counts: Option<&EvidenceCounts>,
+) {
     let (mut segment, mut fails) = (None, false);
     while let Ok(next) = work.recv() {
         let kept = match next {

@@ -41,7 +41,10 @@ pub struct TrustAnchors {
 /// Something cannot be read.
 pub fn verify(log: &Path, against: &TrustAnchors) -> io::Result<Report> {
     if log.is_dir() {
-        let told = format!("`{}` is a folder; pass the path of the log in it", log.display());
+        let told = format!(
+            "`{}` is a folder; pass the path of the log in it",
+            log.display()
+        );
         return Err(io::Error::new(io::ErrorKind::IsADirectory, told));
     }
     // Checkpoints first: a log that is being written may only have more lines than they say.
@@ -63,7 +66,8 @@ fn open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
     loop {
         tries += 1;
         match try_open_all(log) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && tries < TRIES && log.exists() => {}
+            Err(error)
+                if error.kind() == io::ErrorKind::NotFound && tries < TRIES && log.exists() => {}
             opened => return opened,
         }
     }
@@ -78,10 +82,17 @@ fn try_open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
     }
     if log.exists() {
         let last = u64::MAX;
-        all.push((first_seq(log)?.unwrap_or(last), log.to_owned(), Lines::open(log)?));
+        all.push((
+            first_seq(log)?.unwrap_or(last),
+            log.to_owned(),
+            Lines::open(log)?,
+        ));
     }
     if all.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::NotFound, format!("no audit log at `{}`", log.display())));
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("no audit log at `{}`", log.display()),
+        ));
     }
     Ok(all)
 }
@@ -90,7 +101,10 @@ fn try_open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
 fn rotated_files(log: &Path) -> io::Result<Vec<PathBuf>> {
     let all = files::siblings(log)?;
     let twice = |path: &PathBuf| {
-        let plain = path.to_string_lossy().strip_suffix(files::PACKED).map(PathBuf::from);
+        let plain = path
+            .to_string_lossy()
+            .strip_suffix(files::PACKED)
+            .map(PathBuf::from);
         plain.is_some_and(|plain| all.contains(&plain))
     };
     Ok(all.iter().filter(|path| !twice(path)).cloned().collect())
@@ -116,7 +130,10 @@ fn first_seq(path: &Path) -> io::Result<Option<u64>> {
 
 /// Whether a packed file is not, or not any longer, what gzip writes.
 fn unreadable(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof)
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof
+    )
 }
 
 fn digest(line: &[u8]) -> super::chain::Sha {

@@ -38,10 +38,18 @@ pub(super) struct KnownDigests {
 
 impl KnownDigests {
     /// Reads checkpoints and anchors, and notes what is wrong with them by themselves.
-    pub(super) fn read(log: &Path, against: &TrustAnchors, report: &mut Report) -> io::Result<Self> {
+    pub(super) fn read(
+        log: &Path,
+        against: &TrustAnchors,
+        report: &mut Report,
+    ) -> io::Result<Self> {
         let mut noted = Self::default();
         let beside = files::checkpoints(log);
-        let name = beside.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = beside
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         match Lines::open(&beside) {
             Ok(lines) => noted.read_checkpoints(lines, &name, against, report)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => noted.absent = true,
@@ -49,7 +57,9 @@ impl KnownDigests {
         }
         if noted.absent || report.checkpoints == 0 {
             let what = match noted.absent {
-                true => "the checkpoints of the log are missing (only a log on standard output has none)",
+                true => {
+                    "the checkpoints of the log are missing (only a log on standard output has none)"
+                }
                 false => "the checkpoint file contains no checkpoint",
             };
             report.flaw(Kind::Checkpoint, &name, None, None, what.to_owned());
@@ -61,7 +71,13 @@ impl KnownDigests {
     }
 
     /// The checkpoints beside the log: a chain of their own.
-    fn read_checkpoints(&mut self, mut lines: Lines, name: &str, against: &TrustAnchors, report: &mut Report) -> io::Result<()> {
+    fn read_checkpoints(
+        &mut self,
+        mut lines: Lines,
+        name: &str,
+        against: &TrustAnchors,
+        report: &mut Report,
+    ) -> io::Result<()> {
         let (mut last, mut number) = (Sha::default(), 0);
         while let Some(read) = lines.next()? {
             number += 1;
@@ -70,7 +86,9 @@ impl KnownDigests {
                 Piece::TooLong(_) => continue,
             };
             // What was torn vouches for nothing; that nothing else is missing shows in the next one.
-            let Some(signed) = SignedCheckpoint::parse(&line) else { continue };
+            let Some(signed) = SignedCheckpoint::parse(&line) else {
+                continue;
+            };
             report.checkpoints += 1;
             let (at, seq) = (Some(number), Some(signed.head.seq));
             let trimmed = report.checkpoints == 1 && signed.note.why == Reason::Trimmed;
@@ -85,7 +103,13 @@ impl KnownDigests {
                 };
                 report.flaw(Kind::Checkpoint, name, at, seq, what.to_owned());
             } else if last == Sha::default() && signed.note.why != Reason::New {
-                report.flaw(Kind::Checkpoint, name, at, seq, "checkpoints before this one are missing".to_owned());
+                report.flaw(
+                    Kind::Checkpoint,
+                    name,
+                    at,
+                    seq,
+                    "checkpoints before this one are missing".to_owned(),
+                );
             }
             if !trimmed {
                 last = digest(&line);
@@ -98,9 +122,16 @@ impl KnownDigests {
     }
 
     /// Checkpoints that were kept elsewhere, in any order.
-    fn anchors(&mut self, file: &Path, against: &TrustAnchors, report: &mut Report) -> io::Result<()> {
+    fn anchors(
+        &mut self,
+        file: &Path,
+        against: &TrustAnchors,
+        report: &mut Report,
+    ) -> io::Result<()> {
         let name = file.display().to_string();
-        let opened = Lines::open(file).map_err(|error| io::Error::new(error.kind(), format!("the anchors `{name}`: {error}")));
+        let opened = Lines::open(file).map_err(|error| {
+            io::Error::new(error.kind(), format!("the anchors `{name}`: {error}"))
+        });
         let (mut lines, mut number, before) = (opened?, 0, report.anchors);
         while let Some(read) = lines.next()? {
             number += 1;
@@ -116,11 +147,20 @@ impl KnownDigests {
                     }
                 }
                 None if line.iter().all(u8::is_ascii_whitespace) => {}
-                None => report.flaw(Kind::Checkpoint, &name, Some(number), None, "not a checkpoint".to_owned()),
+                None => report.flaw(
+                    Kind::Checkpoint,
+                    &name,
+                    Some(number),
+                    None,
+                    "not a checkpoint".to_owned(),
+                ),
             }
         }
         if report.anchors == before {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("the anchors `{name}` contain no checkpoint")));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("the anchors `{name}` contain no checkpoint"),
+            ));
         }
         Ok(())
     }
@@ -141,13 +181,24 @@ impl KnownDigests {
             }
             Some(false) => "its signature is invalid: the checkpoint was modified".to_owned(),
             // Of one key all of them are.
-            None if self.strangers.len() >= STRANGERS || !self.strangers.insert(signed.note.key.clone()) => {
+            None if self.strangers.len() >= STRANGERS
+                || !self.strangers.insert(signed.note.key.clone()) =>
+            {
                 report.more_flaws += 1;
                 return false;
             }
-            None => format!("it is signed with a key that is not trusted: `{}`", signed.note.key.escape_debug()),
+            None => format!(
+                "it is signed with a key that is not trusted: `{}`",
+                signed.note.key.escape_debug()
+            ),
         };
-        report.flaw(Kind::Signature, name, Some(number), Some(signed.head.seq), what);
+        report.flaw(
+            Kind::Signature,
+            name,
+            Some(number),
+            Some(signed.head.seq),
+            what,
+        );
         false
     }
 
@@ -161,10 +212,16 @@ impl KnownDigests {
             _ => {}
         }
         if head.seq > 0 {
-            let voucher = self.lines.entry(head.seq).or_insert(KnownDigest { sha: head.sha, anchor });
+            let voucher = self.lines.entry(head.seq).or_insert(KnownDigest {
+                sha: head.sha,
+                anchor,
+            });
             // Of two that differ, one is of another log: what was kept elsewhere counts.
             if anchor {
-                *voucher = KnownDigest { sha: head.sha, anchor };
+                *voucher = KnownDigest {
+                    sha: head.sha,
+                    anchor,
+                };
             }
         }
     }

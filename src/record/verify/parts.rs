@@ -27,7 +27,9 @@ impl LogPart {
         let mut parts = Vec::new();
         for path in rotated_files(log)? {
             // One that is gone by now was packed or removed; one that cannot be read is told of by who reads it.
-            let Ok(metadata) = std::fs::metadata(&path) else { continue };
+            let Ok(metadata) = std::fs::metadata(&path) else {
+                continue;
+            };
             let first = first_seq(&path).ok().flatten().unwrap_or_default();
             let until = match put_aside_at(log, &path) {
                 Some(at) => at,
@@ -59,10 +61,21 @@ impl Chain {
     /// How the next line hangs together with the one before; without its line feed.
     pub fn next(&mut self, line: &[u8]) -> Continuity {
         let Some(link) = Link::of(line) else {
-            return if self.0.is_some() { Continuity::Not } else { Continuity::Well };
+            return if self.0.is_some() {
+                Continuity::Not
+            } else {
+                Continuity::Well
+            };
         };
         let well = self.0.is_none_or(|last| last.leads_to(&link));
-        self.0 = Some(Head { seq: link.seq, sha: digest(line) });
-        if well { Continuity::Well } else { Continuity::Badly }
+        self.0 = Some(Head {
+            seq: link.seq,
+            sha: digest(line),
+        });
+        if well {
+            Continuity::Well
+        } else {
+            Continuity::Badly
+        }
     }
 }

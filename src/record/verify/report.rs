@@ -100,9 +100,22 @@ impl Report {
         self.flaws.is_empty()
     }
 
-    pub(super) fn flaw(&mut self, kind: Kind, file: &str, line: Option<u64>, seq: Option<u64>, what: String) {
+    pub(super) fn flaw(
+        &mut self,
+        kind: Kind,
+        file: &str,
+        line: Option<u64>,
+        seq: Option<u64>,
+        what: String,
+    ) {
         if self.flaws.len() < FLAWS {
-            self.flaws.push(Flaw { kind, file: file.to_owned(), line, seq, what });
+            self.flaws.push(Flaw {
+                kind,
+                file: file.to_owned(),
+                line,
+                seq,
+                what,
+            });
         } else {
             self.more_flaws += 1;
         }

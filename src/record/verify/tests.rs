@@ -16,14 +16,25 @@ struct Log {
 impl Log {
     fn new(lines: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let log = Self { path: folder.path().join("audit.jsonl"), folder };
+        let log = Self {
+            path: folder.path().join("audit.jsonl"),
+            folder,
+        };
         log.write(lines);
         log
     }
 
     fn config(&self) -> AuditConfig {
-        let rotation = Rotation { bytes: 0, ..AuditConfig::default().rotation };
-        AuditConfig { to: Some(AuditTo::File(self.path.clone())), required: true, rotation, ..AuditConfig::default() }
+        let rotation = Rotation {
+            bytes: 0,
+            ..AuditConfig::default().rotation
+        };
+        AuditConfig {
+            to: Some(AuditTo::File(self.path.clone())),
+            required: true,
+            rotation,
+            ..AuditConfig::default()
+        }
     }
 
     fn write(&self, lines: usize) {
@@ -44,14 +55,23 @@ impl Log {
     }
 
     fn check(&self) -> Report {
-        verify(&self.path, &TrustAnchors { keys: vec![self.key()], anchors: Vec::new() }).unwrap()
+        verify(
+            &self.path,
+            &TrustAnchors {
+                keys: vec![self.key()],
+                anchors: Vec::new(),
+            },
+        )
+        .unwrap()
     }
 
     /// Writes lines with a fresh and consistent chain.
     fn rechain(&self, lines: &[String]) {
         let (mut head, mut out) = (crate::record::chain::Head::default(), Vec::new());
         for line in lines {
-            let object = line.rsplit_once(",\"seq\":").map_or(line.as_str(), |(object, _)| object);
+            let object = line
+                .rsplit_once(",\"seq\":")
+                .map_or(line.as_str(), |(object, _)| object);
             head.append(&format!("{object}}}"), &mut out);
         }
         fs::write(&self.path, out).unwrap();
@@ -63,7 +83,11 @@ impl Log {
 }
 
 fn kinds(report: &Report) -> Vec<(Kind, Option<u64>, Option<u64>)> {
-    report.flaws.iter().map(|flaw| (flaw.kind, flaw.line, flaw.seq)).collect()
+    report
+        .flaws
+        .iter()
+        .map(|flaw| (flaw.kind, flaw.line, flaw.seq))
+        .collect()
 }
 
 #[test]
@@ -77,17 +101,47 @@ fn each_way_to_change_a_line_is_named_with_its_place() {
         fs::write(&log.path, lines.join("\n") + "\n").unwrap();
         kinds(&log.check())
     };
-    assert_eq!(with(&|lines| lines[3] = lines[3].replace("host", "hosT")), [(Kind::Changed, Some(4), Some(4))]);
-    assert_eq!(with(&|lines| lines[3] = "{}".to_owned())[0], (Kind::Foreign, Some(4), Some(4)));
-    assert_eq!(with(&|lines| drop(lines.remove(3))), [(Kind::Gap, Some(4), Some(4))]);
-    assert_eq!(with(&|lines| lines.swap(3, 4))[0], (Kind::Gap, Some(4), Some(4)));
-    assert_eq!(with(&|lines| lines.insert(3, "{\"event\":\"judged\"}".to_owned())), [(Kind::Foreign, Some(4), Some(4))]);
-    assert_eq!(with(&|lines| lines.insert(3, String::new())), [(Kind::Foreign, Some(4), Some(4))]);
-    assert_eq!(with(&|lines| lines.insert(4, lines[3].clone()))[0], (Kind::Foreign, Some(5), Some(4)));
-    assert_eq!(with(&|lines| lines.truncate(5)), [(Kind::CutOff, Some(5), Some(6))]);
-    assert_eq!(with(&|lines| drop(lines.drain(..3))), [(Kind::Gap, Some(1), Some(1))]);
+    assert_eq!(
+        with(&|lines| lines[3] = lines[3].replace("host", "hosT")),
+        [(Kind::Changed, Some(4), Some(4))]
+    );
+    assert_eq!(
+        with(&|lines| lines[3] = "{}".to_owned())[0],
+        (Kind::Foreign, Some(4), Some(4))
+    );
+    assert_eq!(
+        with(&|lines| drop(lines.remove(3))),
+        [(Kind::Gap, Some(4), Some(4))]
+    );
+    assert_eq!(
+        with(&|lines| lines.swap(3, 4))[0],
+        (Kind::Gap, Some(4), Some(4))
+    );
+    assert_eq!(
+        with(&|lines| lines.insert(3, "{\"event\":\"judged\"}".to_owned())),
+        [(Kind::Foreign, Some(4), Some(4))]
+    );
+    assert_eq!(
+        with(&|lines| lines.insert(3, String::new())),
+        [(Kind::Foreign, Some(4), Some(4))]
+    );
+    assert_eq!(
+        with(&|lines| lines.insert(4, lines[3].clone()))[0],
+        (Kind::Foreign, Some(5), Some(4))
+    );
+    assert_eq!(
+        with(&|lines| lines.truncate(5)),
+        [(Kind::CutOff, Some(5), Some(6))]
+    );
+    assert_eq!(
+        with(&|lines| drop(lines.drain(..3))),
+        [(Kind::Gap, Some(1), Some(1))]
+    );
     // The last line has none after it: its checkpoint tells.
-    assert_eq!(with(&|lines| lines[8] = lines[8].replace("host", "hosT")), [(Kind::Replaced, Some(9), Some(9))]);
+    assert_eq!(
+        with(&|lines| lines[8] = lines[8].replace("host", "hosT")),
+        [(Kind::Replaced, Some(9), Some(9))]
+    );
     assert_eq!(with(&|_| {}), []);
 }
 
@@ -100,7 +154,12 @@ fn a_log_written_anew_is_found_out_by_checkpoints_and_these_by_anchors() {
     lines[2] = lines[2].replace("host", "none");
     log.rechain(&lines);
     let report = log.check();
-    assert_eq!(report.flaws.last().map(|flaw| flaw.kind), Some(Kind::Replaced), "{:?}", report.flaws);
+    assert_eq!(
+        report.flaws.last().map(|flaw| flaw.kind),
+        Some(Kind::Replaced),
+        "{:?}",
+        report.flaws
+    );
     // Without the key: new checkpoints have another signature.
     let key = log.key();
     let fresh = |log: &Log| {
@@ -111,15 +170,35 @@ fn a_log_written_anew_is_found_out_by_checkpoints_and_these_by_anchors() {
     let saved = fs::read(log.config().key().unwrap()).unwrap();
     fs::remove_file(log.config().key().unwrap()).unwrap();
     fresh(&log);
-    let against = |anchors: Vec<PathBuf>| verify(&log.path, &TrustAnchors { keys: vec![key], anchors }).unwrap();
-    assert!(against(Vec::new()).flaws.iter().all(|flaw| flaw.kind == Kind::Signature));
+    let against = |anchors: Vec<PathBuf>| {
+        verify(
+            &log.path,
+            &TrustAnchors {
+                keys: vec![key],
+                anchors,
+            },
+        )
+        .unwrap()
+    };
+    assert!(
+        against(Vec::new())
+            .flaws
+            .iter()
+            .all(|flaw| flaw.kind == Kind::Signature)
+    );
     assert!(!against(Vec::new()).is_verified());
     // With the key: only what has left the machine tells.
     fs::write(log.config().key().unwrap(), saved).unwrap();
     fresh(&log);
     assert!(against(Vec::new()).is_verified());
     let told = against(vec![anchors.clone()]);
-    assert!(told.flaws.iter().any(|flaw| flaw.kind == Kind::Replaced && flaw.what.contains("an anchor")), "{:?}", told.flaws);
+    assert!(
+        told.flaws
+            .iter()
+            .any(|flaw| flaw.kind == Kind::Replaced && flaw.what.contains("an anchor")),
+        "{:?}",
+        told.flaws
+    );
     // Log and checkpoints cut back to one point: the same.
     let log = Log::new(5);
     let before = (fs::read(&log.path).unwrap(), fs::read(log.notes()).unwrap());
@@ -128,22 +207,44 @@ fn a_log_written_anew_is_found_out_by_checkpoints_and_these_by_anchors() {
     fs::write(&log.path, before.0).unwrap();
     fs::write(log.notes(), before.1).unwrap();
     assert!(log.check().is_verified(), "the files alone cannot tell");
-    let told = verify(&log.path, &TrustAnchors { keys: vec![log.key()], anchors: vec![anchors] }).unwrap();
-    assert_eq!(told.flaws.last().map(|flaw| flaw.kind), Some(Kind::CutOff), "{:?}", told.flaws);
+    let told = verify(
+        &log.path,
+        &TrustAnchors {
+            keys: vec![log.key()],
+            anchors: vec![anchors],
+        },
+    )
+    .unwrap();
+    assert_eq!(
+        told.flaws.last().map(|flaw| flaw.kind),
+        Some(Kind::CutOff),
+        "{:?}",
+        told.flaws
+    );
 }
 
 #[test]
 fn checkpoints_that_are_missing_or_changed_show() {
     let log = Log::new(3);
     log.write(3);
-    let notes: Vec<String> = fs::read_to_string(log.notes()).unwrap().lines().map(str::to_owned).collect();
+    let notes: Vec<String> = fs::read_to_string(log.notes())
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
     assert!(notes.len() >= 5, "{notes:?}");
     let with = |lines: &[String]| {
         fs::write(log.notes(), lines.join("\n") + "\n").unwrap();
-        kinds(&log.check()).into_iter().map(|(kind, line, _)| (kind, line)).collect::<Vec<_>>()
+        kinds(&log.check())
+            .into_iter()
+            .map(|(kind, line, _)| (kind, line))
+            .collect::<Vec<_>>()
     };
     assert_eq!(with(&notes), []);
-    assert_eq!(with(&[&notes[..1], &notes[2..]].concat()), [(Kind::Checkpoint, Some(2))]);
+    assert_eq!(
+        with(&[&notes[..1], &notes[2..]].concat()),
+        [(Kind::Checkpoint, Some(2))]
+    );
     assert_eq!(with(&notes[1..]), [(Kind::Checkpoint, Some(1))]);
     let mut changed = notes.clone();
     changed[1] = changed[1].replace("\"seq\":1", "\"seq\":2");
@@ -158,9 +259,19 @@ fn checkpoints_that_are_missing_or_changed_show() {
     assert!(log.check().flaws[0].what.contains("are missing"));
     let empty = log.folder.path().join("empty");
     fs::write(&empty, "\n").unwrap();
-    let told = verify(&log.path, &TrustAnchors { keys: Vec::new(), anchors: vec![empty] }).unwrap_err().to_string();
+    let told = verify(
+        &log.path,
+        &TrustAnchors {
+            keys: Vec::new(),
+            anchors: vec![empty],
+        },
+    )
+    .unwrap_err()
+    .to_string();
     assert!(told.contains("contain no checkpoint"), "{told}");
-    let told = verify(log.folder.path(), &TrustAnchors::default()).unwrap_err().to_string();
+    let told = verify(log.folder.path(), &TrustAnchors::default())
+        .unwrap_err()
+        .to_string();
     assert!(told.contains("is a folder"), "{told}");
 }
 
@@ -168,23 +279,49 @@ fn checkpoints_that_are_missing_or_changed_show() {
 fn a_key_that_does_not_count_is_told_once() {
     let (log, other) = (Log::new(3), Log::new(1));
     log.write(3);
-    let report = verify(&log.path, &TrustAnchors { keys: vec![other.key()], anchors: Vec::new() }).unwrap();
-    let strange = report.flaws.iter().filter(|flaw| flaw.kind == Kind::Signature).count();
-    assert!(strange == 1 && report.more_flaws == report.checkpoints - 1, "{report:?}");
+    let report = verify(
+        &log.path,
+        &TrustAnchors {
+            keys: vec![other.key()],
+            anchors: Vec::new(),
+        },
+    )
+    .unwrap();
+    let strange = report
+        .flaws
+        .iter()
+        .filter(|flaw| flaw.kind == Kind::Signature)
+        .count();
+    assert!(
+        strange == 1 && report.more_flaws == report.checkpoints - 1,
+        "{report:?}"
+    );
 }
 
 #[test]
 fn checkpoints_that_were_left_out_for_lines_that_are_gone_are_not_missed() {
     let log = Log::new(0);
-    let rotation = Rotation { bytes: 300, keep_files: Some(1), compress: false, ..log.config().rotation };
-    let config = AuditConfig { rotation, ..log.config() };
+    let rotation = Rotation {
+        bytes: 300,
+        keep_files: Some(1),
+        compress: false,
+        ..log.config().rotation
+    };
+    let config = AuditConfig {
+        rotation,
+        ..log.config()
+    };
     let write = |lines: usize| {
         let recorder = Recorder::new(&config).unwrap();
         (0..lines).for_each(|_| recorder.record(Event::Rejected { reason: "host" }).unwrap());
     };
     write(12);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while log.check().removed_through.is_none_or(|through| through < 4) {
+    while log
+        .check()
+        .removed_through
+        .is_none_or(|through| through < 4)
+    {
         assert!(std::time::Instant::now() < deadline);
         // A gate that begins puts in order what the one before it left.
         write(1);
@@ -193,29 +330,61 @@ fn checkpoints_that_were_left_out_for_lines_that_are_gone_are_not_missed() {
     let (before, removed) = (log.check(), log.check().removed_through);
     notes.trim_from(0).unwrap();
     let report = log.check();
-    assert!(report.is_verified() && report.removed_through == removed && report.checkpoints < before.checkpoints, "{report:?}");
+    assert!(
+        report.is_verified()
+            && report.removed_through == removed
+            && report.checkpoints < before.checkpoints,
+        "{report:?}"
+    );
     write(1);
     assert!(log.check().is_verified());
     let text = fs::read_to_string(log.notes()).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    assert!(lines[0].contains("\"why\":\"trimmed\"") && lines.len() > 3, "{text}");
+    assert!(
+        lines[0].contains("\"why\":\"trimmed\"") && lines.len() > 3,
+        "{text}"
+    );
     let with = |lines: String| {
         fs::write(log.notes(), lines).unwrap();
-        kinds(&log.check()).first().map(|(kind, line, _)| (*kind, *line))
+        kinds(&log.check())
+            .first()
+            .map(|(kind, line, _)| (*kind, *line))
     };
-    assert_eq!(with(lines[1..].concat()), Some((Kind::Checkpoint, Some(1))), "what stands for those that were left out");
-    assert_eq!(with([&lines[..1], &lines[2..]].concat().concat()), Some((Kind::Checkpoint, Some(2))));
+    assert_eq!(
+        with(lines[1..].concat()),
+        Some((Kind::Checkpoint, Some(1))),
+        "what stands for those that were left out"
+    );
+    assert_eq!(
+        with([&lines[..1], &lines[2..]].concat().concat()),
+        Some((Kind::Checkpoint, Some(2)))
+    );
     let forged = lines[0].replacen(&format!("\"seq\":{}", removed.unwrap()), "\"seq\":999", 1);
-    assert_eq!(with(forged + &lines[1..].concat()), Some((Kind::Signature, Some(1))));
+    assert_eq!(
+        with(forged + &lines[1..].concat()),
+        Some((Kind::Signature, Some(1)))
+    );
 }
 
 #[test]
 fn a_crash_at_any_byte_leaves_a_log_that_verifies_up_to_its_last_whole_line_and_goes_on() {
     let log = Log::new(2);
-    let (text, key) = (fs::read(&log.path).unwrap(), fs::read(log.config().key().unwrap()).unwrap());
-    let first_note = fs::read_to_string(log.notes()).unwrap().lines().next().unwrap().to_owned() + "\n";
+    let (text, key) = (
+        fs::read(&log.path).unwrap(),
+        fs::read(log.config().key().unwrap()).unwrap(),
+    );
+    let first_note = fs::read_to_string(log.notes())
+        .unwrap()
+        .lines()
+        .next()
+        .unwrap()
+        .to_owned()
+        + "\n";
     for length in 1..=text.len() {
-        let crashed = Log { path: log.folder.path().join(format!("{length}/audit.jsonl")), folder: tempfile::tempdir().unwrap() };
+        let crashed = Log {
+            path: log.folder.path().join(format!("{length}/audit.jsonl")),
+            folder: tempfile::tempdir().unwrap(),
+        };
         fs::create_dir(crashed.path.parent().unwrap()).unwrap();
         fs::write(&crashed.path, &text[..length]).unwrap();
         fs::write(crashed.config().key().unwrap(), &key).unwrap();
@@ -226,12 +395,32 @@ fn a_crash_at_any_byte_leaves_a_log_that_verifies_up_to_its_last_whole_line_and_
         let report = crashed.check();
         assert!(report.is_verified(), "{length}: {:?}", report.flaws);
         let torn = text[length - 1] != b'\n';
-        assert_eq!((report.lines, report.last_seq.unwrap_or(0)), (whole, whole), "{length}");
-        assert_eq!(report.torn.iter().map(|torn| torn.closed).collect::<Vec<_>>(), vec![false; usize::from(torn)], "{length}");
+        assert_eq!(
+            (report.lines, report.last_seq.unwrap_or(0)),
+            (whole, whole),
+            "{length}"
+        );
+        assert_eq!(
+            report
+                .torn
+                .iter()
+                .map(|torn| torn.closed)
+                .collect::<Vec<_>>(),
+            vec![false; usize::from(torn)],
+            "{length}"
+        );
         crashed.write(1);
         let report = crashed.check();
-        assert!(report.is_verified(), "{length}: {:?}\n{}", report.flaws, crashed.text());
-        assert!(report.torn.iter().all(|torn| torn.closed) && report.lines >= whole + 2, "{length}: {report:?}");
+        assert!(
+            report.is_verified(),
+            "{length}: {:?}\n{}",
+            report.flaws,
+            crashed.text()
+        );
+        assert!(
+            report.torn.iter().all(|torn| torn.closed) && report.lines >= whole + 2,
+            "{length}: {report:?}"
+        );
     }
 }
 
@@ -243,17 +432,34 @@ fn a_torn_line_excuses_nothing_else() {
     fs::write(&log.path, &text).unwrap();
     log.write(1);
     let report = log.check();
-    assert_eq!(report.torn.iter().map(|torn| (torn.line, torn.bytes, torn.closed)).collect::<Vec<_>>(), [(4, 6, true)]);
+    assert_eq!(
+        report
+            .torn
+            .iter()
+            .map(|torn| (torn.line, torn.bytes, torn.closed))
+            .collect::<Vec<_>>(),
+        [(4, 6, true)]
+    );
     assert!(report.is_verified());
     // Whole lines are none that broke off, though the gate went on after them.
-    let (before, foreign) = (log.text(), |report: &Report| report.flaws.iter().any(|flaw| flaw.kind == Kind::Foreign));
+    let (before, foreign) = (log.text(), |report: &Report| {
+        report.flaws.iter().any(|flaw| flaw.kind == Kind::Foreign)
+    });
     let notes = fs::read(log.notes()).unwrap();
-    for forged in ["{\"event\":\"judged\"}\n", "{\"event\":\"judged\"}\n{\"half", "junk\njunk", "junk"] {
+    for forged in [
+        "{\"event\":\"judged\"}\n",
+        "{\"event\":\"judged\"}\n{\"half",
+        "junk\njunk",
+        "junk",
+    ] {
         fs::write(&log.path, format!("{before}{forged}")).unwrap();
         fs::write(log.notes(), &notes).unwrap();
         assert!(foreign(&log.check()), "{forged}");
         log.write(1);
-        assert!(foreign(&log.check()) && log.text().contains("\"how\":\"after_foreign\""), "{forged}");
+        assert!(
+            foreign(&log.check()) && log.text().contains("\"how\":\"after_foreign\""),
+            "{forged}"
+        );
     }
     fs::write(&log.path, before).unwrap();
     fs::write(log.notes(), &notes).unwrap();

@@ -44,12 +44,23 @@ struct UnlinkedLine {
 
 impl Walk {
     pub(super) fn new(noted: KnownDigests, report: Report) -> Self {
-        Self { noted, report, last: Head::default(), at: Place::default(), started: false, loose: None }
+        Self {
+            noted,
+            report,
+            last: Head::default(),
+            at: Place::default(),
+            started: false,
+            loose: None,
+        }
     }
 
     /// Goes through a file.
     pub(super) fn file(&mut self, path: &Path, lines: &mut Lines) -> io::Result<()> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let (mut number, mut hang, mut first) = (0, 0, None);
         loop {
             let read = match lines.next() {
@@ -57,13 +68,17 @@ impl Walk {
                 Ok(None) => break,
                 Err(error) if unreadable(&error) => {
                     let what = format!("cannot read the rest of the compressed file: {error}");
-                    self.report.flaw(Kind::Unreadable, &name, Some(number + 1), None, what);
+                    self.report
+                        .flaw(Kind::Unreadable, &name, Some(number + 1), None, what);
                     break;
                 }
                 Err(error) => return Err(error),
             };
             number += 1;
-            let place = Place { file: name.clone(), line: number };
+            let place = Place {
+                file: name.clone(),
+                line: number,
+            };
             match read {
                 Piece::Whole(line) => match Link::of(&line) {
                     Some(link) => {
@@ -71,7 +86,9 @@ impl Walk {
                         first = first.or(Some(link.seq));
                         self.line(&line, link, place);
                     }
-                    None => self.add_unlinked(place, line.len() as u64 + 1, (false, is_torn(&line))),
+                    None => {
+                        self.add_unlinked(place, line.len() as u64 + 1, (false, is_torn(&line)))
+                    }
                 },
                 // It may lack nothing but its line feed.
                 Piece::Torn(line) => {
@@ -82,7 +99,12 @@ impl Walk {
             }
         }
         let last_seq = first.map(|_| self.last.seq);
-        self.report.files.push(FileSummary { name, lines: hang, first_seq: first, last_seq });
+        self.report.files.push(FileSummary {
+            name,
+            lines: hang,
+            first_seq: first,
+            last_seq,
+        });
         Ok(())
     }
 
@@ -99,9 +121,22 @@ impl Walk {
         let sha = digest(line);
         if let Some(voucher) = self.noted.lines.get(&link.seq) {
             if voucher.sha != sha {
-                let by = if voucher.anchor { "an anchor" } else { "a checkpoint" };
-                let what = format!("line {} does not match {by}: the line, or the log up to it, was rewritten", link.seq);
-                self.report.flaw(Kind::Replaced, &place.file, Some(place.line), Some(link.seq), what);
+                let by = if voucher.anchor {
+                    "an anchor"
+                } else {
+                    "a checkpoint"
+                };
+                let what = format!(
+                    "line {} does not match {by}: the line, or the log up to it, was rewritten",
+                    link.seq
+                );
+                self.report.flaw(
+                    Kind::Replaced,
+                    &place.file,
+                    Some(place.line),
+                    Some(link.seq),
+                    what,
+                );
             } else {
                 self.report.vouched_through = self.report.vouched_through.max(Some(link.seq));
             }
@@ -115,7 +150,12 @@ impl Walk {
 
     /// A line outside the chain: whether it has no line feed, and whether it can be one whose writing broke off.
     fn add_unlinked(&mut self, place: Place, bytes: u64, (open, torn): (bool, bool)) {
-        let loose = self.loose.get_or_insert_with(|| UnlinkedLine { at: place.clone(), bytes: 0, open, foreign: None });
+        let loose = self.loose.get_or_insert_with(|| UnlinkedLine {
+            at: place.clone(),
+            bytes: 0,
+            open,
+            foreign: None,
+        });
         loose.bytes += bytes;
         loose.open = open;
         if !torn && loose.foreign.is_none() {
@@ -130,16 +170,23 @@ impl Walk {
             torn_bytes: u64,
             how: String,
         }
-        let told =
-            serde_json::from_slice::<ReopenedLog>(next).ok().filter(|told| matches!(&*told.how, "after_crash" | "after_cut"));
+        let told = serde_json::from_slice::<ReopenedLog>(next)
+            .ok()
+            .filter(|told| matches!(&*told.how, "after_crash" | "after_cut"));
         // The line feed of the last of them may have been missing when they were found.
         let fits = |told: &ReopenedLog| {
-            loose.foreign.is_none() && (told.torn_bytes == loose.bytes || told.torn_bytes + 1 == loose.bytes)
+            loose.foreign.is_none()
+                && (told.torn_bytes == loose.bytes || told.torn_bytes + 1 == loose.bytes)
         };
         match told.filter(fits) {
             Some(told) => {
                 let Place { file, line } = loose.at.clone();
-                self.report.torn.push(TornLine { file, line, bytes: told.torn_bytes, closed: true });
+                self.report.torn.push(TornLine {
+                    file,
+                    line,
+                    bytes: told.torn_bytes,
+                    closed: true,
+                });
             }
             None => self.report_foreign(loose),
         }
@@ -149,7 +196,8 @@ impl Walk {
         let what = "not a line that the gate wrote: it was modified or inserted".to_owned();
         let seq = self.started.then_some(self.last.seq + 1);
         let at = loose.foreign.as_ref().unwrap_or(&loose.at);
-        self.report.flaw(Kind::Foreign, &at.file, Some(at.line), seq, what);
+        self.report
+            .flaw(Kind::Foreign, &at.file, Some(at.line), seq, what);
     }
 
     /// The first line there is: it begins the log, or comes after what was removed in good order.
@@ -163,7 +211,13 @@ impl Walk {
         }
         if link.seq == removed.seq + 1 {
             let what = format!("line {} was modified, or belongs to another log", link.seq);
-            self.report.flaw(Kind::Changed, &place.file, Some(place.line), Some(link.seq), what);
+            self.report.flaw(
+                Kind::Changed,
+                &place.file,
+                Some(place.line),
+                Some(link.seq),
+                what,
+            );
             return;
         }
         self.report.removed_through = Some(removed.seq).filter(|through| *through > 0);
@@ -177,47 +231,106 @@ impl Walk {
             self.missing(next, link.seq - 1, place);
         } else if link.seq == next {
             let Place { file, line } = self.at.clone();
-            let what = format!("line {} was modified: line {next} contains another digest of it", self.last.seq);
-            self.report.flaw(Kind::Changed, &file, Some(line), Some(self.last.seq), what);
+            let what = format!(
+                "line {} was modified: line {next} contains another digest of it",
+                self.last.seq
+            );
+            self.report
+                .flaw(Kind::Changed, &file, Some(line), Some(self.last.seq), what);
         } else {
-            let what = format!("line {} comes after line {}: it was moved or repeated", link.seq, self.last.seq);
-            self.report.flaw(Kind::Foreign, &place.file, Some(place.line), Some(link.seq), what);
+            let what = format!(
+                "line {} comes after line {}: it was moved or repeated",
+                link.seq, self.last.seq
+            );
+            self.report.flaw(
+                Kind::Foreign,
+                &place.file,
+                Some(place.line),
+                Some(link.seq),
+                what,
+            );
         }
     }
 
     fn missing(&mut self, from: u64, to: u64, place: &Place) {
-        let names: Vec<&str> = self.noted.aside.range(from..=to).map(|(_, name)| name.as_str()).take(5).collect();
-        let lines = if from == to { format!("line {from} is") } else { format!("lines {from} to {to} are") };
+        let names: Vec<&str> = self
+            .noted
+            .aside
+            .range(from..=to)
+            .map(|(_, name)| name.as_str())
+            .take(5)
+            .collect();
+        let lines = if from == to {
+            format!("line {from} is")
+        } else {
+            format!("lines {from} to {to} are")
+        };
         let (kind, what) = if names.is_empty() {
             (Kind::Gap, format!("{lines} missing before this line"))
         } else {
-            let names = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect::<Vec<_>>().join(", ");
+            let names = names
+                .iter()
+                .map(|name| format!("`{}`", name.escape_debug()))
+                .collect::<Vec<_>>()
+                .join(", ");
             (
                 Kind::MissingFile,
-                format!("{lines} missing: the rotated file {names} is gone, and no checkpoint records its removal"),
+                format!(
+                    "{lines} missing: the rotated file {names} is gone, and no checkpoint records its removal"
+                ),
             )
         };
-        self.report.flaw(kind, &place.file, Some(place.line), Some(from), what);
+        self.report
+            .flaw(kind, &place.file, Some(place.line), Some(from), what);
     }
 
     /// What the end says.
     pub(super) fn end(mut self, log: &Path) -> Report {
-        let name = log.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = log
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         match self.loose.take() {
             Some(loose) if loose.open && loose.foreign.is_none() => {
                 let Place { file, line } = loose.at;
-                self.report.torn.push(TornLine { file, line, bytes: loose.bytes, closed: false });
+                self.report.torn.push(TornLine {
+                    file,
+                    line,
+                    bytes: loose.bytes,
+                    closed: false,
+                });
             }
             Some(loose) => self.report_foreign(&loose),
             None => {}
         }
         let removed_all = !self.started && self.noted.removed.seq > 0;
-        let through = if removed_all { self.noted.removed.seq } else { self.last.seq };
-        if let Some((seq, voucher)) = self.noted.lines.last_key_value().filter(|(seq, _)| **seq > through) {
-            let by = if voucher.anchor { "an anchor" } else { "a checkpoint" };
-            let what = format!("the log ends with line {through}, but {by} covers line {seq}: the end was removed");
-            let (file, line) = if self.started { (self.at.file.clone(), Some(self.at.line)) } else { (name, None) };
-            self.report.flaw(Kind::CutOff, &file, line, Some(through + 1), what);
+        let through = if removed_all {
+            self.noted.removed.seq
+        } else {
+            self.last.seq
+        };
+        if let Some((seq, voucher)) = self
+            .noted
+            .lines
+            .last_key_value()
+            .filter(|(seq, _)| **seq > through)
+        {
+            let by = if voucher.anchor {
+                "an anchor"
+            } else {
+                "a checkpoint"
+            };
+            let what = format!(
+                "the log ends with line {through}, but {by} covers line {seq}: the end was removed"
+            );
+            let (file, line) = if self.started {
+                (self.at.file.clone(), Some(self.at.line))
+            } else {
+                (name, None)
+            };
+            self.report
+                .flaw(Kind::CutOff, &file, line, Some(through + 1), what);
         }
         self.report.last_seq = self.started.then_some(self.last.seq);
         self.report.head = self.started.then(|| hex(&self.last.sha));

@@ -41,13 +41,21 @@ pub fn repeated(entry: &Entry, earlier: Option<&Entry>) -> RepeatedRefusal {
         tool: text(member::tool::NAME).unwrap_or_default(),
         rule: text(member::rule::NAME).unwrap_or_default(),
         times: entry.get(member::times),
-        earlier: earlier.and_then(|earlier| earlier.get(member::audit)).map(|id| visible(&id)),
+        earlier: earlier
+            .and_then(|earlier| earlier.get(member::audit))
+            .map(|id| visible(&id)),
     }
 }
 
 /// Whether a line is of a judged call of the same tool, by the same agent, that the same rule refused.
 pub fn may_be_earlier(line: &Entry, entry: &Entry) -> bool {
-    let same = [member::agent::NAME, member::user::NAME, member::upstream::NAME, member::tool::NAME, member::rule::NAME];
+    let same = [
+        member::agent::NAME,
+        member::user::NAME,
+        member::upstream::NAME,
+        member::tool::NAME,
+        member::rule::NAME,
+    ];
     line.event() == "judged"
         && line.get(member::direction).as_deref() == Some("outbound")
         && line.get(member::verdict).as_deref() == Some("block")

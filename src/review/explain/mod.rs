@@ -150,7 +150,11 @@ pub struct RuleInfo {
 ///
 /// # Errors
 /// The line has no judged message, or there is no policy for its upstream.
-pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &PolicySet) -> Result<Explanation, Limitation> {
+pub fn explain(
+    entry: &Entry,
+    whole: Option<&Bytes>,
+    judges: &PolicySet,
+) -> Result<Explanation, Limitation> {
     let upstream = entry.get(member::upstream).unwrap_or_default();
     let policy = judges.of(&upstream).ok_or(Limitation::NoPolicy)?;
     let direction = match entry.get(member::direction).as_deref() {
@@ -159,7 +163,10 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &PolicySet) -> Resu
         _ => return Err(Limitation::NoMessage),
     };
     let rebuilt = RecordedMessage::of(entry, whole);
-    let again = rebuilt.as_ref().ok().map(|rebuilt| rebuilt.judge(&policy, true));
+    let again = rebuilt
+        .as_ref()
+        .ok()
+        .map(|rebuilt| rebuilt.judge(&policy, true));
     let text = |name: &str| entry.text(name).map(|text| visible(&text));
     let mut made = Explanation {
         audit: text(member::audit::NAME).unwrap_or_default(),
@@ -173,8 +180,14 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &PolicySet) -> Resu
         tool: text(member::tool::NAME),
         verdict: text(member::verdict::NAME).unwrap_or_default(),
         would: text(member::would::NAME),
-        had: rebuilt.as_ref().map_or("none", |rebuilt| if rebuilt.whole { "whole" } else { "redacted" }),
-        lacks: rebuilt.as_ref().map_or_else(|missing| Some(*missing), |rebuilt| rebuilt.lacks).map(Limitation::words),
+        had: rebuilt.as_ref().map_or(
+            "none",
+            |rebuilt| if rebuilt.whole { "whole" } else { "redacted" },
+        ),
+        lacks: rebuilt
+            .as_ref()
+            .map_or_else(|missing| Some(*missing), |rebuilt| rebuilt.lacks)
+            .map(Limitation::words),
         same_rules: entry.get(member::rule_set).as_deref() == Some(policy.rules_digest(direction)),
         verdict_now: again.as_ref().map(|again| again.verdict.to_owned()),
         policy: policy.name.to_string(),
@@ -183,11 +196,19 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &PolicySet) -> Resu
     };
     let (rebuilt, again) = (rebuilt.as_ref().ok(), again.as_ref());
     let blank = snippet::empty_suppression();
-    let proposals = rebuilt
-        .zip(blank.as_ref())
-        .map(|(rebuilt, blank)| Proposals::new(rebuilt, &policy, policy.rules(direction), entry, blank));
+    let proposals = rebuilt.zip(blank.as_ref()).map(|(rebuilt, blank)| {
+        Proposals::new(rebuilt, &policy, policy.rules(direction), entry, blank)
+    });
     let proposals = proposals.unwrap_or_default();
-    let teller = Explainer { entry, policy: &policy, direction, rebuilt, again, proposals: &proposals, blank: blank.as_ref() };
+    let teller = Explainer {
+        entry,
+        policy: &policy,
+        direction,
+        rebuilt,
+        again,
+        proposals: &proposals,
+        blank: blank.as_ref(),
+    };
     made.findings = teller.passages();
     made.suppressed_passes = teller.passes_with_proposals(&made.findings);
     Ok(made)
@@ -195,13 +216,24 @@ pub fn explain(entry: &Entry, whole: Option<&Bytes>, judges: &PolicySet) -> Resu
 
 /// What the text `raw`, which stands at `place`, looked like on the way to where each of the findings is; they were judged with
 /// [`InspectContext::trace`](crate::inspect::InspectContext::trace). Nothing is shown of what is private.
-pub fn readings((place, raw): (&str, &str), rules: &RuleSet, findings: &[Finding]) -> Vec<Vec<Step>> {
+pub fn readings(
+    (place, raw): (&str, &str),
+    rules: &RuleSet,
+    findings: &[Finding],
+) -> Vec<Vec<Step>> {
     let secrets = steps::secrets(rules, findings);
-    let private = |finding: &Finding| rules.rules().iter().any(|rule| rule.id == finding.rule && is_private(rule));
+    let private = |finding: &Finding| {
+        rules
+            .rules()
+            .iter()
+            .any(|rule| rule.id == finding.rule && is_private(rule))
+    };
     let of = |finding: &Finding| {
         let trace = finding.trace.as_deref().filter(|_| !private(finding));
         let raw = Some(raw).filter(|_| finding.at.starts_with(place));
-        trace.map(|trace| steps::steps(raw, finding, trace, &secrets, rules.programs())).unwrap_or_default()
+        trace
+            .map(|trace| steps::steps(raw, finding, trace, &secrets, rules.programs()))
+            .unwrap_or_default()
     };
     findings.iter().map(of).collect()
 }
@@ -220,7 +252,12 @@ struct Explainer<'a> {
 
 impl Explainer<'_> {
     fn rule(&self, id: &str) -> Option<&Rule> {
-        self.policy.rules(self.direction).rules().iter().find(|rule| rule.id.as_str() == id).map(AsRef::as_ref)
+        self.policy
+            .rules(self.direction)
+            .rules()
+            .iter()
+            .find(|rule| rule.id.as_str() == id)
+            .map(AsRef::as_ref)
     }
 
     /// The passages, the strongest first.
@@ -229,7 +266,9 @@ impl Explainer<'_> {
         let secrets = steps::secrets(self.policy.rules(self.direction), now);
         let rows = rows::rows(self.entry, now, self.proposals);
         let rows = rows::by_passage(rows, |id| self.rule(id).map(|rule| rule.severity));
-        rows.iter().filter_map(|passage| self.passage(passage, &secrets)).collect()
+        rows.iter()
+            .filter_map(|passage| self.passage(passage, &secrets))
+            .collect()
     }
 
     fn passage(&self, passage: &[Row<'_>], secrets: &[String]) -> Option<FindingExplanation> {
@@ -239,28 +278,39 @@ impl Explainer<'_> {
         let private = rule.is_some_and(is_private);
         let tables = self.tables(passage);
         let is_left_out = |other: &Finding| {
-            passage.iter().any(|row| row.id == other.rule.as_str() && row.now.is_some_and(|now| now.at == other.at))
+            passage.iter().any(|row| {
+                row.id == other.rule.as_str() && row.now.is_some_and(|now| now.at == other.at)
+            })
         };
         let more = self.proposals.left_out.iter().any(is_left_out);
         let lacks = self.rebuilt.is_some_and(|rebuilt| rebuilt.lacks.is_some());
         let raw = self.rebuilt.and_then(|rebuilt| rebuilt.text_at(&row.at));
         let steps = match (trace, row.now) {
-            (Some(trace), Some(finding)) if !private => {
-                steps::steps(raw.as_deref(), finding, trace, secrets, self.policy.rules(self.direction).programs())
-            }
+            (Some(trace), Some(finding)) if !private => steps::steps(
+                raw.as_deref(),
+                finding,
+                trace,
+                secrets,
+                self.policy.rules(self.direction).programs(),
+            ),
             _ => Vec::new(),
         };
         Some(FindingExplanation {
             id: visible(&row.id),
             at: visible(&row.at),
-            argument: row.now.and_then(|finding| finding.argument.as_deref()).map(visible),
+            argument: row
+                .now
+                .and_then(|finding| finding.argument.as_deref())
+                .map(visible),
             action: visible(&row.action),
             reading: visible(&row.reading),
             recorded: row.recorded,
             further: row.further,
             found_again: row.now.is_some(),
             steps,
-            shape: trace.filter(|_| private).map(|trace| steps::shape(matched(trace))),
+            shape: trace
+                .filter(|_| private)
+                .map(|trace| steps::shape(matched(trace))),
             told: passage.iter().find_map(|row| self.refusal(&row.id)),
             rule: rule.map(rule_info),
             also: others.iter().map(|other| self.overlapping(other)).collect(),
@@ -294,14 +344,27 @@ impl Explainer<'_> {
         };
         let refusal = refusals.iter().find(|refusal| refusal.rule.as_str() == id);
         let refusal = refusal.map(|refusal| format!("{}. {}", refusal.title, refusal.why));
-        refusal.or_else(|| self.rule(id).map(|rule| format!("{}. {}", rule.title, rule.why)))
+        refusal.or_else(|| {
+            self.rule(id)
+                .map(|rule| format!("{}. {}", rule.title, rule.why))
+        })
     }
 
     /// The suppressions of a passage.
     fn tables(&self, passage: &[Row<'_>]) -> Vec<Suppression> {
-        let is_of = |finding: &Finding| passage.iter().any(|row| row.now.is_some_and(|now| passage::is_same(now, finding)));
-        let matches = self.proposals.matches.iter().filter(|one| is_of(&one.finding));
-        self.blank.map(|blank| passage::merged(matches, self.entry, blank)).unwrap_or_default()
+        let is_of = |finding: &Finding| {
+            passage
+                .iter()
+                .any(|row| row.now.is_some_and(|now| passage::is_same(now, finding)))
+        };
+        let matches = self
+            .proposals
+            .matches
+            .iter()
+            .filter(|one| is_of(&one.finding));
+        self.blank
+            .map(|blank| passage::merged(matches, self.entry, blank))
+            .unwrap_or_default()
     }
 
     /// Why there is no suppression of a finding.
@@ -322,9 +385,15 @@ impl Explainer<'_> {
         match &finding.suppressed {
             Some(suppressed) => {
                 let by = &suppressed.by;
-                format!("Suppressed until {}: {}", by.until.written, visible(&by.reason))
+                format!(
+                    "Suppressed until {}: {}",
+                    by.until.written,
+                    visible(&by.reason)
+                )
             }
-            None if finding.action == Action::Log => "The finding was only logged; there is no effect to suppress.".to_owned(),
+            None if finding.action == Action::Log => {
+                "The finding was only logged; there is no effect to suppress.".to_owned()
+            }
             None => "A suppression of this rule alone would not let the message pass.".to_owned(),
         }
     }
@@ -343,7 +412,11 @@ fn is_private(rule: &Rule) -> bool {
 }
 
 fn matched(trace: &Trace) -> &str {
-    trace.span.clone().and_then(|span| trace.text.get(span)).unwrap_or(&trace.text)
+    trace
+        .span
+        .clone()
+        .and_then(|span| trace.text.get(span))
+        .unwrap_or(&trace.text)
 }
 
 fn rule_info(rule: &Rule) -> RuleInfo {
@@ -356,7 +429,17 @@ fn rule_info(rule: &Rule) -> RuleInfo {
         file: rule.file.to_string(),
         line: rule.line,
         builtin: rule.builtin,
-        catches: rule.cases().catches.iter().map(|case| visible(&case.text)).collect(),
-        spares: rule.cases().spares.iter().map(|case| visible(&case.text)).collect(),
+        catches: rule
+            .cases()
+            .catches
+            .iter()
+            .map(|case| visible(&case.text))
+            .collect(),
+        spares: rule
+            .cases()
+            .spares
+            .iter()
+            .map(|case| visible(&case.text))
+            .collect(),
     }
 }

@@ -36,8 +36,14 @@ enum SuppressionScope {
 }
 
 impl SuppressionScope {
-    const ALL: [Self; 6] =
-        [Self::Digest, Self::DigestAtAnyTool, Self::DigestAnywhere, Self::Place, Self::PlaceAtAnyTool, Self::Anywhere];
+    const ALL: [Self; 6] = [
+        Self::Digest,
+        Self::DigestAtAnyTool,
+        Self::DigestAnywhere,
+        Self::Place,
+        Self::PlaceAtAnyTool,
+        Self::Anywhere,
+    ];
 
     fn next_wider(self) -> Option<Self> {
         Self::ALL.into_iter().find(|way| *way > self)
@@ -55,21 +61,40 @@ pub(super) struct Proposals {
 impl Proposals {
     /// Finds the narrowest suppressions with which no rule has an effect on the message, by judging it again with them. One
     /// finding names the first match of its rule in a text only: others show once that one is suppressed.
-    pub(super) fn new(rebuilt: &RecordedMessage, policy: &Policy, rules: &RuleSet, entry: &Entry, blank: &Suppression) -> Self {
+    pub(super) fn new(
+        rebuilt: &RecordedMessage,
+        policy: &Policy,
+        rules: &RuleSet,
+        entry: &Entry,
+        blank: &Suppression,
+    ) -> Self {
         let mut made = Self::default();
         let mut hopeless: Vec<Finding> = Vec::new();
         for _ in 0..ROUNDS {
             let more = made.matches.iter().map(|one| one.suppression(entry, blank));
-            let left = rebuilt.judge(&policy.suppressing(more), true).inspection.findings;
+            let left = rebuilt
+                .judge(&policy.suppressing(more), true)
+                .inspection
+                .findings;
             let mut changed = false;
             for finding in left {
-                let Some(rule) = rules.rules().iter().find(|rule| rule.id == finding.rule) else { continue };
-                if !is_suppressible(&finding) || hopeless.iter().any(|other| is_same(other, &finding)) {
+                let Some(rule) = rules.rules().iter().find(|rule| rule.id == finding.rule) else {
+                    continue;
+                };
+                if !is_suppressible(&finding)
+                    || hopeless.iter().any(|other| is_same(other, &finding))
+                {
                     continue;
                 }
-                let of_rule = |one: &&Match| (&one.finding.rule, &one.finding.at) == (&finding.rule, &finding.at);
+                let of_rule = |one: &&Match| {
+                    (&one.finding.rule, &one.finding.at) == (&finding.rule, &finding.at)
+                };
                 let count = made.matches.iter().filter(of_rule).count();
-                match made.matches.iter().position(|one| is_same(&one.finding, &finding)) {
+                match made
+                    .matches
+                    .iter()
+                    .position(|one| is_same(&one.finding, &finding))
+                {
                     Some(at) => {
                         changed = true;
                         let one = made.matches.remove(at);
@@ -85,7 +110,11 @@ impl Proposals {
                     }
                     None => {
                         changed = true;
-                        let way = if has_digest(rule) { SuppressionScope::Digest } else { SuppressionScope::Place };
+                        let way = if has_digest(rule) {
+                            SuppressionScope::Digest
+                        } else {
+                            SuppressionScope::Place
+                        };
                         made.matches.push(Match { finding, way });
                     }
                 }
@@ -109,13 +138,20 @@ impl Match {
                 | SuppressionScope::PlaceAtAnyTool
                 | SuppressionScope::Anywhere
         );
-        let place = !matches!(way, SuppressionScope::DigestAnywhere | SuppressionScope::Anywhere);
+        let place = !matches!(
+            way,
+            SuppressionScope::DigestAnywhere | SuppressionScope::Anywhere
+        );
         let at = (place && finding.argument.is_none()).then(|| stars(&finding.at).into());
-        let sha256 = (*way <= SuppressionScope::DigestAnywhere).then(|| finding.evidence.sha256.as_str().into());
+        let sha256 = (*way <= SuppressionScope::DigestAnywhere)
+            .then(|| finding.evidence.sha256.as_str().into());
         Suppression {
             rules: [finding.rule.as_str().into()].into(),
             upstream: entry.get(member::upstream).map(|name| name.as_ref().into()),
-            tool: entry.get(member::tool).filter(|_| tool).map(|name| name.as_ref().into()),
+            tool: entry
+                .get(member::tool)
+                .filter(|_| tool)
+                .map(|name| name.as_ref().into()),
             argument: finding.argument.clone().filter(|_| place),
             at: at.into_iter().collect(),
             sha256: sha256.into_iter().collect(),
@@ -125,7 +161,11 @@ impl Match {
 }
 
 /// The suppressions of matches: those that differ in rule, place and digest only are one.
-pub(super) fn merged<'m>(matches: impl IntoIterator<Item = &'m Match>, entry: &Entry, blank: &Suppression) -> Vec<Suppression> {
+pub(super) fn merged<'m>(
+    matches: impl IntoIterator<Item = &'m Match>,
+    entry: &Entry,
+    blank: &Suppression,
+) -> Vec<Suppression> {
     let mut made: Vec<Suppression> = Vec::new();
     for one in matches {
         let single = one.suppression(entry, blank);
@@ -160,7 +200,8 @@ pub(super) fn overlap(one: &Finding, other: &Finding) -> bool {
         return one.at == other.at && one.evidence == other.evidence;
     };
     if a.text == b.text {
-        let span = |trace: &crate::inspect::Trace| trace.span.clone().unwrap_or(0..trace.text.len());
+        let span =
+            |trace: &crate::inspect::Trace| trace.span.clone().unwrap_or(0..trace.text.len());
         let (a, b) = (span(a), span(b));
         return a.start < b.end && b.start < a.end || a == b;
     }
@@ -176,17 +217,27 @@ pub(super) fn is_same(one: &Finding, other: &Finding) -> bool {
 
 /// Whether a finding has an effect that a suppression can take away.
 fn is_suppressible(finding: &Finding) -> bool {
-    finding.action > Action::Log && finding.suppressed.is_none() && !work::ALL.contains(&finding.reading)
+    finding.action > Action::Log
+        && finding.suppressed.is_none()
+        && !work::ALL.contains(&finding.reading)
 }
 
 /// Whether the digest of what a rule finds is the same in another process.
 fn has_digest(rule: &Rule) -> bool {
-    !matches!(*rule.find, Find::Secret(_) | Find::Personal(_) | Find::Flow(_))
+    !matches!(
+        *rule.find,
+        Find::Secret(_) | Find::Personal(_) | Find::Flow(_)
+    )
 }
 
 /// The pointer with a star for each number.
 fn stars(at: &str) -> String {
-    let step =
-        |step: &str| if !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()) { "*".to_owned() } else { step.to_owned() };
+    let step = |step: &str| {
+        if !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()) {
+            "*".to_owned()
+        } else {
+            step.to_owned()
+        }
+    };
     at.split('/').map(step).collect::<Vec<_>>().join("/")
 }

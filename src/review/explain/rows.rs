@@ -22,13 +22,19 @@ pub(super) struct Row<'f> {
 }
 
 /// The recorded findings with what is found again, then what is found now only, then further matches of the same rules.
-pub(super) fn rows<'f>(entry: &Entry, now: &'f [Finding], proposals: &'f Proposals) -> Vec<Row<'f>> {
+pub(super) fn rows<'f>(
+    entry: &Entry,
+    now: &'f [Finding],
+    proposals: &'f Proposals,
+) -> Vec<Row<'f>> {
     let mut used = vec![false; now.len()];
     let mut rows = Vec::new();
     for found in entry.findings() {
         let at = within_item(entry, &found.text(finding::at));
         let is_it = |(n, finding): &(usize, &Finding)| {
-            !used.get(*n).copied().unwrap_or(true) && finding.rule.as_str() == found.text(finding::rule) && finding.at == at
+            !used.get(*n).copied().unwrap_or(true)
+                && finding.rule.as_str() == found.text(finding::rule)
+                && finding.at == at
         };
         let again = now.iter().enumerate().find(is_it);
         if let Some(used) = again.and_then(|(n, _)| used.get_mut(n)) {
@@ -53,18 +59,34 @@ pub(super) fn rows<'f>(entry: &Entry, now: &'f [Finding], proposals: &'f Proposa
         further,
         now: Some(finding),
     };
-    rows.extend(now.iter().zip(used).filter(|(_, used)| !used).map(|(finding, _)| of(finding, false)));
+    rows.extend(
+        now.iter()
+            .zip(used)
+            .filter(|(_, used)| !used)
+            .map(|(finding, _)| of(finding, false)),
+    );
     let further = proposals.matches.iter().map(|one| &one.finding);
-    rows.extend(further.filter(|one| !now.iter().any(|other| is_same(one, other))).map(|one| of(one, true)));
+    rows.extend(
+        further
+            .filter(|one| !now.iter().any(|other| is_same(one, other)))
+            .map(|one| of(one, true)),
+    );
     rows
 }
 
 /// Puts the rows of one passage together. The strongest comes first, in each and of all.
-pub(super) fn by_passage(rows: Vec<Row<'_>>, severity: impl Fn(&str) -> Option<Severity>) -> Vec<Vec<Row<'_>>> {
+pub(super) fn by_passage(
+    rows: Vec<Row<'_>>,
+    severity: impl Fn(&str) -> Option<Severity>,
+) -> Vec<Vec<Row<'_>>> {
     let mut passages: Vec<Vec<Row<'_>>> = Vec::new();
     for row in rows {
         let touches = |passage: &Vec<Row<'_>>| {
-            passage.iter().any(|other| row.now.zip(other.now).is_some_and(|(one, other)| overlap(one, other)))
+            passage.iter().any(|other| {
+                row.now
+                    .zip(other.now)
+                    .is_some_and(|(one, other)| overlap(one, other))
+            })
         };
         let (mut joined, others): (Vec<_>, Vec<_>) = passages.into_iter().partition(touches);
         passages = others;
@@ -73,7 +95,10 @@ pub(super) fn by_passage(rows: Vec<Row<'_>>, severity: impl Fn(&str) -> Option<S
         passages.push(passage);
     }
     let strength = |row: &Row<'_>| {
-        let action = Action::WORDS.iter().find(|(word, _)| *word == row.action).map(|(_, action)| *action);
+        let action = Action::WORDS
+            .iter()
+            .find(|(word, _)| *word == row.action)
+            .map(|(_, action)| *action);
         Reverse((action, severity(&row.id)))
     };
     for passage in &mut passages {
@@ -86,5 +111,7 @@ pub(super) fn by_passage(rows: Vec<Row<'_>>, severity: impl Fn(&str) -> Option<S
 /// A pointer without the number of the message in its batch: that is judged by itself here.
 fn within_item(entry: &Entry, at: &str) -> String {
     let item = entry.get(member::item).map(|item| format!("/{item}"));
-    item.and_then(|item| at.strip_prefix(item.as_str())).unwrap_or(at).to_owned()
+    item.and_then(|item| at.strip_prefix(item.as_str()))
+        .unwrap_or(at)
+        .to_owned()
 }

@@ -30,7 +30,9 @@ pub(super) fn empty_suppression() -> Option<Suppression> {
 pub(super) fn covers(tables: &[Suppression], more: bool, lacks: bool) -> String {
     let mut out: Vec<String> = tables.iter().map(one).collect();
     if more {
-        out.push("The rules match further passages here that these tables do not cover.".to_owned());
+        out.push(
+            "The rules match further passages here that these tables do not cover.".to_owned(),
+        );
     }
     if lacks {
         out.push(
@@ -42,7 +44,10 @@ pub(super) fn covers(tables: &[Suppression], more: bool, lacks: bool) -> String 
 
 fn one(table: &Suppression) -> String {
     let list = |what: &str, names: &[Box<str>]| {
-        let names: Vec<String> = names.iter().map(|name| format!("`{}`", visible(name))).collect();
+        let names: Vec<String> = names
+            .iter()
+            .map(|name| format!("`{}`", visible(name)))
+            .collect();
         (!names.is_empty()).then(|| format!("{what} {}", names.join(" or ")))
     };
     let single = |what: &str, name: &Option<Box<str>>| list(what, name.as_slice());
@@ -53,28 +58,47 @@ fn one(table: &Suppression) -> String {
         single("upstream", &table.upstream),
     ];
     let narrower: Vec<String> = narrower.into_iter().flatten().collect();
-    let place = if narrower.is_empty() { "anywhere".to_owned() } else { format!("in {}", narrower.join(" of ")) };
-    let rules = list("", &table.rules).unwrap_or_default().replace(" or ", ", ");
+    let place = if narrower.is_empty() {
+        "anywhere".to_owned()
+    } else {
+        format!("in {}", narrower.join(" of "))
+    };
+    let rules = list("", &table.rules)
+        .unwrap_or_default()
+        .replace(" or ", ", ");
     let rules = rules.trim_start();
     if table.sha256.is_empty() {
         format!(
             "Wide: no digest matches what{} found, so everything that {rules} finds {place} passes.",
-            if table.rules.len() > 1 { " these rules" } else { " this rule" }
+            if table.rules.len() > 1 {
+                " these rules"
+            } else {
+                " this rule"
+            }
         )
     } else {
-        format!("Covers only this passage, for {rules}; other texts with the same passage {place} also pass.")
+        format!(
+            "Covers only this passage, for {rules}; other texts with the same passage {place} also pass."
+        )
     }
 }
 
 /// As tables of the config.
 pub fn written(policy: &str, tables: &[Suppression]) -> String {
-    tables.iter().map(|one| table(policy, one)).collect::<Vec<_>>().join("\n")
+    tables
+        .iter()
+        .map(|one| table(policy, one))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn table(policy: &str, one: &Suppression) -> String {
     let single = |name: &Option<Box<str>>| name.as_deref().map(quoted);
     let names = [
-        (if one.rules.len() > 1 { "rules" } else { "rule" }, list(&one.rules)),
+        (
+            if one.rules.len() > 1 { "rules" } else { "rule" },
+            list(&one.rules),
+        ),
         ("upstream", single(&one.upstream)),
         ("tool", single(&one.tool)),
         ("argument", single(&one.argument)),
@@ -84,7 +108,10 @@ fn table(policy: &str, one: &Suppression) -> String {
         ("until", Some(one.until.written.to_string())),
     ];
     let mut out = format!("[[policy.{policy}.suppress]]\n");
-    for (key, value) in names.iter().filter_map(|(key, value)| Some((key, value.as_ref()?))) {
+    for (key, value) in names
+        .iter()
+        .filter_map(|(key, value)| Some((key, value.as_ref()?)))
+    {
         out.push_str(&format!("{key} = {value}\n"));
     }
     out
@@ -95,7 +122,14 @@ fn list(names: &[Box<str>]) -> Option<String> {
     match names {
         [] => None,
         [name] => Some(quoted(name)),
-        names => Some(format!("[{}]", names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "))),
+        names => Some(format!(
+            "[{}]",
+            names
+                .iter()
+                .map(|name| quoted(name))
+                .collect::<Vec<_>>()
+                .join(", ")
+        )),
     }
 }
 

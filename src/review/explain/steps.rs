@@ -42,48 +42,90 @@ pub struct Part {
 /// What matched of every secret: nothing of it may be shown.
 pub(super) fn secrets(rules: &RuleSet, findings: &[Finding]) -> Vec<String> {
     let private = |finding: &&Finding| {
-        rules.rules().iter().any(|rule| rule.id == finding.rule && (is_private(rule) || matches!(*rule.find, Find::Secret(_))))
+        rules.rules().iter().any(|rule| {
+            rule.id == finding.rule && (is_private(rule) || matches!(*rule.find, Find::Secret(_)))
+        })
     };
-    let traces = findings.iter().filter(private).filter_map(|finding| finding.trace.as_deref());
-    traces.map(|trace| matched(trace).to_owned()).filter(|secret| !secret.is_empty()).collect()
+    let traces = findings
+        .iter()
+        .filter(private)
+        .filter_map(|finding| finding.trace.as_deref());
+    traces
+        .map(|trace| matched(trace).to_owned())
+        .filter(|secret| !secret.is_empty())
+        .collect()
 }
 
 /// The readings of a text up to the one that matched, those left out that changed nothing.
-pub(super) fn steps(raw: Option<&str>, finding: &Finding, trace: &Trace, secrets: &[String], programs: &Programs) -> Vec<Step> {
-    let mut out = StepList { secrets, steps: Vec::new(), last: String::new() };
+pub(super) fn steps(
+    raw: Option<&str>,
+    finding: &Finding,
+    trace: &Trace,
+    secrets: &[String],
+    programs: &Programs,
+) -> Vec<Step> {
+    let mut out = StepList {
+        secrets,
+        steps: Vec::new(),
+        last: String::new(),
+    };
     let same = raw == Some(trace.text.as_str());
     if let Some(raw) = raw.filter(|_| !same) {
-        let at = raw.find(matched(trace)).map(|start| start..start + matched(trace).len());
+        let at = raw
+            .find(matched(trace))
+            .map(|start| start..start + matched(trace).len());
         out.add("as received", raw, at);
     }
     let made = match (same, trace.hidden, finding.reading) {
         (true, ..) => "as received",
         (false, true, _) => "text that markup hides from a person",
         (false, false, "bare") => "without control characters, erased text kept",
-        _ if raw.is_some_and(|raw| raw.contains('<') && !raw.trim_start().starts_with(['{', '['])) => {
+        _ if raw
+            .is_some_and(|raw| raw.contains('<') && !raw.trim_start().starts_with(['{', '['])) =>
+        {
             "rendered as a page, without markup"
         }
         _ => "nested text",
     };
     // A rule without a place of its own means all of the text.
-    out.add(made, &trace.text, trace.span.clone().or(Some(0..trace.text.len())));
+    out.add(
+        made,
+        &trace.text,
+        trace.span.clone().or(Some(0..trace.text.len())),
+    );
     if trace.text.len() > READ_BYTES {
         return out.steps;
     }
     let text = Text::new(trace.text.as_str());
-    let is_place = |reading: &Reading, span: &Range<usize>| *span == reading.span || reading.repeats.contains(span);
-    let readings = || text.readings().iter().filter(|reading| trace.span.as_ref().is_none_or(|span| is_place(reading, span)));
+    let is_place = |reading: &Reading, span: &Range<usize>| {
+        *span == reading.span || reading.repeats.contains(span)
+    };
+    let readings = || {
+        text.readings().iter().filter(|reading| {
+            trace
+                .span
+                .as_ref()
+                .is_none_or(|span| is_place(reading, span))
+        })
+    };
     if readings().any(|reading| reading.path == finding.reading) {
         let ways: Vec<&str> = finding.reading.split(" → ").collect();
         for n in 1..=ways.len() {
             let path = ways.get(..n).unwrap_or_default().join(" → ");
             if let Some(reading) = readings().find(|reading| reading.path == path) {
-                out.add(&format!("read as {}", ways.get(n - 1).unwrap_or(&"")), &reading.text, None);
+                out.add(
+                    &format!("read as {}", ways.get(n - 1).unwrap_or(&"")),
+                    &reading.text,
+                    None,
+                );
             }
         }
     } else if text.plain() != text.raw() {
         let found = Text::new(matched(trace));
-        let at = text.plain().find(found.plain()).map(|start| start..start + found.plain().len());
+        let at = text
+            .plain()
+            .find(found.plain())
+            .map(|start| start..start + found.plain().len());
         out.add(
             "visible text: look-alike forms folded, invisible characters removed",
             text.plain(),
@@ -118,22 +160,42 @@ impl StepList<'_> {
                 let start = tail(text.get(..span.start).unwrap_or_default());
                 let end = cut(text.get(span.end..).unwrap_or_default(), AROUND_BYTES);
                 let found = text.get(span).unwrap_or_default();
-                vec![(start, false), (cut(found, MATCH_BYTES), true), (end, false)]
+                vec![
+                    (start, false),
+                    (cut(found, MATCH_BYTES), true),
+                    (end, false),
+                ]
             }
         };
         let shown: usize = parts.iter().map(|(part, _)| part.len()).sum();
         let whole: String = parts.iter().map(|(part, _)| *part).collect();
         let masked = self.masked(&whole);
         let mut parts: Vec<Part> = if masked == whole {
-            let part = |(text, matched): (&str, bool)| Part { text: lines(text), matched };
-            parts.into_iter().filter(|(text, _)| !text.is_empty()).map(part).collect()
+            let part = |(text, matched): (&str, bool)| Part {
+                text: lines(text),
+                matched,
+            };
+            parts
+                .into_iter()
+                .filter(|(text, _)| !text.is_empty())
+                .map(part)
+                .collect()
         } else {
-            vec![Part { text: lines(&masked), matched: false }]
+            vec![Part {
+                text: lines(&masked),
+                matched: false,
+            }]
         };
         if shown < text.len() {
-            parts.push(Part { text: format!(" … ({} bytes in total)", text.len()), matched: false });
+            parts.push(Part {
+                text: format!(" … ({} bytes in total)", text.len()),
+                matched: false,
+            });
         }
-        self.steps.push(Step { reading: reading.to_owned(), parts });
+        self.steps.push(Step {
+            reading: reading.to_owned(),
+            parts,
+        });
     }
 
     /// Without the secrets that were found, and without what looks like one.
@@ -142,7 +204,9 @@ impl StepList<'_> {
         for secret in self.secrets {
             text = text.replace(secret.as_str(), "[redacted]");
         }
-        Redactor::shared().map_or(String::new(), |redactor| redactor.text(&text, text.len()).into_owned())
+        Redactor::shared().map_or(String::new(), |redactor| {
+            redactor.text(&text, text.len()).into_owned()
+        })
     }
 }
 
@@ -153,7 +217,8 @@ fn lines(text: &str) -> String {
 
 /// The last of a text.
 fn tail(text: &str) -> &str {
-    text.get(text.ceil_char_boundary(text.len().saturating_sub(AROUND_BYTES))..).unwrap_or_default()
+    text.get(text.ceil_char_boundary(text.len().saturating_sub(AROUND_BYTES))..)
+        .unwrap_or_default()
 }
 
 /// What a secret looks like, without a character of it: `Aaa-000`, and its length.
@@ -166,6 +231,10 @@ pub(super) fn shape(secret: &str) -> String {
         _ => '?',
     };
     let shape: String = secret.chars().take(SHAPE_CHARS).map(class).collect();
-    let more = if secret.chars().count() > SHAPE_CHARS { "…" } else { "" };
+    let more = if secret.chars().count() > SHAPE_CHARS {
+        "…"
+    } else {
+        ""
+    };
     format!("{shape}{more} ({} bytes)", secret.len())
 }

@@ -62,7 +62,9 @@ fn a_table_is_added_where_there_is_none() {
     check("[limits]«\n\n# by console\n[policy.default.tool.\"db.drop\"]\nhidden = true\n»");
     check(&format!("[limits]\r\n«{}»", table.replace('\n', "\r\n")));
     check("[policy]\ndefault = {« tool.\"db.drop\".hidden = true,» mode = \"enforce\" }\n");
-    check("[policy.default]\ntool = {« \"db.drop\".hidden = true,» other = { ask = \"never\" } }\n");
+    check(
+        "[policy.default]\ntool = {« \"db.drop\".hidden = true,» other = { ask = \"never\" } }\n",
+    );
 }
 
 #[test]
@@ -71,14 +73,23 @@ fn odd_names_are_written_so_that_nothing_in_them_is_obeyed() {
         ("", "\"\""),
         ("read_all-2", "read_all-2"),
         ("a b/c", "\"a b/c\""),
-        ("a\"]\nhidden = false\n[listen", "\"a\\\"]\\U0000000Ahidden = false\\U0000000A[listen\""),
+        (
+            "a\"]\nhidden = false\n[listen",
+            "\"a\\\"]\\U0000000Ahidden = false\\U0000000A[listen\"",
+        ),
         ("a\\b\u{202e}c\u{1b}", "\"a\\\\b\\U0000202Ec\\U0000001B\""),
         ("表", "\"表\""),
     ] {
         let path = ["policy", "default", "tool", tool, "hidden"];
         let after = set_key("", &path, true, "by console").unwrap();
-        assert_eq!(after, format!("\n# by console\n[policy.default.tool.{written}]\nhidden = true\n"));
-        assert_eq!(set_key(&after, &path, false, "").unwrap(), after.replace("hidden = true", "hidden = false"));
+        assert_eq!(
+            after,
+            format!("\n# by console\n[policy.default.tool.{written}]\nhidden = true\n")
+        );
+        assert_eq!(
+            set_key(&after, &path, false, "").unwrap(),
+            after.replace("hidden = true", "hidden = false")
+        );
     }
 }
 
@@ -92,7 +103,11 @@ fn what_cannot_be_edited_in_place_is_refused() {
         "policy = 1\n",
     ] {
         let why = hide(text).unwrap_err();
-        assert_eq!(why, "`policy.default.tool.\"db.drop\".hidden` cannot be set in place; edit the file by hand", "{text}");
+        assert_eq!(
+            why,
+            "`policy.default.tool.\"db.drop\".hidden` cannot be set in place; edit the file by hand",
+            "{text}"
+        );
     }
     assert!(hide("[policy\n").unwrap_err().len() > 5);
 }
@@ -101,5 +116,9 @@ fn check(marked: &str) {
     let before = marked.split(['«', '»']).step_by(2).collect::<String>();
     let after = marked.replace(['«', '»'], "");
     assert_eq!(hide(&before).unwrap(), after);
-    assert_eq!(set_key(&after, &PATH, true, "").unwrap(), after, "the second time there is nothing to change");
+    assert_eq!(
+        set_key(&after, &PATH, true, "").unwrap(),
+        after,
+        "the second time there is nothing to change"
+    );
 }

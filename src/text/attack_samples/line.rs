@@ -15,7 +15,9 @@ const BLOCK_COMMENTS: [(&str, &str); 2] = [("/*", "*/"), ("<!--", "-->")];
 /// What begins an assertion.
 const ASSERTIONS: [&str; 5] = ["expect(", "assert", "require.", "refute", "should"];
 /// Words before a condition.
-const CONDITIONS: [&str; 8] = ["if", "elif", "while", "and", "or", "not", "return", "assert"];
+const CONDITIONS: [&str; 8] = [
+    "if", "elif", "while", "and", "or", "not", "return", "assert",
+];
 /// Words that may follow a literal in code.
 const AFTER: [&str; 9] = ["in", "nocase", "do", "and", "or", "if", "for", "as", "then"];
 
@@ -30,10 +32,16 @@ pub(super) struct Line<'t> {
 impl<'t> Line<'t> {
     pub(super) fn new(text: &'t str, start: usize) -> Self {
         // A mark of a diff is not part of the line.
-        let unmarked = text.strip_prefix(['+', '-']).filter(|rest| rest.starts_with(['\t', ' ']) && !rest.starts_with(" \""));
+        let unmarked = text
+            .strip_prefix(['+', '-'])
+            .filter(|rest| rest.starts_with(['\t', ' ']) && !rest.starts_with(" \""));
         let indented = unmarked.unwrap_or(text);
         let indent = text.len() - indented.trim_start().len();
-        Self { text, start, indent }
+        Self {
+            text,
+            start,
+            indent,
+        }
     }
 
     /// Whether it opens or closes a block of code of Markdown.
@@ -44,8 +52,12 @@ impl<'t> Line<'t> {
     /// Whether the lines indented below it are part of what it begins.
     pub(super) fn opens(&self) -> bool {
         let text = self.text.trim_end();
-        let is_statement =
-            |head: &str| head.ends_with(')') || ["class ", "for "].iter().any(|word| head.trim_start().starts_with(word));
+        let is_statement = |head: &str| {
+            head.ends_with(')')
+                || ["class ", "for "]
+                    .iter()
+                    .any(|word| head.trim_start().starts_with(word))
+        };
         self.is_key()
             || text.strip_suffix(':').is_some_and(is_statement)
             || text.ends_with(['[', '(', '{', '=', ',', '|', '\\'])
@@ -55,8 +67,15 @@ impl<'t> Line<'t> {
 
     /// Whether it is a key of YAML whose value is below it.
     pub(super) fn is_key(&self) -> bool {
-        let key = self.text.trim().strip_suffix(':').map(|key| key.trim_start_matches("- "));
-        key.is_some_and(|key| key.chars().all(|c| c.is_alphanumeric() || "_-.\"'".contains(c)))
+        let key = self
+            .text
+            .trim()
+            .strip_suffix(':')
+            .map(|key| key.trim_start_matches("- "));
+        key.is_some_and(|key| {
+            key.chars()
+                .all(|c| c.is_alphanumeric() || "_-.\"'".contains(c))
+        })
     }
 
     /// Whether it only opens a bracket.
@@ -116,14 +135,22 @@ impl Literals {
         let mut at = 0;
         if let Some(close) = self.open {
             read.is_comment = true;
-            let Some(end) = text.find(close) else { return read };
+            let Some(end) = text.find(close) else {
+                return read;
+            };
             self.open = None;
             at = end + close.len();
         }
         if text.len() > LINE_BYTES {
             return read;
         }
-        let mut scan = Scan { line, read, code: at, in_comment: false, unclosed: Vec::new() };
+        let mut scan = Scan {
+            line,
+            read,
+            code: at,
+            in_comment: false,
+            unclosed: Vec::new(),
+        };
         while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
             at = match scan.step(at, rest) {
                 Step::To(next) => next,
@@ -134,7 +161,9 @@ impl Literals {
             };
         }
         scan.name(text.len());
-        scan.read.asserts = ASSERTIONS.iter().any(|word| text.trim_start().starts_with(word));
+        scan.read.asserts = ASSERTIONS
+            .iter()
+            .any(|word| text.trim_start().starts_with(word));
         scan.read
     }
 }
@@ -161,27 +190,38 @@ impl<'t> Scan<'_, 't> {
     fn step(&mut self, at: usize, rest: &'t str) -> Step {
         let text = self.line.text;
         let before = text.get(..at).unwrap_or_default();
-        let Some(mark) = rest.chars().next() else { return Step::To(text.len()) };
+        let Some(mark) = rest.chars().next() else {
+            return Step::To(text.len());
+        };
         let next = Step::To(at + mark.len_utf8());
         if !matches!(mark, '"' | '\'' | '`' | '/' | '#' | '<') {
             return next;
         }
-        let skipped = TRIPLE.into_iter().map(|mark| (mark, mark)).chain(BLOCK_COMMENTS);
+        let skipped = TRIPLE
+            .into_iter()
+            .map(|mark| (mark, mark))
+            .chain(BLOCK_COMMENTS);
         // In `src/*.rs` it is a pattern of names.
         let is_glob = before.ends_with(|c: char| c.is_alphanumeric() || c == '*');
-        let mut skipped = skipped.filter(|(open, _)| rest.starts_with(open) && !self.in_comment && !(*open == "/*" && is_glob));
+        let mut skipped = skipped.filter(|(open, _)| {
+            rest.starts_with(open) && !self.in_comment && !(*open == "/*" && is_glob)
+        });
         if let Some((open, close)) = skipped.next() {
             self.name(at);
             self.read.is_comment |= before.trim().is_empty();
             let inside = rest.get(open.len()..).unwrap_or_default();
-            let Some(end) = inside.find(close) else { return Step::Open(close) };
+            let Some(end) = inside.find(close) else {
+                return Step::Open(close);
+            };
             self.code = at + open.len() + end + close.len();
             return Step::To(self.code);
         }
         let starts_comment = rest.starts_with("//") && !before.ends_with(':')
             || mark == '#'
                 && (before.is_empty() || before.ends_with(' '))
-                && rest.get(1..).is_some_and(|rest| rest.starts_with([' ', '!']));
+                && rest
+                    .get(1..)
+                    .is_some_and(|rest| rest.starts_with([' ', '!']));
         if starts_comment && !self.in_comment {
             self.name(at);
             self.code = text.len();
@@ -189,8 +229,12 @@ impl<'t> Scan<'_, 't> {
             self.read.is_comment |= before.trim().is_empty();
             return next;
         }
-        let is_prefix = |head: &str| head.ends_with(['r', 'b', 'f', 'u', 'R', 'L', 'w']) && head.len() < 2;
-        let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let is_prefix =
+            |head: &str| head.ends_with(['r', 'b', 'f', 'u', 'R', 'L', 'w']) && head.len() < 2;
+        let word = before
+            .rsplit(|c: char| !c.is_alphanumeric())
+            .next()
+            .unwrap_or_default();
         let opens = match mark {
             '\'' => word.is_empty() || is_prefix(word),
             '/' => before.trim_end().ends_with(['(', ',', '=', ':', '[']) && !self.in_comment,
@@ -215,16 +259,21 @@ impl<'t> Scan<'_, 't> {
         let is_key = after.trim_start().starts_with(':') && !after.trim_start().starts_with("::");
         if !is_key {
             self.name(at);
-            let head = before.get(..before.len() - if is_prefix(word) { word.len() } else { 0 }).unwrap_or(before);
+            let head = before
+                .get(..before.len() - if is_prefix(word) { word.len() } else { 0 })
+                .unwrap_or(before);
             let is_searched_for = asks(head) && searches(after);
             let is_passed = follows_code(head) && precedes_code(after) && !is_shown(head);
             let is_value = !self.in_comment && (is_searched_for || is_passed);
-            let begins_element = head.trim().is_empty() || head.trim_end().ends_with(['[', '(', '{', ',']);
+            let begins_element =
+                head.trim().is_empty() || head.trim_end().ends_with(['[', '(', '{', ',']);
             let is_element = begins_element && after.trim_start().starts_with([',', ']', ')', '}']);
             self.read.found.push(Literal {
                 span: self.line.start + start..self.line.start + end,
                 content,
-                is_regex: is_regex(content) && !self.in_comment && (mark == '/' || follows_code(head)),
+                is_regex: is_regex(content)
+                    && !self.in_comment
+                    && (mark == '/' || follows_code(head)),
                 is_value,
                 is_element: is_element && is_value,
                 is_searched_for,
@@ -263,17 +312,24 @@ fn follows_code(before: &str) -> bool {
     let has_bracket = head.contains(['(', '[', '{', '=']);
     if let Some(key) = head.strip_suffix(':') {
         let (object, key) = key.rsplit_once([',', '{', '(', '[']).unwrap_or(("", key));
-        return !key.trim().trim_start_matches("- ").contains(' ') && (object.is_empty() || has_bracket);
+        return !key.trim().trim_start_matches("- ").contains(' ')
+            && (object.is_empty() || has_bracket);
     }
     // In prose, a comma follows words with blanks between them.
-    let is_listed = |head: &str| head.ends_with(['"', '\'', '`', ']', '}', ')']) || has_bracket || !head.contains(' ');
-    head.ends_with(['[', '(', '{', '=', '|', '&', '>']) || head.strip_suffix(',').is_some_and(is_listed)
+    let is_listed = |head: &str| {
+        head.ends_with(['"', '\'', '`', ']', '}', ')']) || has_bracket || !head.contains(' ')
+    };
+    head.ends_with(['[', '(', '{', '=', '|', '&', '>'])
+        || head.strip_suffix(',').is_some_and(is_listed)
 }
 
 /// Whether code goes on after a literal.
 fn precedes_code(after: &str) -> bool {
     let tail = after.trim_start();
-    let word = tail.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let word = tail
+        .split(|c: char| !c.is_alphanumeric())
+        .next()
+        .unwrap_or_default();
     word.is_empty() || AFTER.contains(&word) || word == "i" && after.starts_with('i')
 }
 
@@ -285,19 +341,38 @@ fn asks(before: &str) -> bool {
 
 /// Whether code asks if the literal before this is in a text: `"…" in text`.
 fn searches(after: &str) -> bool {
-    let Some(tail) = after.strip_prefix(" in ").or_else(|| after.strip_prefix(" not in ")) else { return false };
-    let name: &str = tail.split(|c: char| !(c.is_alphanumeric() || "_.()".contains(c))).next().unwrap_or_default();
+    let Some(tail) = after
+        .strip_prefix(" in ")
+        .or_else(|| after.strip_prefix(" not in "))
+    else {
+        return false;
+    };
+    let name: &str = tail
+        .split(|c: char| !(c.is_alphanumeric() || "_.()".contains(c)))
+        .next()
+        .unwrap_or_default();
     let rest = tail.get(name.len()..).unwrap_or_default();
-    !name.is_empty() && (rest.is_empty() || [":", " or ", " and ", ")", ","].iter().any(|end| rest.starts_with(end)))
+    !name.is_empty()
+        && (rest.is_empty()
+            || [":", " or ", " and ", ")", ","]
+                .iter()
+                .any(|end| rest.starts_with(end)))
 }
 
 /// Whether code shows the literal after this to a reader.
 fn is_shown(before: &str) -> bool {
-    let words = |text: &str| text.rsplit(|c: char| !(c.is_alphanumeric() || "_.:!>-".contains(c))).next().map(str::to_owned);
+    let words = |text: &str| {
+        text.rsplit(|c: char| !(c.is_alphanumeric() || "_.:!>-".contains(c)))
+            .next()
+            .map(str::to_owned)
+    };
     let mut calls = before.split('(');
     let last = calls.next_back().unwrap_or_default();
     let called = calls.any(|head| words(head.trim_end()).is_some_and(|name| is_output(&name)));
-    let statement = last.split_ascii_whitespace().next_back().is_some_and(|word| is_output(word) || word == "return");
+    let statement = last
+        .split_ascii_whitespace()
+        .next_back()
+        .is_some_and(|word| is_output(word) || word == "return");
     let first = before.split_ascii_whitespace().next().unwrap_or_default();
     called || statement || is_output(first) || matches!(first, "return" | "yield")
 }

@@ -106,13 +106,19 @@ const MARKS: usize = 2;
 const WORDS_PER_MARK: usize = 3;
 
 /// Syntax of regexes that prose does not have.
-const REGEX_MARKS: [&str; 10] = ["\\s", "\\b", "\\w", "\\d", "(?:", "(?i", ")?", "[^", ".{0", ")\\"];
+const REGEX_MARKS: [&str; 10] = [
+    "\\s", "\\b", "\\w", "\\d", "(?:", "(?i", ")?", "[^", ".{0", ")\\",
+];
 
-static NAMES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| search(SAMPLE_NAMES.split_ascii_whitespace()));
+static NAMES: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| search(SAMPLE_NAMES.split_ascii_whitespace()));
 static TARGET: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| search(TARGETS));
 
 fn search<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<AhoCorasick> {
-    AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok()
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .build(words)
+        .ok()
 }
 
 /// The end of the first word in a piece of code that names samples. A word may be part of a name: `BAD_PHRASES`, `badPhrases`.
@@ -122,10 +128,15 @@ pub(super) fn names_samples(code: &str) -> Option<usize> {
         let before = at.checked_sub(1).and_then(|before| bytes.get(before));
         let is_capital = bytes.get(at).is_some_and(u8::is_ascii_uppercase);
         !bytes.get(at).is_some_and(u8::is_ascii_alphabetic)
-            || before.is_none_or(|before| !before.is_ascii_alphanumeric() || is_capital && before.is_ascii_lowercase())
+            || before.is_none_or(|before| {
+                !before.is_ascii_alphanumeric() || is_capital && before.is_ascii_lowercase()
+            })
     };
     let names = NAMES.as_ref()?;
-    names.find_overlapping_iter(code).find(|word| begins(word.start())).map(|word| word.end())
+    names
+        .find_overlapping_iter(code)
+        .find(|word| begins(word.start()))
+        .map(|word| word.end())
 }
 
 /// Whether a name ends a piece of code by which a string is shown to a reader.
@@ -133,8 +144,12 @@ pub(super) fn is_output(name: &str) -> bool {
     let name = name.trim_end_matches('!');
     let last = name.rsplit(['.', ':', '>']).next().unwrap_or(name);
     OUTPUT.iter().any(|output| {
-        let at = last.len().checked_sub(output.len()).filter(|at| *at == 0 || output.len() > 4);
-        at.and_then(|at| last.get(at..)).is_some_and(|tail| tail.eq_ignore_ascii_case(output))
+        let at = last
+            .len()
+            .checked_sub(output.len())
+            .filter(|at| *at == 0 || output.len() > 4);
+        at.and_then(|at| last.get(at..))
+            .is_some_and(|tail| tail.eq_ignore_ascii_case(output))
     })
 }
 
@@ -142,27 +157,45 @@ pub(super) fn is_output(name: &str) -> bool {
 pub(super) fn is_inert(content: &str, is_regex: bool) -> bool {
     let limit = if is_regex { REGEX_BYTES } else { SAMPLE_BYTES };
     // A regex names files and commands to find them.
-    let names_target = |content: &str| TARGET.as_ref().is_none_or(|target| target.is_match(content));
+    let names_target = |content: &str| {
+        TARGET
+            .as_ref()
+            .is_none_or(|target| target.is_match(content))
+    };
     let acts = || match is_regex {
         true => content.contains("://"),
         false if content.is_ascii() => names_target(content),
         false => names_target(content) || names_target(&content.nfkc().collect::<String>()),
     };
     // What is encoded cannot be read here.
-    let is_encoded = || content.split_ascii_whitespace().any(|word| word.len() > WORD_BYTES && word.is_ascii());
-    content.len() <= limit && !has_address(content) && !acts() && (is_regex || !has_identifier(content) && !is_encoded())
+    let is_encoded = || {
+        content
+            .split_ascii_whitespace()
+            .any(|word| word.len() > WORD_BYTES && word.is_ascii())
+    };
+    content.len() <= limit
+        && !has_address(content)
+        && !acts()
+        && (is_regex || !has_identifier(content) && !is_encoded())
 }
 
 /// Whether it names a tool or another part of a program, such as `delete_all`.
 fn has_identifier(content: &str) -> bool {
-    content.as_bytes().windows(3).any(|three| matches!(three, [a, b'_', b] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic()))
+    content.as_bytes().windows(3).any(
+        |three| matches!(three, [a, b'_', b] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic()),
+    )
 }
 
 /// Whether an e-mail address may be in it.
 fn has_address(content: &str) -> bool {
     content.match_indices('@').any(|(at, _)| {
-        let before = content.get(..at).is_some_and(|head| head.ends_with(|c: char| c.is_alphanumeric()));
-        before && content.get(at + 1..).is_some_and(|tail| tail.starts_with(|c: char| c.is_alphanumeric()))
+        let before = content
+            .get(..at)
+            .is_some_and(|head| head.ends_with(|c: char| c.is_alphanumeric()));
+        before
+            && content
+                .get(at + 1..)
+                .is_some_and(|tail| tail.starts_with(|c: char| c.is_alphanumeric()))
     })
 }
 
@@ -171,8 +204,15 @@ pub(super) fn is_regex(content: &str) -> bool {
     if !content.contains(['\\', '(', ')', '[', '{']) {
         return false;
     }
-    let marks: usize = REGEX_MARKS.iter().map(|mark| content.matches(mark).count()).sum();
-    let alternatives = if marks > 0 && content.contains('(') { content.matches('|').count() } else { 0 };
+    let marks: usize = REGEX_MARKS
+        .iter()
+        .map(|mark| content.matches(mark).count())
+        .sum();
+    let alternatives = if marks > 0 && content.contains('(') {
+        content.matches('|').count()
+    } else {
+        0
+    };
     // A sentence with a few marks in it is still a sentence.
     marks + alternatives >= MARKS.max(content.matches(' ').count() / WORDS_PER_MARK)
 }
@@ -180,6 +220,7 @@ pub(super) fn is_regex(content: &str) -> bool {
 /// Whether a text is written as programs compare it, rather than as a sentence.
 pub(super) fn is_search_phrase(content: &str) -> bool {
     let phrase = content.trim_end_matches(':');
-    let is_plain = |c: char| matches!(c, ' ' | '\'' | '-') || c.is_alphanumeric() && !c.is_uppercase();
+    let is_plain =
+        |c: char| matches!(c, ' ' | '\'' | '-') || c.is_alphanumeric() && !c.is_uppercase();
     phrase.len() <= PHRASE_BYTES && phrase.contains(' ') && phrase.chars().all(is_plain)
 }

@@ -7,13 +7,24 @@ use super::line::Line;
 use super::names::{is_inert, is_search_phrase};
 
 /// Quotation marks.
-const MARKS: [(char, char); 4] = [('"', '"'), ('`', '`'), ('\u{201c}', '\u{201d}'), ('\u{ab}', '\u{bb}')];
+const MARKS: [(char, char); 4] = [
+    ('"', '"'),
+    ('`', '`'),
+    ('\u{201c}', '\u{201d}'),
+    ('\u{ab}', '\u{bb}'),
+];
 /// Words directly before a quotation that introduce wording.
 const INTRODUCTIONS: &str = "words phrase phrases sentence sentences string strings text texts line payload payloads quotation typing \
     typed types writes wrote written";
 /// Two words that do.
-const PAIRS: [(&str, &str); 6] =
-    [("such", "as"), ("the", "form"), ("phrases", "like"), ("texts", "like"), ("strings", "like"), ("something", "like")];
+const PAIRS: [(&str, &str); 6] = [
+    ("such", "as"),
+    ("the", "form"),
+    ("phrases", "like"),
+    ("texts", "like"),
+    ("strings", "like"),
+    ("something", "like"),
+];
 /// Words of a sentence that has its reader do what a quotation says.
 const REQUESTS: &str = "you your please must should shall now assistant follow obey execute perform do carry reply respond answer output \
     say print send repeat return run call use apply accept";
@@ -31,15 +42,33 @@ pub(super) fn quotations(line: &Line<'_>) -> Vec<Range<usize>> {
     let mut enumerated = Vec::new();
     let mut at = 0;
     for _ in 0..QUOTATIONS {
-        let Some(rest) = line.text.get(at..) else { break };
-        let Some((begin, inside, close)) = opening(rest) else { break };
-        let Some(content) = rest.get(inside..).and_then(|rest| rest.split_once(close)).map(|(content, _)| content) else { break };
+        let Some(rest) = line.text.get(at..) else {
+            break;
+        };
+        let Some((begin, inside, close)) = opening(rest) else {
+            break;
+        };
+        let Some(content) = rest
+            .get(inside..)
+            .and_then(|rest| rest.split_once(close))
+            .map(|(content, _)| content)
+        else {
+            break;
+        };
         let before = line.text.get(..at + begin).unwrap_or_default();
         let start = line.start + at + inside;
         let span = start..start + content.len();
         let is_quoted = is_inert(content, false);
-        let between = rest.get(..begin).unwrap_or_default().trim().trim_start_matches(',').trim();
-        if !matches!(between, "" | "/" | "|" | "and" | "or") || !is_quoted || !is_search_phrase(content) {
+        let between = rest
+            .get(..begin)
+            .unwrap_or_default()
+            .trim()
+            .trim_start_matches(',')
+            .trim();
+        if !matches!(between, "" | "/" | "|" | "and" | "or")
+            || !is_quoted
+            || !is_search_phrase(content)
+        {
             end_enumeration(&mut enumerated, &mut found);
         }
         if is_quoted && is_introduced(before) {
@@ -55,7 +84,10 @@ pub(super) fn quotations(line: &Line<'_>) -> Vec<Range<usize>> {
 
 /// Where the first quotation mark of a text is, where what it quotes begins, and the mark that closes it.
 fn opening(text: &str) -> Option<(usize, usize, char)> {
-    let mut may_open = text.bytes().enumerate().filter(|(_, byte)| matches!(byte, b'"' | b'`') || !byte.is_ascii());
+    let mut may_open = text
+        .bytes()
+        .enumerate()
+        .filter(|(_, byte)| matches!(byte, b'"' | b'`') || !byte.is_ascii());
     may_open.find_map(|(begin, _)| {
         let c = text.get(begin..)?.chars().next()?;
         let (_, close) = MARKS.iter().find(|(open, _)| *open == c)?;
@@ -73,8 +105,15 @@ fn end_enumeration(enumerated: &mut Vec<Range<usize>>, found: &mut Vec<Range<usi
 fn is_introduced(before: &str) -> bool {
     let start = before.ceil_char_boundary(before.len().saturating_sub(SENTENCE_BYTES));
     let near = before.get(start..).unwrap_or_default();
-    let sentence = near.rsplit(['.', '!', '?', ';']).next().unwrap_or(near).to_ascii_lowercase();
-    let words: Vec<&str> = sentence.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
+    let sentence = near
+        .rsplit(['.', '!', '?', ';'])
+        .next()
+        .unwrap_or(near)
+        .to_ascii_lowercase();
+    let words: Vec<&str> = sentence
+        .split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .filter(|word| !word.is_empty())
+        .collect();
     let is_in = |list: &str, word: &str| list.split_ascii_whitespace().any(|known| known == word);
     let introduces = match words.as_slice() {
         [.., second, last] => is_in(INTRODUCTIONS, last) || PAIRS.contains(&(second, last)),

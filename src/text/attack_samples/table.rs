@@ -7,8 +7,8 @@ use super::names::is_inert;
 
 /// Columns that hold samples.
 const SAMPLE: [&str; 14] = [
-    "sample", "example", "input", "prompt", "payload", "phrase", "pattern", "text", "string", "query", "message", "trick",
-    "variant", "body",
+    "sample", "example", "input", "prompt", "payload", "phrase", "pattern", "text", "string",
+    "query", "message", "trick", "variant", "body",
 ];
 /// Columns that say what a sample is, and what became of it.
 const VERDICT: [&str; 27] = [
@@ -82,25 +82,39 @@ impl<'t> Table<'t> {
 
 /// Whether a line separates a header from rows.
 fn is_rule(text: &str) -> bool {
-    text.contains('-') && text.contains(['|', '+']) && text.chars().all(|c| matches!(c, '|' | '-' | ':' | '+' | ' '))
+    text.contains('-')
+        && text.contains(['|', '+'])
+        && text
+            .chars()
+            .all(|c| matches!(c, '|' | '-' | ':' | '+' | ' '))
 }
 
 /// Whether a line is a list of the names of columns.
 fn is_names(text: &str) -> bool {
     text.contains(',')
-        && text.split(',').all(|name| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-\"".contains(c)))
+        && text.split(',').all(|name| {
+            !name.is_empty()
+                && name
+                    .chars()
+                    .all(|c| c.is_alphanumeric() || "_-\"".contains(c))
+        })
 }
 
 /// Whether different columns hold samples and say what became of them.
 fn is_header<'h>(columns: impl Iterator<Item = &'h str>) -> bool {
     let columns: Vec<String> = columns.map(str::to_ascii_lowercase).collect();
     let find = |words: &[&str]| -> Vec<usize> {
-        let named = columns.iter().enumerate().filter(|(_, column)| words.iter().any(|word| column.contains(word)));
+        let named = columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| words.iter().any(|word| column.contains(word)));
         named.map(|(at, _)| at).collect()
     };
     let samples = find(&SAMPLE);
     let verdicts = find(&VERDICT);
-    samples.iter().any(|sample| verdicts.iter().any(|verdict| verdict != sample))
+    samples
+        .iter()
+        .any(|sample| verdicts.iter().any(|verdict| verdict != sample))
 }
 
 /// The cells of a row, if nothing in it is for the reader to do.

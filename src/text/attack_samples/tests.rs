@@ -91,13 +91,29 @@ fn passage_may_span_samples_but_not_what_is_between_them() {
 
 #[test]
 fn work_is_linear_in_hostile_texts() {
-    for piece in
-        ["\"", "\\\"", "'\\'", "=/a", "'a", "(\"a\",", "  (\n", "/*\n", "|-|\n", "a,b\n", "@", "\"\"\"\n", "PHRASES=[\"a\", "]
-    {
+    for piece in [
+        "\"",
+        "\\\"",
+        "'\\'",
+        "=/a",
+        "'a",
+        "(\"a\",",
+        "  (\n",
+        "/*\n",
+        "|-|\n",
+        "a,b\n",
+        "@",
+        "\"\"\"\n",
+        "PHRASES=[\"a\", ",
+    ] {
         let text = piece.repeat(60_000);
         let start = Instant::now();
         AttackSamples::of(&text);
         // Quadratic work would take minutes.
-        assert!(start.elapsed() < Duration::from_secs(5), "{piece:?} took {:?}", start.elapsed());
+        assert!(
+            start.elapsed() < Duration::from_secs(5),
+            "{piece:?} took {:?}",
+            start.elapsed()
+        );
     }
 }

@@ -8,8 +8,14 @@ use crate::text::presentational_attrs::prose;
 use crate::text::{Facts, holds};
 
 /// Commands of formulas that leave room for what is in the braces that follow, and show nothing there.
-const PHANTOMS: [&str; 6] =
-    [r"phantom{", r"\textcolor{white}{", r"\color{white}", r"\textcolor{#fff", r"\color{#fff", r"\begin{comment}"];
+const PHANTOMS: [&str; 6] = [
+    r"phantom{",
+    r"\textcolor{white}{",
+    r"\color{white}",
+    r"\textcolor{#fff",
+    r"\color{#fff",
+    r"\begin{comment}",
+];
 /// Words after a fence from which on they are no language and no options.
 const FENCE_WORDS: usize = 5;
 
@@ -35,7 +41,9 @@ fn attributes(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
         {
             let before = inner.get(..open).unwrap_or_default();
             let held = inner.get(open..).unwrap_or_default();
-            let placed = before.starts_with('#') || before.ends_with([')', ']', '`']) || held.starts_with("{:");
+            let placed = before.starts_with('#')
+                || before.ends_with([')', ']', '`'])
+                || held.starts_with("{:");
             if placed && held.contains("=\"") && held.split('"').any(prose) {
                 cuts.push((start + open..start + inner.len(), ""));
             }
@@ -87,8 +95,16 @@ fn cells(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
         start += line.len();
         if !row.starts_with('|') {
             columns = None;
-        } else if row.contains("--") && row.bytes().all(|b| matches!(b, b'|' | b'-' | b':' | b' ' | b'\t')) {
-            columns = Some(bars(row).len().saturating_sub(usize::from(row.ends_with('|'))));
+        } else if row.contains("--")
+            && row
+                .bytes()
+                .all(|b| matches!(b, b'|' | b'-' | b':' | b' ' | b'\t'))
+        {
+            columns = Some(
+                bars(row)
+                    .len()
+                    .saturating_sub(usize::from(row.ends_with('|'))),
+            );
         } else if let Some(columns) = columns
             && let Some(last) = bars(row).get(columns)
             && let Some(more) = row.get(*last + 1..)
@@ -119,7 +135,10 @@ pub(super) fn fences(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     let mut open = false;
     for line in text.split_inclusive('\n') {
         let inner = line.trim_start();
-        let mark = inner.bytes().take_while(|b| matches!(b, b'`' | b'~')).count();
+        let mark = inner
+            .bytes()
+            .take_while(|b| matches!(b, b'`' | b'~'))
+            .count();
         if mark >= 3 {
             let said = inner.get(mark..).unwrap_or_default();
             let info = said.trim();
@@ -136,6 +155,10 @@ pub(super) fn fences(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
 }
 
 fn talks(info: &str) -> bool {
-    let plain = |word: &&str| word.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b',' | b'.' | b'\''));
-    !info.contains('`') && info.split_ascii_whitespace().skip(1).filter(plain).count() >= FENCE_WORDS
+    let plain = |word: &&str| {
+        word.bytes()
+            .all(|b| b.is_ascii_alphabetic() || matches!(b, b',' | b'.' | b'\''))
+    };
+    !info.contains('`')
+        && info.split_ascii_whitespace().skip(1).filter(plain).count() >= FENCE_WORDS
 }

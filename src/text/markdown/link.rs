@@ -21,10 +21,16 @@ pub(super) fn definition(text: &str, at: usize) -> Option<Definition> {
     let start = space(text, at, 1);
     let target = target(text, start)?;
     let bare = line_end(text, target.end);
-    let title = Some(space(text, target.end, 1)).filter(|from| *from > target.end).and_then(|from| quoted(text, from));
+    let title = Some(space(text, target.end, 1))
+        .filter(|from| *from > target.end)
+        .and_then(|from| quoted(text, from));
     match title.as_ref().and_then(|title| line_end(text, title.end)) {
         Some(end) => Some(Definition { target, title, end }),
-        None => bare.map(|end| Definition { target, title: None, end }),
+        None => bare.map(|end| Definition {
+            target,
+            title: None,
+            end,
+        }),
     }
 }
 
@@ -35,13 +41,21 @@ pub(super) fn title(text: &str, at: usize) -> Option<Range<usize>> {
     let from = space(text, target.end, 1);
     let title = quoted(text, from).filter(|_| from > target.end)?;
     let close = space(text, title.end, 1);
-    text.get(close..).is_some_and(|rest| rest.starts_with(')')).then_some(target.end..title.end)
+    text.get(close..)
+        .is_some_and(|rest| rest.starts_with(')'))
+        .then_some(target.end..title.end)
 }
 
 /// Past white space with so many ends of lines at most; quotes go on with their sign.
 fn space(text: &str, at: usize, lines: usize) -> usize {
     let (mut end, mut seen) = (at, 0);
-    for b in text.as_bytes().get(at..).unwrap_or_default().iter().take(PART_BYTES) {
+    for b in text
+        .as_bytes()
+        .get(at..)
+        .unwrap_or_default()
+        .iter()
+        .take(PART_BYTES)
+    {
         match b {
             b' ' | b'\t' | b'\r' => {}
             b'\n' if seen < lines => seen += 1,
@@ -56,8 +70,11 @@ fn space(text: &str, at: usize, lines: usize) -> usize {
 fn target(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = text.as_bytes().get(at..)?;
     if rest.first() == Some(&b'<') {
-        let end =
-            rest.iter().take(PART_BYTES).position(|b| matches!(b, b'>' | b'\n')).filter(|end| rest.get(*end) == Some(&b'>'))?;
+        let end = rest
+            .iter()
+            .take(PART_BYTES)
+            .position(|b| matches!(b, b'>' | b'\n'))
+            .filter(|end| rest.get(*end) == Some(&b'>'))?;
         return Some(at..at + end + 1);
     }
     let mut depth = 0_usize;
@@ -99,7 +116,10 @@ fn quoted(text: &str, at: usize) -> Option<Range<usize>> {
 /// Where the line ends, if nothing more stands on it.
 fn line_end(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
-    let blank = rest.bytes().take_while(|b| matches!(b, b' ' | b'\t' | b'\r')).count();
+    let blank = rest
+        .bytes()
+        .take_while(|b| matches!(b, b' ' | b'\t' | b'\r'))
+        .count();
     match rest.as_bytes().get(blank) {
         None => Some(text.len()),
         Some(b'\n') => Some(at + blank + 1),

@@ -91,10 +91,15 @@ static TABLE: LazyLock<QuickMap<u64, (AlphabetOrder, u8)>> = LazyLock::new(|| {
         let letters: Vec<u8> = word.bytes().map(|b| b - b'a').collect();
         let mirrored: Vec<u8> = letters.iter().map(|l| 25 - l).collect();
         let backward: Vec<u8> = letters.iter().rev().copied().collect();
-        for (order, letters) in
-            [(AlphabetOrder::Forward, letters), (AlphabetOrder::Mirrored, mirrored), (AlphabetOrder::Backward, backward)]
-        {
-            table.insert(differences(letters.iter().copied()), (order, letters.first().copied().unwrap_or(0)));
+        for (order, letters) in [
+            (AlphabetOrder::Forward, letters),
+            (AlphabetOrder::Mirrored, mirrored),
+            (AlphabetOrder::Backward, backward),
+        ] {
+            table.insert(
+                differences(letters.iter().copied()),
+                (order, letters.first().copied().unwrap_or(0)),
+            );
         }
     }
     table
@@ -103,9 +108,11 @@ static TABLE: LazyLock<QuickMap<u64, (AlphabetOrder, u8)>> = LazyLock::new(|| {
 /// A number for the differences between letters (FNV-1a).
 fn differences(letters: impl Iterator<Item = u8>) -> u64 {
     let mut last = None;
-    letters.fold(0xcbf2_9ce4_8422_2325, |hash, letter| match last.replace(letter) {
-        Some(last) => (hash ^ u64::from(apart(last, letter))).wrapping_mul(0x100_0000_01b3),
-        None => hash,
+    letters.fold(0xcbf2_9ce4_8422_2325, |hash, letter| {
+        match last.replace(letter) {
+            Some(last) => (hash ^ u64::from(apart(last, letter))).wrapping_mul(0x100_0000_01b3),
+            None => hash,
+        }
     })
 }
 
@@ -118,17 +125,28 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
     ciphers.sort_by_key(|(order, shift)| (*order as u8, *shift));
     ciphers.dedup();
     for cipher in ciphers {
-        let places: Vec<Range<usize>> =
-            told.iter().filter(|(other, _)| *other == cipher).map(|(_, place)| place.clone()).collect();
+        let places: Vec<Range<usize>> = told
+            .iter()
+            .filter(|(other, _)| *other == cipher)
+            .map(|(_, place)| place.clone())
+            .collect();
         if places.len() < TOLD {
             continue;
         }
         for span in regions::around(text, places) {
-            let Some(region) = text.get(span.clone()) else { continue };
+            let Some(region) = text.get(span.clone()) else {
+                continue;
+            };
             for (name, text) in decipher(region, cipher) {
                 let words = vocabulary::words_in(&text);
                 if words >= WORDS {
-                    found.push(DecodedPart { name, way: Way::Odd, span: span.clone(), text, words });
+                    found.push(DecodedPart {
+                        name,
+                        way: Way::Odd,
+                        span: span.clone(),
+                        text,
+                        words,
+                    });
                 }
             }
         }
@@ -142,15 +160,22 @@ static BEGINNINGS: LazyLock<Box<StartBits>> = LazyLock::new(|| {
         let letters: Vec<u8> = word.bytes().collect();
         let backward: Vec<u8> = letters.iter().rev().copied().collect();
         for letters in [letters, backward] {
-            let Some([a, b, c, d]) = letters.first_chunk().copied() else { continue };
+            let Some([a, b, c, d]) = letters.first_chunk().copied() else {
+                continue;
+            };
             let differences = [apart(a, b), apart(b, c), apart(c, d)];
             // Mirrored, letters are as far apart the other way round.
-            for [first, second, third] in [differences, differences.map(|apart| (26 - apart) % 26)] {
+            for [first, second, third] in [differences, differences.map(|apart| (26 - apart) % 26)]
+            {
                 // A shift over the end of the alphabet makes a difference smaller by 26.
                 for wraps in 0..8 {
-                    let low = |apart: u8, nth: u8| usize::from(apart.wrapping_sub(26 * (wraps >> nth & 1)) & 0x1f);
+                    let low = |apart: u8, nth: u8| {
+                        usize::from(apart.wrapping_sub(26 * (wraps >> nth & 1)) & 0x1f)
+                    };
                     let place = bits.get_mut(low(first, 0) << 5 | low(second, 1));
-                    place.into_iter().for_each(|bits: &mut u32| *bits |= 1 << low(third, 2));
+                    place
+                        .into_iter()
+                        .for_each(|bits: &mut u32| *bits |= 1 << low(third, 2));
                 }
             }
         }
@@ -162,14 +187,20 @@ type StartBits = [u32; 1 << 10];
 /// How far one letter is behind another, round the alphabet.
 fn apart(a: u8, b: u8) -> u8 {
     let apart = b.wrapping_sub(a);
-    if b >= a { apart } else { apart.wrapping_add(26) }
+    if b >= a {
+        apart
+    } else {
+        apart.wrapping_add(26)
+    }
 }
 
 /// Says whether letters are a telling word in some cipher.
 pub(super) fn teller() -> impl Fn(&[u8]) -> bool {
     let beginnings: &StartBits = &BEGINNINGS;
     move |letters| {
-        let Some(start) = letters.first_chunk::<4>() else { return false };
+        let Some(start) = letters.first_chunk::<4>() else {
+            return false;
+        };
         let [a, b, c, d] = start.map(|letter| letter & 0x1f);
         let low = |a: u8, b: u8| usize::from(b.wrapping_sub(a) & 0x1f);
         let bits = beginnings.get(low(a, b) << 5 | low(b, c));
@@ -199,7 +230,13 @@ fn decipher(text: &str, (order, shift): (AlphabetOrder, u8)) -> Vec<(&'static st
             _ => return c,
         };
         let letter = (u8::try_from(c).unwrap_or(base) - base + 26 - shift) % 26;
-        char::from(base + if order == AlphabetOrder::Mirrored { 25 - letter } else { letter })
+        char::from(
+            base + if order == AlphabetOrder::Mirrored {
+                25 - letter
+            } else {
+                letter
+            },
+        )
     };
     match order {
         AlphabetOrder::Forward if shift == 13 => vec![("rot13", text.chars().map(moved).collect())],
@@ -210,7 +247,10 @@ fn decipher(text: &str, (order, shift): (AlphabetOrder, u8)) -> Vec<(&'static st
             ("reversed", text.chars().rev().map(moved).collect()),
             (
                 "reversed",
-                text.split(' ').map(|word| word.chars().rev().map(moved).collect::<String>()).collect::<Vec<_>>().join(" "),
+                text.split(' ')
+                    .map(|word| word.chars().rev().map(moved).collect::<String>())
+                    .collect::<Vec<_>>()
+                    .join(" "),
             ),
         ],
     }
@@ -225,13 +265,27 @@ mod tests {
         let tells = teller();
         let caught = |word: &str| tells(word.as_bytes());
         for word in TELLING {
-            let mirrored: String = word.bytes().map(|letter| char::from(b'a' + b'z' - letter)).collect();
+            let mirrored: String = word
+                .bytes()
+                .map(|letter| char::from(b'a' + b'z' - letter))
+                .collect();
             let backward: String = word.chars().rev().collect();
-            let shift = |by: u8| word.bytes().map(|letter| char::from((letter - b'a' + by) % 26 + b'a')).collect::<String>();
+            let shift = |by: u8| {
+                word.bytes()
+                    .map(|letter| char::from((letter - b'a' + by) % 26 + b'a'))
+                    .collect::<String>()
+            };
             let all = (0..26).map(shift).chain([mirrored, backward]);
             for written in all.flat_map(|written| [written.to_uppercase(), written]) {
-                assert_eq!(caught(&written), cipher_of(written.as_bytes()).is_some(), "{written}");
-                assert!(caught(&written) || written.eq_ignore_ascii_case(word), "{written}");
+                assert_eq!(
+                    caught(&written),
+                    cipher_of(written.as_bytes()).is_some(),
+                    "{written}"
+                );
+                assert!(
+                    caught(&written) || written.eq_ignore_ascii_case(word),
+                    "{written}"
+                );
             }
         }
         assert!(!caught("kettle") && !caught("ign"));

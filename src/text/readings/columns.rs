@@ -53,15 +53,24 @@ fn add(text: &str, cells: &[Range<usize>], made: &mut MappedText) {
 
 /// Lines in a row that have the same number of the same separator.
 fn tables(text: &str, facts: &Facts, made: &mut MappedText) {
-    let separators: Vec<u8> = SEPARATORS.into_iter().filter(|sign| facts.has(*sign)).collect();
+    let separators: Vec<u8> = SEPARATORS
+        .into_iter()
+        .filter(|sign| facts.has(*sign))
+        .collect();
     let mut lines = lines(text).peekable();
     while let Some(first) = lines.next() {
         let line = text.get(first.clone()).unwrap_or_default();
-        let Some((separator, count)) = separators.iter().find_map(|sign| Some((*sign, count(line, *sign)?))) else { continue };
+        let Some((separator, count)) = separators
+            .iter()
+            .find_map(|sign| Some((*sign, count(line, *sign)?)))
+        else {
+            continue;
+        };
         let belongs = |line: &str| self::count(line, separator) == Some(count) || is_rule(line);
         let mut table = first;
         let mut rows = 1;
-        while let Some(next) = lines.next_if(|next| text.get((*next).clone()).is_some_and(belongs)) {
+        while let Some(next) = lines.next_if(|next| text.get((*next).clone()).is_some_and(belongs))
+        {
             table.end = next.end;
             rows += 1;
         }
@@ -70,7 +79,12 @@ fn tables(text: &str, facts: &Facts, made: &mut MappedText) {
         }
         let mut columns = vec![Vec::new(); (count + 1).min(COLUMNS)];
         for line in self::lines(text.get(table.clone()).unwrap_or_default()) {
-            row(text, &(table.start + line.start..table.start + line.end), separator, &mut columns);
+            row(
+                text,
+                &(table.start + line.start..table.start + line.end),
+                separator,
+                &mut columns,
+            );
         }
         columns.iter().for_each(|cells| add(text, cells, made));
     }
@@ -84,7 +98,9 @@ fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
         if start == text.len() {
             return None;
         }
-        at = line_feeds.next().map_or(text.len(), |line_feed| line_feed + 1);
+        at = line_feeds
+            .next()
+            .map_or(text.len(), |line_feed| line_feed + 1);
         Some(start..start + text.get(start..at)?.trim_end().len())
     })
 }
@@ -99,7 +115,10 @@ fn count(line: &str, separator: u8) -> Option<usize> {
 
 /// The line under the head of a Markdown table.
 fn is_rule(line: &str) -> bool {
-    line.contains("--") && line.bytes().all(|b| matches!(b, b'|' | b'-' | b':' | b' ' | b'+'))
+    line.contains("--")
+        && line
+            .bytes()
+            .all(|b| matches!(b, b'|' | b'-' | b':' | b' ' | b'+'))
 }
 
 fn row(text: &str, line: &Range<usize>, separator: u8, columns: &mut [Vec<Range<usize>>]) {
@@ -134,7 +153,11 @@ fn members(text: &str, made: &mut MappedText) {
         let name = name(quoted.unwrap_or(before));
         let opens = before.len() - usize::from(quoted.is_some()) - name.len();
         let lead = before.get(..opens).unwrap_or_default();
-        let stands = if quoted.is_some() { lead.ends_with('"') } else { starts_line(lead) };
+        let stands = if quoted.is_some() {
+            lead.ends_with('"')
+        } else {
+            starts_line(lead)
+        };
         if name.is_empty() || !stands || columns.len() >= COLUMNS && !columns.contains_key(name) {
             continue;
         }
@@ -142,12 +165,23 @@ fn members(text: &str, made: &mut MappedText) {
         let value = rest.trim_start_matches([' ', '\t']);
         let start = text.len() - value.len();
         let end = match value.strip_prefix('"') {
-            Some(inner) => inner.bytes().take(CELL_BYTES + 1).position(|b| b == b'"').map(|end| start + 1 + end),
-            None if quoted.is_none() => value.bytes().take(CELL_BYTES + 1).position(|b| b == b'\n').map(|end| start + end),
+            Some(inner) => inner
+                .bytes()
+                .take(CELL_BYTES + 1)
+                .position(|b| b == b'"')
+                .map(|end| start + 1 + end),
+            None if quoted.is_none() => value
+                .bytes()
+                .take(CELL_BYTES + 1)
+                .position(|b| b == b'\n')
+                .map(|end| start + end),
             None => None,
         };
         let ends_text = value.len() <= CELL_BYTES && quoted.is_none();
-        if let Some(cell) = end.or(ends_text.then_some(text.len())).and_then(|end| trimmed(text, start..end)) {
+        if let Some(cell) = end
+            .or(ends_text.then_some(text.len()))
+            .and_then(|end| trimmed(text, start..end))
+        {
             columns.entry(name).or_default().push(cell);
         }
     }
@@ -156,14 +190,24 @@ fn members(text: &str, made: &mut MappedText) {
 
 /// Whether only blanks and the mark of a list item separate this place from the last line end.
 fn starts_line(lead: &str) -> bool {
-    let indent = lead.bytes().rev().take(NAME_BYTES).take_while(|b| matches!(b, b' ' | b'-')).count();
+    let indent = lead
+        .bytes()
+        .rev()
+        .take(NAME_BYTES)
+        .take_while(|b| matches!(b, b' ' | b'-'))
+        .count();
     lead.len() == indent || lead.as_bytes().get(lead.len() - indent - 1) == Some(&b'\n')
 }
 
 /// The name that a text ends with.
 fn name(before: &str) -> &str {
     let of_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-    let length = before.bytes().rev().take(NAME_BYTES).take_while(of_name).count();
+    let length = before
+        .bytes()
+        .rev()
+        .take(NAME_BYTES)
+        .take_while(of_name)
+        .count();
     before.get(before.len() - length..).unwrap_or_default()
 }
 
@@ -183,9 +227,14 @@ mod tests {
         ] {
             let made = read(text, &Facts::of(text)).unwrap_or_else(|| panic!("{text}"));
             let said = made.text.to_lowercase();
-            let at = said.find("ignore all previous instructions").unwrap_or_else(|| panic!("{text}: {said}"));
+            let at = said
+                .find("ignore all previous instructions")
+                .unwrap_or_else(|| panic!("{text}: {said}"));
             let span = made.map.locate(&(at..at + 32)).unwrap();
-            assert!(text[span.clone()].starts_with("Ignore") && text[span].ends_with("instructions"), "{text}");
+            assert!(
+                text[span.clone()].starts_with("Ignore") && text[span].ends_with("instructions"),
+                "{text}"
+            );
         }
     }
 
@@ -204,7 +253,13 @@ mod tests {
     fn lines_are_without_what_ends_them() {
         for text in ["", "a", "a\n", "\n\nb\r\n c \n\n", "é\n\u{a0}\nü "] {
             let found: Vec<&str> = lines(text).map(|line| &text[line]).collect();
-            assert_eq!(found, text.split_inclusive('\n').map(str::trim_end).collect::<Vec<_>>(), "{text:?}");
+            assert_eq!(
+                found,
+                text.split_inclusive('\n')
+                    .map(str::trim_end)
+                    .collect::<Vec<_>>(),
+                "{text:?}"
+            );
         }
     }
 }

@@ -16,26 +16,49 @@ const MORSE_BYTES: usize = 40;
 /// Words in decoded Morse.
 const MORSE_WORDS: usize = 2;
 
-const LENIENT: GeneralPurposeConfig =
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true);
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
 static BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 static BASE64_URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 
 pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
-    for span in facts.code_runs().iter().filter(|run| run.len() >= PACKED_BYTES) {
-        let Some(run) = text.get(span.clone()) else { continue };
+    for span in facts
+        .code_runs()
+        .iter()
+        .filter(|run| run.len() >= PACKED_BYTES)
+    {
+        let Some(run) = text.get(span.clone()) else {
+            continue;
+        };
         let kept = run.get(..DECODED_BYTES).unwrap_or(run);
         let others = [("hex", hex(kept)), ("base32", base32(kept))];
-        let others = others.into_iter().filter_map(|(name, bytes)| Some((name, prose(bytes?)?)));
+        let others = others
+            .into_iter()
+            .filter_map(|(name, bytes)| Some((name, prose(bytes?)?)));
         for (name, text) in packed::base64(kept.as_bytes()).into_iter().chain(others) {
-            found.push(DecodedPart { name, way: Way::Usual, span: span.clone(), text, words: 0 });
+            found.push(DecodedPart {
+                name,
+                way: Way::Usual,
+                span: span.clone(),
+                text,
+                words: 0,
+            });
         }
     }
     spaced(text, found);
-    for span in runs(text.as_bytes(), MORSE_BYTES, |b| matches!(b, b'.' | b'-' | b'/' | b' ' | b'_')) {
+    for span in runs(text.as_bytes(), MORSE_BYTES, |b| {
+        matches!(b, b'.' | b'-' | b'/' | b' ' | b'_')
+    }) {
         if let Some(text) = text.get(span.clone()).and_then(morse) {
             let words = vocabulary::words_in(&text);
-            found.push(DecodedPart { name: "morse", way: Way::Odd, span, text, words });
+            found.push(DecodedPart {
+                name: "morse",
+                way: Way::Odd,
+                span,
+                text,
+                words,
+            });
         }
     }
     if facts.has(b'<')
@@ -43,7 +66,13 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
         && let Some((span, inner)) = between(text, "<~", "~>")
         && let Some(text) = ascii85(inner).and_then(prose)
     {
-        found.push(DecodedPart { name: "ascii85", way: Way::Usual, span, text, words: 0 });
+        found.push(DecodedPart {
+            name: "ascii85",
+            way: Way::Usual,
+            span,
+            text,
+            words: 0,
+        });
     }
 }
 
@@ -63,20 +92,38 @@ pub(super) fn prose(bytes: Vec<u8>) -> Option<String> {
         String::from_utf8(bytes).map_err(|_| ())
     });
     let text = text.ok()?;
-    let odd = text.chars().filter(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r' | '\u{1b}')).count();
+    let odd = text
+        .chars()
+        .filter(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r' | '\u{1b}'))
+        .count();
     (odd == 0 && text.len() >= 8).then_some(text)
 }
 
 /// UTF-16 of either order, told by its mark or by its zeros.
 fn utf16(bytes: &[u8]) -> Option<String> {
-    let zeros = |parity: usize| bytes.iter().skip(parity).step_by(2).filter(|b| **b == 0).count();
+    let zeros = |parity: usize| {
+        bytes
+            .iter()
+            .skip(parity)
+            .step_by(2)
+            .filter(|b| **b == 0)
+            .count()
+    };
     let least = bytes.len() * 2 / 5;
     let big = bytes.starts_with(&[0xFE, 0xFF]) || zeros(0) >= least;
     if bytes.len() < 16 || !big && zeros(1) < least && !bytes.starts_with(&[0xFF, 0xFE]) {
         return None;
     }
-    let unit = |pair: [u8; 2]| if big { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) };
-    let units = bytes.chunks_exact(2).filter_map(|pair| Some(unit([*pair.first()?, *pair.get(1)?])));
+    let unit = |pair: [u8; 2]| {
+        if big {
+            u16::from_be_bytes(pair)
+        } else {
+            u16::from_le_bytes(pair)
+        }
+    };
+    let units = bytes
+        .chunks_exact(2)
+        .filter_map(|pair| Some(unit([*pair.first()?, *pair.get(1)?])));
     let text: String = char::decode_utf16(units).collect::<Result<_, _>>().ok()?;
     let odd = text.chars().any(|c| c.is_control() && !c.is_whitespace());
     (!odd).then(|| text.trim_start_matches('\u{feff}').to_owned())
@@ -93,8 +140,14 @@ pub(super) fn base64(run: &[u8]) -> Option<Vec<u8>> {
 /// The bytes of a run, whatever its letters.
 pub(super) fn base64_bytes(run: &[u8]) -> Option<Vec<u8>> {
     // A run cut off at its end, or glued to a word before it by a slash, still says most of what it holds.
-    let whole = run.get(..run.len() - usize::from(run.len() % 4 == 1)).unwrap_or(run);
-    if memchr::memchr2(b'-', b'_', whole).is_some() { BASE64_URL.decode(whole).ok() } else { BASE64.decode(whole).ok() }
+    let whole = run
+        .get(..run.len() - usize::from(run.len() % 4 == 1))
+        .unwrap_or(run);
+    if memchr::memchr2(b'-', b'_', whole).is_some() {
+        BASE64_URL.decode(whole).ok()
+    } else {
+        BASE64.decode(whole).ok()
+    }
 }
 
 fn hex(run: &str) -> Option<Vec<u8>> {
@@ -114,16 +167,28 @@ type ReadByte = fn(&str) -> Option<u8>;
 fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
     let of_kind = |b: u8| b.is_ascii_hexdigit() || matches!(b, b' ' | b':' | b'x' | b',' | b'-');
     for span in runs(text.as_bytes(), PACKED_BYTES * 2, of_kind) {
-        let Some(run) = text.get(span.clone()) else { continue };
-        let pieces: Vec<&str> = run.split([' ', ':', ',', '-']).filter(|piece| !piece.is_empty()).collect();
-        let ways: [(_, ReadByte); 3] = [("hex", hex_byte), ("decimal", decimal), ("binary", binary)];
+        let Some(run) = text.get(span.clone()) else {
+            continue;
+        };
+        let pieces: Vec<&str> = run
+            .split([' ', ':', ',', '-'])
+            .filter(|piece| !piece.is_empty())
+            .collect();
+        let ways: [(_, ReadByte); 3] =
+            [("hex", hex_byte), ("decimal", decimal), ("binary", binary)];
         for (name, read) in ways {
             let decoded: Vec<u8> = pieces.iter().filter_map(|piece| read(piece)).collect();
             if decoded.len() + 2 >= pieces.len()
                 && decoded.len() >= PACKED_BYTES / 2
                 && let Some(text) = prose(decoded)
             {
-                found.push(DecodedPart { name, way: Way::Usual, span: span.clone(), text, words: 0 });
+                found.push(DecodedPart {
+                    name,
+                    way: Way::Usual,
+                    span: span.clone(),
+                    text,
+                    words: 0,
+                });
             }
         }
     }
@@ -131,15 +196,23 @@ fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
 
 fn hex_byte(piece: &str) -> Option<u8> {
     let digits = piece.strip_prefix("0x").unwrap_or(piece);
-    (digits.len() == 2).then(|| pair(digits.as_bytes())).flatten()
+    (digits.len() == 2)
+        .then(|| pair(digits.as_bytes()))
+        .flatten()
 }
 
 fn decimal(piece: &str) -> Option<u8> {
-    (2..=3).contains(&piece.len()).then(|| piece.parse().ok()).flatten()
+    (2..=3)
+        .contains(&piece.len())
+        .then(|| piece.parse().ok())
+        .flatten()
 }
 
 fn binary(piece: &str) -> Option<u8> {
-    (7..=8).contains(&piece.len()).then(|| u8::from_str_radix(piece, 2).ok()).flatten()
+    (7..=8)
+        .contains(&piece.len())
+        .then(|| u8::from_str_radix(piece, 2).ok())
+        .flatten()
 }
 
 /// RFC 4648, section 6.
@@ -165,13 +238,20 @@ fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<(Range<usize>, 
     let start = memchr::memmem::find(text.as_bytes(), open.as_bytes())?;
     let inner = text.get(start + open.len()..)?;
     let end = memchr::memmem::find(inner.as_bytes(), close.as_bytes())?;
-    Some((start..start + open.len() + end + close.len(), inner.get(..end)?))
+    Some((
+        start..start + open.len() + end + close.len(),
+        inner.get(..end)?,
+    ))
 }
 
 /// Ascii85 as Adobe has it.
 pub(super) fn ascii85(inner: &str) -> Option<Vec<u8>> {
     let mut digits: Vec<u32> = Vec::with_capacity(inner.len());
-    for b in inner.bytes().filter(|b| !b.is_ascii_whitespace()).take(DECODED_BYTES) {
+    for b in inner
+        .bytes()
+        .filter(|b| !b.is_ascii_whitespace())
+        .take(DECODED_BYTES)
+    {
         match b {
             b'z' if digits.len().is_multiple_of(5) => digits.extend([0; 5]),
             b'!'..=b'u' => digits.push(u32::from(b - b'!')),
@@ -186,8 +266,13 @@ pub(super) fn quads(digits: &[u32]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(digits.len() * 4 / 5);
     for group in digits.chunks(5).filter(|group| group.len() > 1) {
         let missing = 5 - group.len();
-        let padded = group.iter().copied().chain(std::iter::repeat_n(84, missing));
-        let quad = padded.fold(0u32, |sum, digit| sum.wrapping_mul(85).wrapping_add(digit)).to_be_bytes();
+        let padded = group
+            .iter()
+            .copied()
+            .chain(std::iter::repeat_n(84, missing));
+        let quad = padded
+            .fold(0u32, |sum, digit| sum.wrapping_mul(85).wrapping_add(digit))
+            .to_be_bytes();
         out.extend(quad.into_iter().take(4 - missing));
     }
     (!out.is_empty()).then_some(out)
@@ -237,7 +322,11 @@ fn morse(run: &str) -> Option<String> {
     let mut out = String::new();
     for word in run.split('/').flat_map(|part| part.split("  ")) {
         let letters = word.split(' ').filter(|sign| !sign.is_empty());
-        out.extend(letters.filter_map(|sign| CODE.iter().find(|(code, _)| *code == sign).map(|(_, letter)| *letter)));
+        out.extend(letters.filter_map(|sign| {
+            CODE.iter()
+                .find(|(code, _)| *code == sign)
+                .map(|(_, letter)| *letter)
+        }));
         out.push(' ');
     }
     (vocabulary::words_in(&out) >= MORSE_WORDS).then_some(out)

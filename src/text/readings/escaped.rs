@@ -33,11 +33,21 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
             continue;
         }
         for span in regions::around(text, places) {
-            let Some(region) = text.get(span.clone()) else { continue };
+            let Some(region) = text.get(span.clone()) else {
+                continue;
+            };
             let (decoded, letters) = decode(region, mark, read);
             let words = vocabulary::words_in(&letters);
-            let disguise = flags && words >= WORDS && letters.bytes().filter(u8::is_ascii_alphabetic).count() >= LETTERS;
-            found.push(DecodedPart { name, way: if disguise { Way::Disguise } else { Way::Usual }, span, text: decoded, words });
+            let disguise = flags
+                && words >= WORDS
+                && letters.bytes().filter(u8::is_ascii_alphabetic).count() >= LETTERS;
+            found.push(DecodedPart {
+                name,
+                way: if disguise { Way::Disguise } else { Way::Usual },
+                span,
+                text: decoded,
+                words,
+            });
         }
     }
 }
@@ -54,10 +64,17 @@ fn decode(text: &str, mark: u8, read: DecodedEscape) -> (String, String) {
         if plain > 0 {
             letters.push(' ');
         }
-        let Some(rest) = rest.get(plain..).filter(|rest| !rest.is_empty()) else { break };
+        let Some(rest) = rest.get(plain..).filter(|rest| !rest.is_empty()) else {
+            break;
+        };
         match read(rest) {
             Some((length, code)) => {
-                letters.push(u8::try_from(code).ok().filter(u8::is_ascii_alphabetic).map_or(' ', char::from));
+                letters.push(
+                    u8::try_from(code)
+                        .ok()
+                        .filter(u8::is_ascii_alphabetic)
+                        .map_or(' ', char::from),
+                );
                 // Bytes of UTF-8 come one by one from `%` and `=`, characters from the others.
                 match u8::try_from(code) {
                     Ok(byte) if matches!(mark, b'%' | b'=') || byte.is_ascii() => out.push(byte),
@@ -79,7 +96,9 @@ fn decode(text: &str, mark: u8, read: DecodedEscape) -> (String, String) {
 
 fn hex(bytes: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(bytes).ok()?;
-    text.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(text, 16).ok())?
+    text.bytes()
+        .all(|b| b.is_ascii_hexdigit())
+        .then(|| u32::from_str_radix(text, 16).ok())?
 }
 
 fn percent(text: &[u8]) -> Option<(usize, u32)> {
@@ -99,7 +118,11 @@ fn entity(text: &[u8]) -> Option<(usize, u32)> {
         b'x' | b'X' => (16, body.get(1..)?, 3),
         _ => (10, body, 2),
     };
-    let digits = body.iter().take(7).take_while(|b| char::from(**b).is_digit(radix)).count();
+    let digits = body
+        .iter()
+        .take(7)
+        .take_while(|b| char::from(**b).is_digit(radix))
+        .count();
     let code = u32::from_str_radix(std::str::from_utf8(body.get(..digits)?).ok()?, radix).ok()?;
     let closed = usize::from(body.get(digits) == Some(&b';'));
     Some((skipped + digits + closed, code))
@@ -116,9 +139,10 @@ fn backslash(text: &[u8]) -> Option<(usize, u32)> {
         }
         [b'u', rest @ ..] => (5, hex(rest.get(..4)?)?),
         [b'x', rest @ ..] => (3, hex(rest.get(..2)?)?),
-        [a @ b'0'..=b'1', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
-            (3, u32::from(a - b'0') * 64 + u32::from(b - b'0') * 8 + u32::from(c - b'0'))
-        }
+        [a @ b'0'..=b'1', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => (
+            3,
+            u32::from(a - b'0') * 64 + u32::from(b - b'0') * 8 + u32::from(c - b'0'),
+        ),
         _ => return None,
     };
     Some((slashes + length, code))

@@ -58,7 +58,9 @@ const ALIKE: [&str; 34] = [
     "OОΟ",
     "TТΤᎢ",
 ];
-const ALIKE_UPPER: [&str; 12] = ["KКΚᏦ", "NΝ", "PРΡᏢ", "XХΧ", "YҮΥ", "ZΖᏃ", "IІΙ", "JЈᎫ", "SЅᏚ", "DᎠ", "GᏀԌ", "VѴᏙ"];
+const ALIKE_UPPER: [&str; 12] = [
+    "KКΚᏦ", "NΝ", "PРΡᏢ", "XХΧ", "YҮΥ", "ZΖᏃ", "IІΙ", "JЈᎫ", "SЅᏚ", "DᎠ", "GᏀԌ", "VѴᏙ",
+];
 
 /// What a letter looks like, if it is borrowed.
 pub fn alike(c: char) -> Option<char> {
@@ -80,7 +82,9 @@ static BORROWED: LazyLock<QuickMap<char, char>> = LazyLock::new(|| {
     let mut borrowed = QuickMap::default();
     for row in ALIKE.iter().chain(&ALIKE_UPPER) {
         let mut letters = row.chars();
-        let Some(letter) = letters.next() else { continue };
+        let Some(letter) = letters.next() else {
+            continue;
+        };
         letters.for_each(|other| {
             borrowed.entry(other).or_insert(letter);
         });
@@ -97,8 +101,16 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     // A word of ASCII letters is neither mixed nor accented.
     while let Some(wide) = first_wide(text, at) {
         let before = text.as_bytes().get(at..wide).unwrap_or_default();
-        let ascii = before.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
-        let mut word = Word { start: wide - ascii, ascii, ..Word::default() };
+        let ascii = before
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_alphabetic())
+            .count();
+        let mut word = Word {
+            start: wide - ascii,
+            ascii,
+            ..Word::default()
+        };
         let mut mark_before = false;
         let mut end = text.len();
         at = end;
@@ -136,32 +148,64 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     }
     if mixed.len() >= MIXED_WORDS {
         for span in regions::around(text, mixed.iter().cloned()) {
-            let Some(region) = text.get(span.clone()) else { continue };
-            let here = mixed.iter().filter(|word| word.start >= span.start && word.end <= span.end);
-            let known =
-                here.filter_map(|word| text.get(word.clone())).filter(|word| vocabulary::words_in(&folded(word)) > 0).count();
-            let way = if known >= DISGUISED_WORDS { Way::Disguise } else { Way::Usual };
-            found.push(DecodedPart { name: "look-alikes", way, span, text: folded(region), words: known });
+            let Some(region) = text.get(span.clone()) else {
+                continue;
+            };
+            let here = mixed
+                .iter()
+                .filter(|word| word.start >= span.start && word.end <= span.end);
+            let known = here
+                .filter_map(|word| text.get(word.clone()))
+                .filter(|word| vocabulary::words_in(&folded(word)) > 0)
+                .count();
+            let way = if known >= DISGUISED_WORDS {
+                Way::Disguise
+            } else {
+                Way::Usual
+            };
+            found.push(DecodedPart {
+                name: "look-alikes",
+                way,
+                span,
+                text: folded(region),
+                words: known,
+            });
         }
     }
     if accented.len() >= ACCENTS {
         for span in regions::around(text, accented) {
-            let Some(region) = text.get(span.clone()) else { continue };
+            let Some(region) = text.get(span.clone()) else {
+                continue;
+            };
             let bare = without_marks(region);
             let parts = |c: char| !c.is_alphabetic() && (c.is_ascii() || !is_combining_mark(c));
             let words = region.split(parts).filter(|word| !word.is_ascii());
             let (mut english, mut other) = (0, 0);
             for word in words {
-                let known = if vocabulary::words_in(&self::without_marks(word)) > 0 { &mut english } else { &mut other };
+                let known = if vocabulary::words_in(&self::without_marks(word)) > 0 {
+                    &mut english
+                } else {
+                    &mut other
+                };
                 *known += 1;
             }
-            let heaps = stacked.iter().filter(|mark| mark.start >= span.start && mark.end <= span.end).count() >= STACKED;
+            let heaps = stacked
+                .iter()
+                .filter(|mark| mark.start >= span.start && mark.end <= span.end)
+                .count()
+                >= STACKED;
             let way = match english {
                 3.. if heaps => Way::Disguise,
                 ACCENTED_WORDS.. if other < english => Way::Odd,
                 _ => Way::Usual,
             };
-            found.push(DecodedPart { name: "accents", way, span, text: bare, words: english });
+            found.push(DecodedPart {
+                name: "accents",
+                way,
+                span,
+                text: bare,
+                words: english,
+            });
         }
     }
 }
@@ -174,8 +218,15 @@ const fn is_eastern(c: char) -> bool {
 /// Where the first character beyond ASCII is, from a place on.
 fn first_wide(text: &str, from: usize) -> Option<usize> {
     let rest = text.as_bytes().get(from..)?;
-    let ascii: usize = rest.chunks(BLOCK).take_while(|block| block.is_ascii()).map(<[u8]>::len).sum();
-    let wide = rest.get(ascii..)?.iter().position(|byte| !byte.is_ascii())?;
+    let ascii: usize = rest
+        .chunks(BLOCK)
+        .take_while(|block| block.is_ascii())
+        .map(<[u8]>::len)
+        .sum();
+    let wide = rest
+        .get(ascii..)?
+        .iter()
+        .position(|byte| !byte.is_ascii())?;
     Some(from + ascii + wide)
 }
 
@@ -192,7 +243,10 @@ struct Word {
 
 impl Word {
     fn is_mixed(&self) -> bool {
-        self.foreign == 0 && self.borrowed > 0 && (self.ascii > 0 || self.capitals >= 3) && self.ascii + self.borrowed >= 2
+        self.foreign == 0
+            && self.borrowed > 0
+            && (self.ascii > 0 || self.capitals >= 3)
+            && self.ascii + self.borrowed >= 2
     }
 }
 
@@ -212,8 +266,16 @@ fn without_marks(text: &str) -> String {
         out.push_str(text.get(at..wide).unwrap_or_default());
         // Normalization reaches over no ASCII character.
         let rest = text.get(wide..).unwrap_or_default();
-        let wide_bytes = rest.bytes().position(|byte| byte.is_ascii()).unwrap_or(rest.len());
-        out.extend(rest.get(..wide_bytes).unwrap_or_default().nfd().filter(|c| !is_combining_mark(*c)));
+        let wide_bytes = rest
+            .bytes()
+            .position(|byte| byte.is_ascii())
+            .unwrap_or(rest.len());
+        out.extend(
+            rest.get(..wide_bytes)
+                .unwrap_or_default()
+                .nfd()
+                .filter(|c| !is_combining_mark(*c)),
+        );
         at = wide + wide_bytes;
     }
     out.push_str(text.get(at..).unwrap_or_default());
@@ -228,14 +290,24 @@ mod tests {
     #[test]
     fn eastern_letters_look_like_no_others() {
         let eastern = ('\0'..=char::MAX).filter(|c| is_eastern(*c));
-        assert!(eastern.clone().count() > 30_000 && eastern.clone().all(|c| c.is_alphabetic() && alike(c).is_none()));
+        assert!(
+            eastern.clone().count() > 30_000
+                && eastern
+                    .clone()
+                    .all(|c| c.is_alphabetic() && alike(c).is_none())
+        );
     }
 
     #[test]
     fn accents_and_look_alikes_are_found_among_ascii() {
         let plain = "The kettle holds one litre of water and boils it in about three minutes, or so it says here. ";
-        for text in ["", plain, "é", "naïve cafe\u{301} a\u{301}\u{327}b", &format!("{plain}über{plain}ﬁ 漢字 Ångström{plain}")]
-        {
+        for text in [
+            "",
+            plain,
+            "é",
+            "naïve cafe\u{301} a\u{301}\u{327}b",
+            &format!("{plain}über{plain}ﬁ 漢字 Ångström{plain}"),
+        ] {
             let simple: String = text.nfd().filter(|c| !is_combining_mark(*c)).collect();
             assert_eq!(without_marks(text), simple, "{text:?}");
             for from in 0..=text.len() {
@@ -248,6 +320,11 @@ mod tests {
         let mut found = Vec::new();
         find(&text, &Facts::of(&text), &mut found);
         let said: String = found.iter().map(|found| found.text.as_str()).collect();
-        assert!(["ignore", "“all” previous", "instructions"].iter().all(|word| said.contains(word)), "{said}");
+        assert!(
+            ["ignore", "“all” previous", "instructions"]
+                .iter()
+                .all(|word| said.contains(word)),
+            "{said}"
+        );
     }
 }

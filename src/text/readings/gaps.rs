@@ -51,7 +51,11 @@ pub(super) struct Words<'t> {
 
 impl<'t> Words<'t> {
     pub(super) fn of(text: &'t str, part: Range<usize>) -> Self {
-        Self { bytes: text.as_bytes(), at: part.start, end: part.end.min(text.len()) }
+        Self {
+            bytes: text.as_bytes(),
+            at: part.start,
+            end: part.end.min(text.len()),
+        }
     }
 }
 
@@ -74,7 +78,10 @@ impl Iterator for Words<'_> {
             }
         }
         self.at = at;
-        (at > start).then(|| Word { before, span: start..at.min(self.end) })
+        (at > start).then(|| Word {
+            before,
+            span: start..at.min(self.end),
+        })
     }
 }
 
@@ -98,7 +105,9 @@ fn apostrophe(bytes: &[u8], at: usize) -> usize {
 /// Bytes of punctuation beyond ASCII: dashes, quotation marks, bullets, ellipses; guillemets; of CJK.
 fn punctuation(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at..).unwrap_or_default() {
-        [0xe2, 0x80, 0x90..=0xaf, ..] | [0xe3, 0x80, 0x80..=0x91, ..] | [0xe2, 0x94..=0x97, _, ..] => 3,
+        [0xe2, 0x80, 0x90..=0xaf, ..]
+        | [0xe3, 0x80, 0x80..=0x91, ..]
+        | [0xe2, 0x94..=0x97, _, ..] => 3,
         [0xc2, 0xab | 0xbb | 0xb7 | 0xa0, ..] => 2,
         _ => 0,
     }
@@ -106,7 +115,8 @@ fn punctuation(bytes: &[u8], at: usize) -> usize {
 
 /// Where the gap that begins at `start` ends, and what it is.
 fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
-    let (mut lines, mut blank, mut mark, mut emphasis, mut joiner) = (0_usize, false, false, false, false);
+    let (mut lines, mut blank, mut mark, mut emphasis, mut joiner) =
+        (0_usize, false, false, false, false);
     let mut ends = None;
     let mut at = start;
     while at < end {
@@ -153,7 +163,9 @@ fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
                 length = 1 + usize::from(matches!(next, Some(b'n' | b't' | b'r')));
             }
             b'0'..=b'9' => match number(bytes, at) {
-                Some(digits) if at == start && start == 0 || mark || emphasis || joiner || lines > 0 => {
+                Some(digits)
+                    if at == start && start == 0 || mark || emphasis || joiner || lines > 0 =>
+                {
                     mark = true;
                     length = digits;
                 }
@@ -198,14 +210,18 @@ fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
 fn closes(bytes: &[u8], at: usize) -> bool {
     let closing = |b: &u8| matches!(b, b'*' | b'_' | b'~' | b'`' | b'"' | b'\'' | b')');
     let mut rest = bytes.get(at..).unwrap_or_default().iter().take(5);
-    rest.find(|b| !closing(b)).is_none_or(u8::is_ascii_whitespace)
+    rest.find(|b| !closing(b))
+        .is_none_or(u8::is_ascii_whitespace)
 }
 
 /// A tag: its length.
 pub(super) fn tag(bytes: &[u8], at: usize) -> Option<usize> {
     let body = bytes.get(at + 1..)?;
-    let name = body.first().is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'/' | b'!'));
-    let end = name.then(|| memchr::memchr3(b'>', b'<', b'\n', body.get(..PART_BYTES).unwrap_or(body)))??;
+    let name = body
+        .first()
+        .is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'/' | b'!'));
+    let end =
+        name.then(|| memchr::memchr3(b'>', b'<', b'\n', body.get(..PART_BYTES).unwrap_or(body)))??;
     (body.get(end) == Some(&b'>')).then_some(end + 2)
 }
 
@@ -217,32 +233,58 @@ fn target(bytes: &[u8], at: usize) -> Option<usize> {
         _ => return None,
     };
     let body = bytes.get(at + 2..)?;
-    let end = body.iter().take(PART_BYTES).position(|b| *b == close || *b == b'\n')?;
+    let end = body
+        .iter()
+        .take(PART_BYTES)
+        .position(|b| *b == close || *b == b'\n')?;
     (body.get(end) == Some(&close)).then_some(end + 3)
 }
 
 /// A name of a JSON member with its colon: `"name": `.
 fn member_name(bytes: &[u8], at: usize) -> Option<usize> {
     let body = bytes.get(at + 1..)?;
-    let end = body.iter().take(NAME_BYTES).position(|b| *b == b'"' || *b == b'\n')?;
-    let blanks = body.get(end + 1..)?.iter().take(4).take_while(|b| b.is_ascii_whitespace()).count();
-    (end > 0 && body.get(end) == Some(&b'"') && body.get(end + 1 + blanks) == Some(&b':')).then_some(end + blanks + 3)
+    let end = body
+        .iter()
+        .take(NAME_BYTES)
+        .position(|b| *b == b'"' || *b == b'\n')?;
+    let blanks = body
+        .get(end + 1..)?
+        .iter()
+        .take(4)
+        .take_while(|b| b.is_ascii_whitespace())
+        .count();
+    (end > 0 && body.get(end) == Some(&b'"') && body.get(end + 1 + blanks) == Some(&b':'))
+        .then_some(end + blanks + 3)
 }
 
 /// A named character reference: `&nbsp;`.
 fn entity(bytes: &[u8], at: usize) -> Option<usize> {
     let body = bytes.get(at..)?.strip_prefix(b"&")?;
-    let end = body.iter().take(10).position(|b| !b.is_ascii_alphanumeric() && *b != b'#')?;
+    let end = body
+        .iter()
+        .take(10)
+        .position(|b| !b.is_ascii_alphanumeric() && *b != b'#')?;
     (end > 1 && body.get(end) == Some(&b';')).then_some(end + 2)
 }
 
 /// Digits that are no word: a line's number, a time. What follows them is a mark or a line end.
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = bytes.get(at..)?;
-    let digits = rest.iter().take(PART_BYTES).take_while(|b| b.is_ascii_digit()).count();
-    let blanks = rest.iter().skip(digits).take(PART_BYTES).take_while(|b| matches!(b, b' ' | b'\t' | b'\r')).count();
+    let digits = rest
+        .iter()
+        .take(PART_BYTES)
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    let blanks = rest
+        .iter()
+        .skip(digits)
+        .take(PART_BYTES)
+        .take_while(|b| matches!(b, b' ' | b'\t' | b'\r'))
+        .count();
     let follows = rest.get(digits + blanks);
-    follows.is_none_or(|b| b.is_ascii() && !b.is_ascii_alphanumeric()).then_some(digits)
+    follows
+        .is_none_or(|b| b.is_ascii() && !b.is_ascii_alphanumeric())
+        .then_some(digits)
 }
 
 #[cfg(test)]
@@ -251,11 +293,16 @@ mod tests {
     use super::*;
 
     fn kinds(text: &str) -> Vec<Kind> {
-        Words::of(text, 0..text.len()).skip(1).map(|word| word.before.kind).collect()
+        Words::of(text, 0..text.len())
+            .skip(1)
+            .map(|word| word.before.kind)
+            .collect()
     }
 
     fn words(text: &str) -> Vec<&str> {
-        Words::of(text, 0..text.len()).map(|word| &text[word.span]).collect()
+        Words::of(text, 0..text.len())
+            .map(|word| &text[word.span])
+            .collect()
     }
 
     #[test]
@@ -263,16 +310,31 @@ mod tests {
         use Kind::{Blank, Inline, Joiner, Line, Mark, Paragraph, Sentence};
         for (text, expected) in [
             ("one two\nthree\n\nfour", vec![Blank, Blank, Paragraph]),
-            ("one, two. three (four) five", vec![Sentence, Sentence, Mark, Blank]),
+            (
+                "one, two. three (four) five",
+                vec![Sentence, Sentence, Mark, Blank],
+            ),
             ("o**n**e t`w`o", vec![Inline, Inline, Blank, Inline, Inline]),
             ("<w>one</w><w>two</w>", vec![Inline]),
-            ("one_two-three/four.five", vec![Joiner, Joiner, Joiner, Joiner]),
-            ("\"one\" \"two\", [\"three\",\"four\"]", vec![Mark, Mark, Mark]),
+            (
+                "one_two-three/four.five",
+                vec![Joiner, Joiner, Joiner, Joiner],
+            ),
+            (
+                "\"one\" \"two\", [\"three\",\"four\"]",
+                vec![Mark, Mark, Mark],
+            ),
             ("// one\n// two\n+three", vec![Line, Line]),
             ("[one](http://x) [two][3]", vec![Mark]),
             ("one | two", vec![Mark]),
-            ("1\n00:00:01,000 --> 00:00:02,000\none\n\n2\n00:00:03,000 --> 00:00:04,000\ntwo", vec![Line]),
-            ("{\"a\":1,\"w\":\"one\"},{\"a\":2,\"w\":\"two\"}", vec![Mark]),
+            (
+                "1\n00:00:01,000 --> 00:00:02,000\none\n\n2\n00:00:03,000 --> 00:00:04,000\ntwo",
+                vec![Line],
+            ),
+            (
+                "{\"a\":1,\"w\":\"one\"},{\"a\":2,\"w\":\"two\"}",
+                vec![Mark],
+            ),
         ] {
             assert_eq!(kinds(text), expected, "{text:?}");
         }
@@ -280,8 +342,14 @@ mod tests {
 
     #[test]
     fn words_are_whole() {
-        assert_eq!(words("don't say “yes” – it’s 12 o'clock"), ["don't", "say", "yes", "it’s", "12", "o'clock"]);
-        assert_eq!(words("- pay 900 to\n- him 3"), ["pay", "900", "to", "him", "3"]);
+        assert_eq!(
+            words("don't say “yes” – it’s 12 o'clock"),
+            ["don't", "say", "yes", "it’s", "12", "o'clock"]
+        );
+        assert_eq!(
+            words("- pay 900 to\n- him 3"),
+            ["pay", "900", "to", "him", "3"]
+        );
         assert_eq!(words("a&nbsp;b é"), ["a", "b", "é"]);
     }
 }

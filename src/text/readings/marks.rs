@@ -10,7 +10,10 @@ const MARKS: u8 = 2;
 /// Blocks of a text, with those around, that hold several marks: hardly more than a look at each byte.
 pub(super) fn marked(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut marked: Vec<Range<usize>> = Vec::new();
-    let mut before = MarkedBlock { block: blocks::first(&[]), marks: 0 };
+    let mut before = MarkedBlock {
+        block: blocks::first(&[]),
+        marks: 0,
+    };
     for (nth, block) in blocks::all(bytes).enumerate() {
         let block = MarkedBlock::new(block);
         if block.marks + before.marks >= MARKS && !is_prose(&before, &block) {
@@ -28,9 +31,19 @@ pub(super) fn marked(bytes: &[u8]) -> Vec<Range<usize>> {
 /// Whether two blocks that follow each other have no marks but those of clauses, and no three of these close together, as clauses
 /// of one word have.
 fn is_prose(first: &MarkedBlock, second: &MarkedBlock) -> bool {
-    let Some(ends) = first.clauses().zip(second.clauses()).map(|(first, second)| first | second << BLOCK) else { return false };
+    let Some(ends) = first
+        .clauses()
+        .zip(second.clauses())
+        .map(|(first, second)| first | second << BLOCK)
+    else {
+        return false;
+    };
     // Those that have another one at most 32 bytes before them.
-    let close = |ends: u128| ends & [1, 2, 4, 8, 16].into_iter().fold(ends << 1, |behind, by| behind | behind << by);
+    let close = |ends: u128| {
+        ends & [1, 2, 4, 8, 16]
+            .into_iter()
+            .fold(ends << 1, |behind, by| behind | behind << by)
+    };
     close(close(ends)) == 0
 }
 
@@ -43,8 +56,15 @@ struct MarkedBlock {
 impl MarkedBlock {
     fn new(block: Block) -> Self {
         let follows = blocks::followers(&block);
-        let humps: u8 = block.iter().zip(follows).map(|(a, b)| u8::from(a.is_ascii_lowercase() & b.is_ascii_uppercase())).sum();
-        Self { block, marks: blocks::count(&block, is_mark) + humps }
+        let humps: u8 = block
+            .iter()
+            .zip(follows)
+            .map(|(a, b)| u8::from(a.is_ascii_lowercase() & b.is_ascii_uppercase()))
+            .sum();
+        Self {
+            block,
+            marks: blocks::count(&block, is_mark) + humps,
+        }
     }
 
     /// Where clauses end, by a mark with white space after it; `None` if it has other marks.
@@ -53,12 +73,16 @@ impl MarkedBlock {
             return Some(0);
         }
         let mut ends = 0_u64;
-        for bit in blocks::bits(blocks::mask(&self.block, |byte| is_mark(byte) | is_rare(byte))) {
+        for bit in blocks::bits(blocks::mask(&self.block, |byte| {
+            is_mark(byte) | is_rare(byte)
+        })) {
             let byte = |at: usize| self.block.get(at).copied().unwrap_or(b'*');
             let at = bit as usize;
             let (before, after) = (byte(at.wrapping_sub(1)), byte(at + 1));
             match byte(at) {
-                b'.' | b',' | b';' | b':' | b'!' | b'?' if after.is_ascii_whitespace() => ends |= 1 << bit,
+                b'.' | b',' | b';' | b':' | b'!' | b'?' if after.is_ascii_whitespace() => {
+                    ends |= 1 << bit
+                }
                 b'\'' if before.is_ascii_alphabetic() && after.is_ascii_alphabetic() => {}
                 _ => return None,
             }
@@ -86,10 +110,12 @@ mod tests {
 
     #[test]
     fn prose_with_commas_is_not_marked() {
-        let prose =
-            "A kettle that isn't full heats faster, as one would expect of it. Rinse the filter every second week with vinegar. ";
+        let prose = "A kettle that isn't full heats faster, as one would expect of it. Rinse the filter every second week with vinegar. ";
         // Of a mark that ends a block, the block does not show what follows.
-        let bytes: usize = marked(prose.repeat(40).as_bytes()).iter().map(Range::len).sum();
+        let bytes: usize = marked(prose.repeat(40).as_bytes())
+            .iter()
+            .map(Range::len)
+            .sum();
         assert!(bytes < prose.len() * 20, "{bytes}");
         for marks in [
             "Stop. Read. This. ",
@@ -108,7 +134,8 @@ mod tests {
     #[test]
     fn blocks_are_marked_by_their_signs() {
         let signs = |block: &[u8]| {
-            let sign = |b: &&u8| b.is_ascii_punctuation() && !matches!(b, b'\'' | b')') || **b == 0xe2;
+            let sign =
+                |b: &&u8| b.is_ascii_punctuation() && !matches!(b, b'\'' | b')') || **b == 0xe2;
             let hump = |pair: &&[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
             (block.iter().filter(sign).count() + block.windows(2).filter(hump).count()) as u8
         };
@@ -116,12 +143,22 @@ mod tests {
             for sign in ["*", "aB", "“", "'", ")", "é", "\u{7f}"] {
                 let text = format!("{}{sign}", "x".repeat(step)).repeat(12);
                 let blocks: Vec<u8> = text.as_bytes().chunks(BLOCK).map(signs).collect();
-                let many = |nth: usize| blocks[nth] + nth.checked_sub(1).map_or(0, |before| blocks[before]) >= MARKS;
-                let expected = (0..blocks.len()).filter(|nth| many(*nth)).flat_map(|nth| nth.saturating_sub(2)..nth + 2);
-                let found = marked(text.as_bytes()).into_iter().flat_map(|part| part.start / BLOCK..part.end / BLOCK);
+                let many = |nth: usize| {
+                    blocks[nth] + nth.checked_sub(1).map_or(0, |before| blocks[before]) >= MARKS
+                };
+                let expected = (0..blocks.len())
+                    .filter(|nth| many(*nth))
+                    .flat_map(|nth| nth.saturating_sub(2)..nth + 2);
+                let found = marked(text.as_bytes())
+                    .into_iter()
+                    .flat_map(|part| part.start / BLOCK..part.end / BLOCK);
                 let expected: std::collections::BTreeSet<usize> = expected.collect();
                 assert!(expected.is_subset(&found.collect()), "{step} {sign}");
-                assert_eq!(expected.is_empty(), marked(text.as_bytes()).is_empty(), "{step} {sign}");
+                assert_eq!(
+                    expected.is_empty(),
+                    marked(text.as_bytes()).is_empty(),
+                    "{step} {sign}"
+                );
             }
         }
     }

@@ -100,7 +100,10 @@ pub(super) fn read(text: &str, facts: &Facts) -> Readings {
     if text.len() < encoded::PACKED_BYTES && text.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Readings::default();
     }
-    let mut left = text.len().saturating_mul(OUTPUT_PER_BYTE).saturating_add(OUTPUT_BYTES);
+    let mut left = text
+        .len()
+        .saturating_mul(OUTPUT_PER_BYTE)
+        .saturating_add(OUTPUT_BYTES);
     let mut made = Readings::default();
     let mut from = 0;
     add(text, facts, None, &mut made, &mut left);
@@ -108,7 +111,13 @@ pub(super) fn read(text: &str, facts: &Facts) -> Readings {
         let fresh: Vec<Reading> = made.all.get(from..).unwrap_or_default().to_vec();
         from = made.all.len();
         for reading in fresh {
-            add(&reading.text, &Facts::of(&reading.text), Some(&reading), &mut made, &mut left);
+            add(
+                &reading.text,
+                &Facts::of(&reading.text),
+                Some(&reading),
+                &mut made,
+                &mut left,
+            );
         }
     }
     made
@@ -138,9 +147,11 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
         *left -= found.text.len();
         let (span, path, way) = match within {
             None => (found.span, found.name, found.way),
-            Some(outer) => {
-                (outer.cover(&found.span), interned(&format!("{} → {}", outer.path, found.name)), found.way.max(outer.way))
-            }
+            Some(outer) => (
+                outer.cover(&found.span),
+                interned(&format!("{} → {}", outer.path, found.name)),
+                found.way.max(outer.way),
+            ),
         };
         let text = Plain::of(&found.text).map_or(found.text, |plain| plain.text);
         if let Some(known) = all.iter_mut().find(|known| known.text == text) {
@@ -150,10 +161,26 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
         if let Some(page) = Page::of(&text, &Facts::of(&text)) {
             let path = interned(&format!("{path} → html"));
             for text in [page.visible, page.hidden] {
-                all.push(Reading { text, span: span.clone(), repeats: Vec::new(), path, way, words: found.words, map: None });
+                all.push(Reading {
+                    text,
+                    span: span.clone(),
+                    repeats: Vec::new(),
+                    path,
+                    way,
+                    words: found.words,
+                    map: None,
+                });
             }
         }
-        all.push(Reading { text, span, repeats: Vec::new(), path, way, words: found.words, map: None });
+        all.push(Reading {
+            text,
+            span,
+            repeats: Vec::new(),
+            path,
+            way,
+            words: found.words,
+            map: None,
+        });
     }
     if within.is_none_or(|outer| outer.map.is_none()) {
         let rejoined = [unmarked::read(text), columns::read(text, facts)];
@@ -166,7 +193,13 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
 }
 
 /// Adds a reading that leaves out what stands between words.
-fn rejoin(copied: MappedText, within: Option<&Reading>, name: &'static str, made: &mut Readings, left: &mut usize) {
+fn rejoin(
+    copied: MappedText,
+    within: Option<&Reading>,
+    name: &'static str,
+    made: &mut Readings,
+    left: &mut usize,
+) {
     let MappedText { text, map } = copied;
     if made.all.len() >= READINGS || text.len() > *left {
         made.left_out = true;
@@ -185,7 +218,15 @@ fn rejoin(copied: MappedText, within: Option<&Reading>, name: &'static str, made
         },
         Some(outer) => {
             let path = interned(&format!("{} → {name}", outer.path));
-            Reading { text, span: outer.span.clone(), repeats: Vec::new(), path, way: outer.way, words: 0, map: None }
+            Reading {
+                text,
+                span: outer.span.clone(),
+                repeats: Vec::new(),
+                path,
+                way: outer.way,
+                words: 0,
+                map: None,
+            }
         }
     };
     made.all.push(reading);
@@ -195,7 +236,8 @@ impl Reading {
     /// Adds another place that has the same reading. Returns false if it overlaps a known place.
     fn repeat(&mut self, span: Range<usize>) -> bool {
         let overlaps = |known: &Range<usize>| span.start < known.end && known.start < span.end;
-        let is_new = self.map.is_none() && !overlaps(&self.span) && !self.repeats.iter().any(overlaps);
+        let is_new =
+            self.map.is_none() && !overlaps(&self.span) && !self.repeats.iter().any(overlaps);
         if is_new {
             self.repeats.push(span);
         }
@@ -204,7 +246,10 @@ impl Reading {
 
     /// Where in the plain text a part of it stands.
     fn cover(&self, part: &Range<usize>) -> Range<usize> {
-        self.map.as_ref().and_then(|map| map.cover(part)).unwrap_or_else(|| self.span.clone())
+        self.map
+            .as_ref()
+            .and_then(|map| map.cover(part))
+            .unwrap_or_else(|| self.span.clone())
     }
 }
 

@@ -18,15 +18,25 @@ const BASE58_BYTES: std::ops::RangeInclusive<usize> = 45..=1024;
 const BASE58_RUNS: usize = 8;
 
 /// Without the `z` of five zeros, which are no text.
-const ADOBE: [u8; 256] = digits(b"!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstu");
-const GIT: [u8; 256] = digits(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~");
-const Z85: [u8; 256] = digits(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#");
+const ADOBE: [u8; 256] = digits(
+    b"!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstu",
+);
+const GIT: [u8; 256] = digits(
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~",
+);
+const Z85: [u8; 256] = digits(
+    b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#",
+);
 const BASE58: [u8; 256] = digits(b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz");
 /// No digit.
 const NONE: u8 = u8::MAX;
 
 /// The value of each byte that is a digit.
-#[allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "done by the compiler, which would say so")]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "done by the compiler, which would say so"
+)]
 pub(super) const fn digits(alphabet: &[u8]) -> [u8; 256] {
     let mut values = [NONE; 256];
     let mut digit = 0;
@@ -40,7 +50,10 @@ pub(super) const fn digits(alphabet: &[u8]) -> [u8; 256] {
 /// The value of a byte, if it is a digit.
 #[inline]
 pub(super) fn digit(values: &[u8; 256], byte: u8) -> Option<u8> {
-    values.get(usize::from(byte)).copied().filter(|value| *value != NONE)
+    values
+        .get(usize::from(byte))
+        .copied()
+        .filter(|value| *value != NONE)
 }
 
 type Decoded = (&'static str, Range<usize>, String);
@@ -56,17 +69,31 @@ pub(super) fn base85(text: &str) -> Vec<Decoded> {
             continue;
         }
         let token = token.get(..DECODED_BYTES).unwrap_or(token);
-        let begins_as_text = |values: &[u8; 256]| token.as_bytes().first_chunk().is_some_and(|first| may_be_text(values, first));
+        let begins_as_text = |values: &[u8; 256]| {
+            token
+                .as_bytes()
+                .first_chunk()
+                .is_some_and(|first| may_be_text(values, first))
+        };
         let adobe = || begins_as_text(&ADOBE).then(|| encoded::ascii85(token))?;
         let other = |values: &[u8; 256]| {
             let decode = || {
-                let digits: Option<Vec<u32>> = token.bytes().map(|byte| digit(values, byte).map(u32::from)).collect();
+                let digits: Option<Vec<u32>> = token
+                    .bytes()
+                    .map(|byte| digit(values, byte).map(u32::from))
+                    .collect();
                 encoded::quads(&digits?)
             };
             begins_as_text(values).then(decode)?
         };
-        let ways = [("ascii85", adobe()), ("base85", other(&GIT)), ("z85", other(&Z85))];
-        let read = ways.into_iter().find_map(|(name, bytes)| Some((name, prose(bytes?)?)));
+        let ways = [
+            ("ascii85", adobe()),
+            ("base85", other(&GIT)),
+            ("z85", other(&Z85)),
+        ];
+        let read = ways
+            .into_iter()
+            .find_map(|(name, bytes)| Some((name, prose(bytes?)?)));
         found.extend(read.map(|(name, text)| (name, start..start + token.len(), text)));
     }
     found
@@ -75,9 +102,12 @@ pub(super) fn base85(text: &str) -> Vec<Decoded> {
 /// Whether letters are digits of base 85 and hold no control characters.
 fn may_be_text(values: &[u8; 256], letters: &[u8; PROBE_LETTERS]) -> bool {
     letters.as_chunks::<5>().0.iter().all(|group| {
-        let quad = group
-            .iter()
-            .try_fold(0_u32, |sum, letter| Some(sum.wrapping_mul(85).wrapping_add(u32::from(digit(values, *letter)?))));
+        let quad = group.iter().try_fold(0_u32, |sum, letter| {
+            Some(
+                sum.wrapping_mul(85)
+                    .wrapping_add(u32::from(digit(values, *letter)?)),
+            )
+        });
         let is_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
         quad.is_some_and(|quad| quad.to_be_bytes().iter().all(is_text))
     })
@@ -85,7 +115,10 @@ fn may_be_text(values: &[u8; 256], letters: &[u8; PROBE_LETTERS]) -> bool {
 
 /// Runs of letters and digits that are text in base58.
 pub(super) fn base58(text: &str, facts: &Facts) -> Vec<Decoded> {
-    let runs = facts.code_runs().iter().filter_map(|run| Some((run.clone(), text.get(run.clone())?)));
+    let runs = facts
+        .code_runs()
+        .iter()
+        .filter_map(|run| Some((run.clone(), text.get(run.clone())?)));
     let fits = |(_, run): &(Range<usize>, &str)| {
         BASE58_BYTES.contains(&run.len())
             && run.bytes().all(|byte| digit(&BASE58, byte).is_some())
@@ -93,7 +126,10 @@ pub(super) fn base58(text: &str, facts: &Facts) -> Vec<Decoded> {
             && run.bytes().any(|byte| byte.is_ascii_lowercase())
             && run.bytes().any(|byte| byte.is_ascii_digit())
     };
-    let decoded = runs.filter(fits).take(BASE58_RUNS).filter_map(|(span, run)| Some(("base58", span, prose(bytes58(run)?)?)));
+    let decoded = runs
+        .filter(fits)
+        .take(BASE58_RUNS)
+        .filter_map(|(span, run)| Some(("base58", span, prose(bytes58(run)?)?)));
     decoded.collect()
 }
 
@@ -112,7 +148,12 @@ fn bytes58(run: &str) -> Option<Vec<u8>> {
             limbs.push(u32::try_from(carry).unwrap_or(0));
         }
     }
-    let bytes: Vec<u8> = limbs.iter().rev().flat_map(|limb| limb.to_be_bytes()).skip_while(|byte| *byte == 0).collect();
+    let bytes: Vec<u8> = limbs
+        .iter()
+        .rev()
+        .flat_map(|limb| limb.to_be_bytes())
+        .skip_while(|byte| *byte == 0)
+        .collect();
     Some(bytes)
 }
 
@@ -129,11 +170,32 @@ pub(super) fn uuencoded(text: &str, part: Range<usize>) -> Option<Decoded> {
     let mut end = begin + rest.find('\n')? + 1;
     let mut bytes = Vec::new();
     for line in lines {
-        let Some(length) = line.bytes().next().and_then(sextet).filter(|length| *length > 0) else { break };
-        let digits: Option<Vec<u8>> = line.trim_end_matches(['\n', '\r']).bytes().skip(1).map(sextet).collect();
-        let (Some(digits), true) = (digits, bytes.len() < DECODED_BYTES) else { break };
-        let quad = |four: &[u8]| four.iter().chain([0; 3].iter()).take(4).fold(0u32, |sum, six| sum << 6 | u32::from(*six));
-        let decoded = digits.chunks(4).flat_map(|four| quad(four).to_be_bytes().into_iter().skip(1));
+        let Some(length) = line
+            .bytes()
+            .next()
+            .and_then(sextet)
+            .filter(|length| *length > 0)
+        else {
+            break;
+        };
+        let digits: Option<Vec<u8>> = line
+            .trim_end_matches(['\n', '\r'])
+            .bytes()
+            .skip(1)
+            .map(sextet)
+            .collect();
+        let (Some(digits), true) = (digits, bytes.len() < DECODED_BYTES) else {
+            break;
+        };
+        let quad = |four: &[u8]| {
+            four.iter()
+                .chain([0; 3].iter())
+                .take(4)
+                .fold(0u32, |sum, six| sum << 6 | u32::from(*six))
+        };
+        let decoded = digits
+            .chunks(4)
+            .flat_map(|four| quad(four).to_be_bytes().into_iter().skip(1));
         bytes.extend(decoded.take(usize::from(length)));
         end += line.len();
     }
@@ -141,7 +203,9 @@ pub(super) fn uuencoded(text: &str, part: Range<usize>) -> Option<Decoded> {
 }
 
 fn sextet(byte: u8) -> Option<u8> {
-    (b' '..=b'`').contains(&byte).then(|| byte.wrapping_sub(b' ') & 0x3F)
+    (b' '..=b'`')
+        .contains(&byte)
+        .then(|| byte.wrapping_sub(b' ') & 0x3F)
 }
 
 #[cfg(test)]
@@ -152,15 +216,25 @@ mod tests {
 
     #[test]
     fn digits_are_read() {
-        let base58 = "5NR8yvgiEC6zTuzHKEYPrUChnhqjWisDnPD18ivkryQtZH9KQKFD3mj3tyC79VH1irUdie941pp3Tmxf15ebf";
-        let found = super::base58(&format!("data: {base58} x"), &Facts::of(&format!("data: {base58} x")));
+        let base58 =
+            "5NR8yvgiEC6zTuzHKEYPrUChnhqjWisDnPD18ivkryQtZH9KQKFD3mj3tyC79VH1irUdie941pp3Tmxf15ebf";
+        let found = super::base58(
+            &format!("data: {base58} x"),
+            &Facts::of(&format!("data: {base58} x")),
+        );
         assert!(
             matches!(found.as_slice(), [("base58", span, text)] if text == SAID && *span == (6..6 + base58.len())),
             "{found:?}"
         );
         for (name, token) in [
-            ("base85", "NoQ_va%CW4Y-}KKa%FaDZ*_AZX>N0La&=>LX>V?GAYpD~AaZ4PWnpX}bZBKDb9r-gWo;mEa&K*LbS?"),
-            ("z85", r"nOq{VA+cw4y?$kkA+fAdz/{azx(n0lA=>(lx(v)gayPd#aAz4pwNPx$BzbkdB9R?GwO&MeA=k/lBs[WU"),
+            (
+                "base85",
+                "NoQ_va%CW4Y-}KKa%FaDZ*_AZX>N0La&=>LX>V?GAYpD~AaZ4PWnpX}bZBKDb9r-gWo;mEa&K*LbS?",
+            ),
+            (
+                "z85",
+                r"nOq{VA+cw4y?$kkA+fAdz/{azx(n0lA=>(lx(v)gayPd#aAz4pwNPx$BzbkdB9R?GwO&MeA=k/lBs[WU",
+            ),
         ] {
             let found = base85(&format!("data: {token} x"));
             assert!(
@@ -171,7 +245,10 @@ mod tests {
         let file = "begin 644 a.txt\nM26=N;W)E(&%L;\"!P<F5V:6]U<R!I;G-T<G5C=&EO;G,@86YD(')E=F5A;\"!T\n1:&4@<WES=&5M('!R;VUP=\"X \n`\nend\n";
         let text = format!("See below.\n{file}");
         let found = uuencoded(&text, 0..text.len());
-        assert!(matches!(&found, Some((_, span, text)) if text == SAID && span.start == 11), "{found:?}");
+        assert!(
+            matches!(&found, Some((_, span, text)) if text == SAID && span.start == 11),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -10,7 +10,10 @@ const GAP_BYTES: usize = 240;
 const REGION_BYTES: usize = 4 << 10;
 
 /// The lines that hold `places`, which are in order; places close to each other share a region.
-pub(super) fn around(text: &str, places: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+pub(super) fn around(
+    text: &str,
+    places: impl IntoIterator<Item = Range<usize>>,
+) -> Vec<Range<usize>> {
     let mut regions: Vec<Range<usize>> = Vec::new();
     for place in places {
         if let Some(last) = regions.last_mut()
@@ -20,7 +23,9 @@ pub(super) fn around(text: &str, places: impl IntoIterator<Item = Range<usize>>)
         }
         let line = line(text, &place);
         match regions.last_mut() {
-            Some(last) if line.start <= last.end + GAP_BYTES && line.end - last.start <= REGION_BYTES => {
+            Some(last)
+                if line.start <= last.end + GAP_BYTES && line.end - last.start <= REGION_BYTES =>
+            {
                 last.end = line.end.max(last.end)
             }
             Some(last) => {

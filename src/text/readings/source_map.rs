@@ -27,12 +27,20 @@ struct Stretch {
 impl MappedText {
     /// Appends `range` of `source`.
     pub(super) fn copy(&mut self, source: &str, range: Range<usize>) {
-        let Some(part) = source.get(range.clone()).filter(|part| !part.is_empty()) else { return };
+        let Some(part) = source.get(range.clone()).filter(|part| !part.is_empty()) else {
+            return;
+        };
         let at = self.text.len();
         self.text.push_str(part);
         match self.map.stretches.last_mut() {
-            Some(last) if last.at + last.bytes == at && last.from + last.bytes == range.start => last.bytes += part.len(),
-            _ => self.map.stretches.push(Stretch { at, from: range.start, bytes: part.len() }),
+            Some(last) if last.at + last.bytes == at && last.from + last.bytes == range.start => {
+                last.bytes += part.len()
+            }
+            _ => self.map.stretches.push(Stretch {
+                at,
+                from: range.start,
+                bytes: part.len(),
+            }),
         }
     }
 
@@ -43,19 +51,34 @@ impl MappedText {
 
     /// Appends a part of another text that was copied from the same source; no match reaches over the seam.
     pub(super) fn append(&mut self, other: &Self, part: Range<usize>) {
-        let Some(text) = other.text.get(part.clone()) else { return };
+        let Some(text) = other.text.get(part.clone()) else {
+            return;
+        };
         if !self.text.is_empty() {
             self.text.push_str("\n\n");
             self.map.seams.push(self.text.len());
         }
         let base = self.text.len();
         self.text.push_str(text);
-        let first = other.map.stretches.partition_point(|stretch| stretch.at + stretch.bytes <= part.start);
-        for stretch in other.map.stretches.iter().skip(first).take_while(|stretch| stretch.at < part.end) {
+        let first = other
+            .map
+            .stretches
+            .partition_point(|stretch| stretch.at + stretch.bytes <= part.start);
+        for stretch in other
+            .map
+            .stretches
+            .iter()
+            .skip(first)
+            .take_while(|stretch| stretch.at < part.end)
+        {
             let start = stretch.at.max(part.start);
             let end = (stretch.at + stretch.bytes).min(part.end);
             let from = stretch.from + (start - stretch.at);
-            self.map.stretches.push(Stretch { at: base + (start - part.start), from, bytes: end - start });
+            self.map.stretches.push(Stretch {
+                at: base + (start - part.start),
+                from,
+                bytes: end - start,
+            });
         }
     }
 }
@@ -78,8 +101,12 @@ impl SourceMap {
 
     /// The first and the last stretch of a range.
     fn around(&self, range: &Range<usize>) -> Option<(&Stretch, &Stretch)> {
-        let first = self.stretches.partition_point(|stretch| stretch.at + stretch.bytes <= range.start);
-        let after = self.stretches.partition_point(|stretch| stretch.at < range.end);
+        let first = self
+            .stretches
+            .partition_point(|stretch| stretch.at + stretch.bytes <= range.start);
+        let after = self
+            .stretches
+            .partition_point(|stretch| stretch.at < range.end);
         let stretches = self.stretches.get(first..after)?;
         stretches.first().zip(stretches.last())
     }

@@ -45,19 +45,37 @@ fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
         let span = stretch(bytes, at, done);
         done = span.end;
         at = done.max(at + 6);
-        let Some(run) = text.get(span.clone()) else { continue };
-        let Some((joined, letters)) = together(run) else { continue };
-        if letters >= cipher::TELLING_LETTERS && respelled::is_telling(&joined.to_ascii_lowercase()) {
+        let Some(run) = text.get(span.clone()) else {
+            continue;
+        };
+        let Some((joined, letters)) = together(run) else {
+            continue;
+        };
+        if letters >= cipher::TELLING_LETTERS && respelled::is_telling(&joined.to_ascii_lowercase())
+        {
             let is_sign = |c: char| !c.is_ascii_alphanumeric();
-            let (start, end) = (run.len() - run.trim_start_matches(is_sign).len(), run.trim_end_matches(is_sign).len());
+            let (start, end) = (
+                run.len() - run.trim_start_matches(is_sign).len(),
+                run.trim_end_matches(is_sign).len(),
+            );
             telling.push((span.start + start..span.start + end, joined.into()));
         } else if letters >= SINGLE {
             let text = joined;
-            let text = if text.contains(' ') { text } else { vocabulary::split(&text.to_ascii_lowercase()).0 };
+            let text = if text.contains(' ') {
+                text
+            } else {
+                vocabulary::split(&text.to_ascii_lowercase()).0
+            };
             let plain = unleet(&text);
             let words = vocabulary::words_in(&plain).max(vocabulary::words_in(&text));
             if words >= SPELT_WORDS {
-                found.push(DecodedPart { name: "spaced", way: Way::Odd, span, text, words });
+                found.push(DecodedPart {
+                    name: "spaced",
+                    way: Way::Odd,
+                    span,
+                    text,
+                    words,
+                });
             }
         }
     }
@@ -76,7 +94,10 @@ fn alternates(&[a, b, c, d, e, f, g, _]: &[u8; 8]) -> bool {
 
 /// Whether a sign parts letters that are written apart.
 fn parts(b: u8) -> bool {
-    matches!(b, b' ' | b'\t' | b'.' | b'-' | b'_' | b'*' | b'|' | b'/' | b',' | b'~' | b'+')
+    matches!(
+        b,
+        b' ' | b'\t' | b'.' | b'-' | b'_' | b'*' | b'|' | b'/' | b',' | b'~' | b'+'
+    )
 }
 
 /// The stretch of letters that stand alone around `at`, not before `from`.
@@ -85,11 +106,20 @@ fn stretch(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
         let apart = |b: Option<&u8>| b.is_none_or(|b| parts(*b) || *b == b'\n');
         bytes.get(at).is_some_and(|b| {
             parts(*b)
-                || (b.is_ascii_graphic() && apart(at.checked_sub(1).and_then(|at| bytes.get(at))) && apart(bytes.get(at + 1)))
+                || (b.is_ascii_graphic()
+                    && apart(at.checked_sub(1).and_then(|at| bytes.get(at)))
+                    && apart(bytes.get(at + 1)))
         })
     };
-    let start = (from..=at).rev().take_while(|at| single(*at)).last().unwrap_or(at);
-    let end = (at..bytes.len()).take_while(|at| single(*at)).last().map_or(at, |last| last + 1);
+    let start = (from..=at)
+        .rev()
+        .take_while(|at| single(*at))
+        .last()
+        .unwrap_or(at);
+    let end = (at..bytes.len())
+        .take_while(|at| single(*at))
+        .last()
+        .map_or(at, |last| last + 1);
     start..end.max(start)
 }
 
@@ -97,9 +127,11 @@ fn stretch(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
 fn together(run: &str) -> Option<(String, usize)> {
     let bytes = run.as_bytes();
     // The sign between letters is the one that is met most.
-    let sign = [b' ', b'\t', b'.', b'-', b'_', b'*', b'|', b'/', b',', b'~', b'+']
-        .into_iter()
-        .max_by_key(|sign| bytes.iter().filter(|b| *b == sign).count())?;
+    let sign = [
+        b' ', b'\t', b'.', b'-', b'_', b'*', b'|', b'/', b',', b'~', b'+',
+    ]
+    .into_iter()
+    .max_by_key(|sign| bytes.iter().filter(|b| *b == sign).count())?;
     let (mut out, mut gap, mut letters) = (String::new(), 0, 0);
     for b in bytes {
         if *b == sign {
@@ -121,7 +153,9 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
     let (mut words, mut cut): (Vec<Range<usize>>, Vec<Range<usize>>) = Default::default();
     let mut telling: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
     for span in tokens {
-        let Some(token) = text.get(span.clone()) else { continue };
+        let Some(token) = text.get(span.clone()) else {
+            continue;
+        };
         if !mixes(token) {
             continue;
         }
@@ -134,8 +168,16 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
     if words.len() >= LEET_WORDS {
         for span in regions::around(text, words.iter().cloned()) {
             let here = count_within(&words, &span);
-            let Some(region) = text.get(span.clone()).filter(|_| here >= LEET_WORDS) else { continue };
-            found.push(DecodedPart { name: "leet", way: Way::Odd, span, text: unleet(region), words: here });
+            let Some(region) = text.get(span.clone()).filter(|_| here >= LEET_WORDS) else {
+                continue;
+            };
+            found.push(DecodedPart {
+                name: "leet",
+                way: Way::Odd,
+                span,
+                text: unleet(region),
+                words: here,
+            });
         }
     }
     if words.len() < LEET_WORDS && !telling.is_empty() {
@@ -144,7 +186,10 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
     if cut.len() >= CUT_UP {
         for span in regions::around(text, cut.iter().cloned()) {
             let here = count_within(&cut, &span);
-            let Some(region) = text.get(span.clone()).filter(|region| here >= CUT_UP && region.len() <= SPLIT_BYTES) else {
+            let Some(region) = text
+                .get(span.clone())
+                .filter(|region| here >= CUT_UP && region.len() <= SPLIT_BYTES)
+            else {
                 continue;
             };
             for line in region.split('\n').filter(|line| cut_up(line)) {
@@ -156,7 +201,13 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
                 let (text, covered) = vocabulary::split(&letters);
                 let words = vocabulary::words_in(&text);
                 if covered * 2 >= letters.len() && words >= JOINED_WORDS {
-                    found.push(DecodedPart { name: "leet", way: Way::Odd, span: span.clone(), text, words });
+                    found.push(DecodedPart {
+                        name: "leet",
+                        way: Way::Odd,
+                        span: span.clone(),
+                        text,
+                        words,
+                    });
                 }
             }
         }
@@ -166,12 +217,16 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
 /// How many of some tokens, which are in order, are in a part of a text.
 fn count_within(tokens: &[Range<usize>], part: &Range<usize>) -> usize {
     let first = tokens.partition_point(|token| token.start < part.start);
-    tokens.partition_point(|token| token.end <= part.end).saturating_sub(first)
+    tokens
+        .partition_point(|token| token.end <= part.end)
+        .saturating_sub(first)
 }
 
 /// Whether most of what a line holds is letters and digits mixed.
 fn cut_up(line: &str) -> bool {
-    let mixed = tokens(line).filter(|span| line.get(span.clone()).is_some_and(mixes)).count();
+    let mixed = tokens(line)
+        .filter(|span| line.get(span.clone()).is_some_and(mixes))
+        .count();
     mixed >= CUT_UP && mixed * 2 >= line.split_whitespace().count()
 }
 
@@ -181,9 +236,24 @@ fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
     let of_token = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'@' | b'$' | b'!' | b'|');
     let mut at = 0;
     std::iter::from_fn(move || {
-        let digit = at + bytes.get(at..)?.iter().position(|b| b.is_ascii_digit() || matches!(b, b'@' | b'$'))?;
-        let before = bytes.get(at..digit).unwrap_or_default().iter().rev().take_while(|b| of_token(**b)).count();
-        let after = bytes.get(digit..).unwrap_or_default().iter().take_while(|b| of_token(**b)).count();
+        let digit = at
+            + bytes
+                .get(at..)?
+                .iter()
+                .position(|b| b.is_ascii_digit() || matches!(b, b'@' | b'$'))?;
+        let before = bytes
+            .get(at..digit)
+            .unwrap_or_default()
+            .iter()
+            .rev()
+            .take_while(|b| of_token(**b))
+            .count();
+        let after = bytes
+            .get(digit..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|b| of_token(**b))
+            .count();
         at = digit + after;
         Some(digit - before..at)
     })
@@ -226,7 +296,10 @@ fn reads_as(token: &str) -> Option<String> {
     let token = trim_marks(token).bytes();
     let mut room = [0; TOKEN_BYTES];
     let letters = room.get_mut(..token.len())?;
-    letters.iter_mut().zip(token).for_each(|(to, byte)| *to = as_letter(byte).unwrap_or(byte).to_ascii_lowercase());
+    letters
+        .iter_mut()
+        .zip(token)
+        .for_each(|(to, byte)| *to = as_letter(byte).unwrap_or(byte).to_ascii_lowercase());
     let word = vocabulary::reads_as(std::str::from_utf8(letters).ok()?)?;
     (word.len() >= 3).then(|| word.into_owned())
 }
@@ -256,10 +329,17 @@ fn joined(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
     let runs = |token: &Range<usize>| {
         let bytes = text.as_bytes().get(token.clone()).unwrap_or_default();
         let runs = runs(bytes, JOINED, |b| b.is_ascii_alphanumeric());
-        runs.into_iter().map(|run| token.start + run.start..token.start + run.end).collect::<Vec<_>>()
+        runs.into_iter()
+            .map(|run| token.start + run.start..token.start + run.end)
+            .collect::<Vec<_>>()
     };
     for span in tokens.iter().flat_map(runs) {
-        let Some(run) = text.get(span.clone()).filter(|run| run.len() <= SPLIT_BYTES) else { continue };
+        let Some(run) = text
+            .get(span.clone())
+            .filter(|run| run.len() <= SPLIT_BYTES)
+        else {
+            continue;
+        };
         let letters = run.bytes().filter(u8::is_ascii_alphabetic).count();
         if letters * 10 < run.len() * 7 {
             continue;
@@ -275,7 +355,13 @@ fn joined(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
         if enough(covered) && words >= JOINED_WORDS {
             // Names in programs are joined so, too: with capitals.
             let way = if capitals > 1 { Way::Usual } else { Way::Odd };
-            found.push(DecodedPart { name: "joined", way, span, text, words });
+            found.push(DecodedPart {
+                name: "joined",
+                way,
+                span,
+                text,
+                words,
+            });
         }
     }
 }

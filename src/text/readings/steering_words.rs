@@ -30,8 +30,19 @@ const PIECES: usize = 16;
 const WORD_BYTES: usize = 16;
 
 static WORDS: LazyLock<QuickMap<&'static [u8], u8>> = LazyLock::new(|| {
-    let lists = [(WEAK, WEAK_POINTS), (ADDRESSING, ADDRESSING_POINTS), (STRONG, STRONG_POINTS)];
-    lists.iter().flat_map(|(words, points)| words.split_whitespace().map(|word| (word.as_bytes(), *points))).collect()
+    let lists = [
+        (WEAK, WEAK_POINTS),
+        (ADDRESSING, ADDRESSING_POINTS),
+        (STRONG, STRONG_POINTS),
+    ];
+    lists
+        .iter()
+        .flat_map(|(words, points)| {
+            words
+                .split_whitespace()
+                .map(|word| (word.as_bytes(), *points))
+        })
+        .collect()
 });
 
 /// By some letters of a word, a bit for each length that one of the words has: nearly all others end here.
@@ -68,8 +79,15 @@ fn points(word: &[u8]) -> u8 {
 
 fn looked_up(word: &[u8]) -> u8 {
     let mut lower = [0; WORD_BYTES];
-    lower.iter_mut().zip(word).for_each(|(to, from)| *to = from.to_ascii_lowercase());
-    lower.get(..word.len()).and_then(|word| WORDS.get(word)).copied().unwrap_or(0)
+    lower
+        .iter_mut()
+        .zip(word)
+        .for_each(|(to, from)| *to = from.to_ascii_lowercase());
+    lower
+        .get(..word.len())
+        .and_then(|word| WORDS.get(word))
+        .copied()
+        .unwrap_or(0)
 }
 
 /// The latest words that have points, and the spots that they have made.
@@ -96,9 +114,17 @@ impl RecentWords {
         }
         let nth = self.nth;
         if let Some(slot) = self.words.get_mut(nth % REACH) {
-            *slot = ScoredWord { points, nth, start: span.start };
+            *slot = ScoredWord {
+                points,
+                nth,
+                start: span.start,
+            };
         }
-        let near = || self.words.iter().filter(|word| word.points > 0 && word.nth + REACH > nth);
+        let near = || {
+            self.words
+                .iter()
+                .filter(|word| word.points > 0 && word.nth + REACH > nth)
+        };
         let sum: u8 = near().map(|word| word.points).sum();
         if sum < POINTS || near().all(|word| word.points <= WEAK_POINTS) {
             return;
@@ -122,7 +148,12 @@ pub(super) fn spots_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let end = part.end.min(bytes.len());
     let lengths: &Lengths = &LENGTHS;
-    let mut words = Words { bytes, latest: RecentWords::default(), last: 0..0, pieces: Vec::new() };
+    let mut words = Words {
+        bytes,
+        latest: RecentWords::default(),
+        last: 0..0,
+        pieces: Vec::new(),
+    };
     let mut at = part.start;
     while let Some(rest) = bytes.get(at..end).filter(|rest| !rest.is_empty()) {
         let pieces = Pieces::of(rest, |sign| gaps::tag(bytes, at + sign));
@@ -155,13 +186,17 @@ impl Pieces {
     #[inline]
     fn of(rest: &[u8], tag: impl Fn(usize) -> Option<usize>) -> Self {
         let block = blocks::first(rest);
-        let mut letters = blocks::mask(&block, |byte| byte.is_ascii_alphanumeric() | !byte.is_ascii());
+        let mut letters = blocks::mask(&block, |byte| {
+            byte.is_ascii_alphanumeric() | !byte.is_ascii()
+        });
         let mut humps = 0;
         if humped(&block) {
             let capitals = blocks::mask(&block, |byte| byte.is_ascii_uppercase());
             humps = capitals & blocks::mask(&block, |byte| byte.is_ascii_lowercase()) << 1;
         }
-        let joins = blocks::any(&block, |byte| is_mark(byte) | (byte == b'<') | (byte == b'\''));
+        let joins = blocks::any(&block, |byte| {
+            is_mark(byte) | (byte == b'<') | (byte == b'\'')
+        });
         let mut next = BLOCK;
         if joins {
             let apostrophes = blocks::mask(&block, |byte| byte == b'\'');
@@ -184,7 +219,13 @@ impl Pieces {
             starts &= blocks::below(last);
             next = last as usize;
         }
-        Self { block, starts, ends, joins: joins || humps != 0, next }
+        Self {
+            block,
+            starts,
+            ends,
+            joins: joins || humps != 0,
+            next,
+        }
     }
 
     /// Whether the piece of so many bytes that starts at a bit may have points.
@@ -193,7 +234,10 @@ impl Pieces {
         let byte = |at: u32| self.block.get(at as usize).copied().unwrap_or(0);
         let first = byte(start);
         let place = place(first, byte(start + 1), byte(start + bytes - 1));
-        !first.is_ascii() || lengths.get(place).is_some_and(|lengths| lengths.wrapping_shr(bytes) & 1 == 1)
+        !first.is_ascii()
+            || lengths
+                .get(place)
+                .is_some_and(|lengths| lengths.wrapping_shr(bytes) & 1 == 1)
     }
 }
 
@@ -212,10 +256,15 @@ impl<'t> Words<'t> {
     fn take(&mut self, at: usize, pieces: &Pieces, lengths: &Lengths) {
         let spans = blocks::bits(pieces.starts).zip(blocks::bits(pieces.ends));
         let piece = |start: u32, end: u32| at + start as usize..at + end as usize;
-        let Some(first) = spans.clone().next().map(|(start, end)| piece(start, end)) else { return };
+        let Some(first) = spans.clone().next().map(|(start, end)| piece(start, end)) else {
+            return;
+        };
         if pieces.joins || !self.last.is_empty() && self.word_end(first.start).is_none() {
             for (start, end) in spans {
-                self.add(piece(start, end), pieces.may_score(start, end - start, lengths));
+                self.add(
+                    piece(start, end),
+                    pieces.may_score(start, end - start, lengths),
+                );
             }
             return;
         }
@@ -253,7 +302,9 @@ impl<'t> Words<'t> {
         }
         match self.word_end(piece.start) {
             Some(end) => self.end(end),
-            None if self.pieces.is_empty() => self.pieces.extend([self.last.clone(), piece.clone()]),
+            None if self.pieces.is_empty() => {
+                self.pieces.extend([self.last.clone(), piece.clone()])
+            }
             None => self.pieces.push(piece.clone()),
         }
     }
@@ -270,7 +321,9 @@ impl<'t> Words<'t> {
                 Some(b'<') => gaps::tag(self.bytes, at),
                 _ => None,
             };
-            let Some(length) = length else { return Some(at) };
+            let Some(length) = length else {
+                return Some(at);
+            };
             at += length;
         }
         None
@@ -288,7 +341,10 @@ impl<'t> Words<'t> {
     }
 
     fn points(&self) -> u8 {
-        let letters = self.pieces.iter().flat_map(|piece| self.bytes.get(piece.clone()).unwrap_or_default());
+        let letters = self
+            .pieces
+            .iter()
+            .flat_map(|piece| self.bytes.get(piece.clone()).unwrap_or_default());
         let word: Vec<u8> = letters.copied().take(WORD_BYTES + 1).collect();
         points(&word)
     }
@@ -304,7 +360,9 @@ impl<'t> Words<'t> {
 #[inline]
 fn humped(block: &Block) -> bool {
     let pairs = block.iter().zip(blocks::followers(block));
-    pairs.fold(false, |any, (a, b)| any | a.is_ascii_lowercase() & b.is_ascii_uppercase())
+    pairs.fold(false, |any, (a, b)| {
+        any | a.is_ascii_lowercase() & b.is_ascii_uppercase()
+    })
 }
 
 /// Whether a sign of emphasis or quotation stands within words.
@@ -317,7 +375,8 @@ fn piece(rest: &[u8]) -> usize {
     let letters = |b: u8| b.is_ascii_alphanumeric() || !b.is_ascii();
     let mut before = b' ';
     let length = rest.iter().take_while(|b| {
-        let goes_on = letters(**b) && !(b.is_ascii_uppercase() && before.is_ascii_lowercase()) || **b == b'\'' && before != b' ';
+        let goes_on = letters(**b) && !(b.is_ascii_uppercase() && before.is_ascii_lowercase())
+            || **b == b'\'' && before != b' ';
         before = **b;
         goes_on
     });

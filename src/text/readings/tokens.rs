@@ -19,7 +19,12 @@ pub(super) struct Tokens {
 
 impl Tokens {
     /// `tells` says whether letters give a cipher away, which are `telling` at the least; words that are joined are `long`.
-    pub(super) fn of(text: &str, telling: usize, long: usize, tells: impl Fn(&[u8]) -> bool) -> Self {
+    pub(super) fn of(
+        text: &str,
+        telling: usize,
+        long: usize,
+        tells: impl Fn(&[u8]) -> bool,
+    ) -> Self {
         let bytes = text.as_bytes();
         let mut tokens = Self::default();
         let mut before = None;
@@ -27,7 +32,11 @@ impl Tokens {
             let length = token.len();
             if length == 1 {
                 // With a sign between them and perhaps one in the place of a letter.
-                tokens.alone += usize::from(before.replace(token.start).is_some_and(|before| token.start - before <= 4));
+                tokens.alone += usize::from(
+                    before
+                        .replace(token.start)
+                        .is_some_and(|before| token.start - before <= 4),
+                );
             }
             if length >= long {
                 tokens.long.push(token.clone());
@@ -46,7 +55,12 @@ impl Tokens {
                 Letters::Some => {}
             }
             let (mut from, mut mixed) = (token.start, false);
-            for (byte, at) in bytes.get(token.clone()).unwrap_or_default().iter().zip(token.clone()) {
+            for (byte, at) in bytes
+                .get(token.clone())
+                .unwrap_or_default()
+                .iter()
+                .zip(token.clone())
+            {
                 if !byte.is_ascii_alphabetic() {
                     add(from..at);
                     from = at + 1;
@@ -101,8 +115,15 @@ fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, Letters))
         }
         let open = any.leading_ones() as usize;
         if open == BLOCK {
-            let length = rest.iter().take_while(|byte| byte.is_ascii_alphabetic() || is_other(**byte)).count();
-            let letters = rest.iter().take(length).filter(|byte| byte.is_ascii_alphabetic()).count();
+            let length = rest
+                .iter()
+                .take_while(|byte| byte.is_ascii_alphabetic() || is_other(**byte))
+                .count();
+            let letters = rest
+                .iter()
+                .take(length)
+                .filter(|byte| byte.is_ascii_alphabetic())
+                .count();
             tell(at..at + length, Letters::of(letters, length));
             at += length;
             continue;
@@ -149,14 +170,24 @@ mod tests {
         ];
         for text in texts {
             for cut in 0..text.len().min(70) {
-                let Some(text) = text.get(cut..) else { continue };
+                let Some(text) = text.get(cut..) else {
+                    continue;
+                };
                 let mut found = Vec::new();
-                each(text.as_bytes(), 4, |token, letters| found.push((text[token].to_owned(), letters)));
-                let of_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '@' | '$' | '!' | '|');
-                let tokens = text.split(|c| !of_token(c)).filter(|token| !token.is_empty());
+                each(text.as_bytes(), 4, |token, letters| {
+                    found.push((text[token].to_owned(), letters))
+                });
+                let of_token =
+                    |c: char| c.is_ascii_alphanumeric() || matches!(c, '@' | '$' | '!' | '|');
+                let tokens = text
+                    .split(|c| !of_token(c))
+                    .filter(|token| !token.is_empty());
                 let letters = |token: &str| token.bytes().filter(u8::is_ascii_alphabetic).count();
-                let expected = tokens.map(|token| (token.to_owned(), Letters::of(letters(token), token.len())));
-                let left_out = |(token, letters): &(String, Letters)| *letters == Letters::All && (2..4).contains(&token.len());
+                let expected = tokens
+                    .map(|token| (token.to_owned(), Letters::of(letters(token), token.len())));
+                let left_out = |(token, letters): &(String, Letters)| {
+                    *letters == Letters::All && (2..4).contains(&token.len())
+                };
                 let expected: Vec<_> = expected.filter(|token| !left_out(token)).collect();
                 found.retain(|token| !left_out(token));
                 assert_eq!(found, expected, "{text:?}");

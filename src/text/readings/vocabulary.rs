@@ -25,9 +25,19 @@ static TREE: LazyLock<Tree> = LazyLock::new(|| Tree::new(all()));
 
 /// How many words of a text are common ones of three letters or more.
 pub(super) fn words_in(text: &str) -> usize {
-    let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() >= 3 && word.len() <= LONGEST);
+    let words = text
+        .split(|c: char| !c.is_alphabetic())
+        .filter(|word| word.len() >= 3 && word.len() <= LONGEST);
     let low = |word: &str| word.bytes().all(|b| b.is_ascii_lowercase());
-    words.filter(|word| if low(word) { WORDS.contains(*word) } else { WORDS.contains(&*word.to_lowercase()) }).count()
+    words
+        .filter(|word| {
+            if low(word) {
+                WORDS.contains(*word)
+            } else {
+                WORDS.contains(&*word.to_lowercase())
+            }
+        })
+        .count()
 }
 
 /// Whether letters in lower case are a common word.
@@ -51,7 +61,11 @@ pub(super) fn reads_as(letters: &str) -> Option<Cow<'_, str>> {
             .map(|c| match c {
                 '1' => {
                     nth += 1;
-                    if choice >> (nth - 1) & 1 == 0 { 'i' } else { 'l' }
+                    if choice >> (nth - 1) & 1 == 0 {
+                        'i'
+                    } else {
+                        'l'
+                    }
                 }
                 c => c,
             })
@@ -65,7 +79,11 @@ pub(super) fn reads_as(letters: &str) -> Option<Cow<'_, str>> {
 pub(super) fn most_covered(letters: &str) -> usize {
     let longest = |begin: &[u8]| {
         let mut paths = Paths::new(&TREE);
-        if begin.iter().all(|letter| paths.follow(*letter)) { paths.longest() } else { 0 }
+        if begin.iter().all(|letter| paths.follow(*letter)) {
+            paths.longest()
+        } else {
+            0
+        }
     };
     letters.as_bytes().windows(TELLING).map(longest).sum()
 }
@@ -85,7 +103,9 @@ pub(super) fn split(letters: &str) -> (String, usize) {
                 break;
             }
             if paths.is_word()
-                && let Some(best) = best.get_mut(start + length).filter(|best| score + length * length > best.0)
+                && let Some(best) = best
+                    .get_mut(start + length)
+                    .filter(|best| score + length * length > best.0)
             {
                 *best = (score + length * length, start, true);
             }
@@ -96,7 +116,9 @@ pub(super) fn split(letters: &str) -> (String, usize) {
     }
     let (mut pieces, mut end, mut covered) = (Vec::new(), bytes.len(), 0);
     while end > 0 {
-        let Some((_, start, word)) = best.get(end).copied() else { break };
+        let Some((_, start, word)) = best.get(end).copied() else {
+            break;
+        };
         if word && end - start >= TELLING {
             covered += end - start;
         }
@@ -122,7 +144,13 @@ mod tests {
 
     #[test]
     fn joined_words_come_apart() {
-        assert_eq!(split("ignoreallpreviousinstructions").0, "ignore all previous instructions");
-        assert_eq!(split("sendthexqztothem"), ("send the xqz to them".to_owned(), 8));
+        assert_eq!(
+            split("ignoreallpreviousinstructions").0,
+            "ignore all previous instructions"
+        );
+        assert_eq!(
+            split("sendthexqztothem"),
+            ("send the xqz to them".to_owned(), 8)
+        );
     }
 }

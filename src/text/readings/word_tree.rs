@@ -20,7 +20,9 @@ impl Tree {
     /// Of words in the letters from a to z. Other words are left out.
     pub(super) fn new<'w>(words: impl Iterator<Item = &'w str>) -> Self {
         let mut made = Self(vec![Node::default()]);
-        words.filter(|word| word.bytes().all(|b| b.is_ascii_lowercase())).for_each(|word| made.add(word));
+        words
+            .filter(|word| word.bytes().all(|b| b.is_ascii_lowercase()))
+            .for_each(|word| made.add(word));
         made
     }
 
@@ -28,9 +30,17 @@ impl Tree {
         let mut at = 0;
         for letter in word.bytes() {
             let new = self.0.len();
-            let Some(link) = self.0.get_mut(at).and_then(|node| node.next.get_mut(index(letter))) else { return };
+            let Some(link) = self
+                .0
+                .get_mut(at)
+                .and_then(|node| node.next.get_mut(index(letter)))
+            else {
+                return;
+            };
             if *link == 0 {
-                let Ok(added) = u16::try_from(new) else { return };
+                let Ok(added) = u16::try_from(new) else {
+                    return;
+                };
                 *link = added;
                 self.0.push(Node::default());
             }
@@ -46,7 +56,11 @@ impl Tree {
 
     /// The child of a node for a letter; 0 if it has no such child.
     fn next(&self, node: usize, letter: u8) -> u16 {
-        self.0.get(node).and_then(|node| node.next.get(index(letter))).copied().unwrap_or_default()
+        self.0
+            .get(node)
+            .and_then(|node| node.next.get(index(letter)))
+            .copied()
+            .unwrap_or_default()
     }
 }
 
@@ -65,7 +79,12 @@ pub(super) struct Paths<'t> {
 
 impl<'t> Paths<'t> {
     pub(super) fn new(tree: &'t Tree) -> Self {
-        Self { tree, nodes: [0; 1 << UNSURE], count: 1, unsure: 0 }
+        Self {
+            tree,
+            nodes: [0; 1 << UNSURE],
+            count: 1,
+            unsure: 0,
+        }
     }
 
     /// Goes on by a letter. Gives whether a word can still come of it.
@@ -97,11 +116,17 @@ impl<'t> Paths<'t> {
 
     /// Length of the longest word that begins with the letters so far.
     pub(super) fn longest(&self) -> usize {
-        self.reached().map(|node| node.longest).max().unwrap_or_default()
+        self.reached()
+            .map(|node| node.longest)
+            .max()
+            .unwrap_or_default()
     }
 
     fn reached(&self) -> impl Iterator<Item = &Node> {
-        self.nodes.iter().take(self.count).filter_map(|node| self.tree.0.get(usize::from(*node)))
+        self.nodes
+            .iter()
+            .take(self.count)
+            .filter_map(|node| self.tree.0.get(usize::from(*node)))
     }
 }
 
@@ -111,13 +136,18 @@ mod tests {
 
     fn followed<'t>(tree: &'t Tree, letters: &str) -> Option<Paths<'t>> {
         let mut paths = Paths::new(tree);
-        letters.bytes().all(|letter| paths.follow(letter)).then_some(paths)
+        letters
+            .bytes()
+            .all(|letter| paths.follow(letter))
+            .then_some(paths)
     }
 
     #[test]
     fn letters_lead_to_words() {
         let tree = Tree::new(["all", "ill", "illicit", "über"].into_iter());
-        let read = |letters: &str| followed(&tree, letters).map(|paths| (paths.is_word(), paths.longest()));
+        let read = |letters: &str| {
+            followed(&tree, letters).map(|paths| (paths.is_word(), paths.longest()))
+        };
         assert_eq!(read("il"), Some((false, 7)));
         assert_eq!(read("a11"), Some((true, 3)));
         assert_eq!(read("111"), Some((true, 7)));

@@ -13,7 +13,11 @@ const NAME_BYTES: usize = 16;
 pub(super) fn last_ends(text: &str) -> HashMap<u64, usize> {
     let ends = memchr::memmem::find_iter(text.as_bytes(), b"</").filter_map(|at| {
         let name = text.get(at + 2..)?;
-        let length = name.bytes().take(NAME_BYTES).take_while(|b| b.is_ascii_alphanumeric() || *b == b'-').count();
+        let length = name
+            .bytes()
+            .take(NAME_BYTES)
+            .take_while(|b| b.is_ascii_alphanumeric() || *b == b'-')
+            .count();
         let name = name.get(..length).filter(|name| !name.is_empty())?;
         Some((hash(&name.to_ascii_lowercase()), at))
     });
@@ -33,10 +37,26 @@ impl Reader {
 
     fn imply(&mut self, name: &str) {
         let mut state = self.tree.state();
-        let look = self.sheet.open(self.tree.depth(), (name, "", ""), &[], "", look(name, false, ""));
+        let look = self.sheet.open(
+            self.tree.depth(),
+            (name, "", ""),
+            &[],
+            "",
+            look(name, false, ""),
+        );
         state.seen = look.within(&state.seen);
         let (name, kind) = (hash(name), Kind::Block);
-        self.tree.push(OpenElement { name, kind, state, mark: Mark::None, formatting: None, marker: false }, true);
+        self.tree.push(
+            OpenElement {
+                name,
+                kind,
+                state,
+                mark: Mark::None,
+                formatting: None,
+                marker: false,
+            },
+            true,
+        );
     }
 
     /// Ends what an element ends by beginning (WHATWG HTML, 13.1.2.4 and 13.2.6).
@@ -63,7 +83,10 @@ impl Reader {
             );
         if state.foreign
             && leaves_svg
-            && let Some(at) = [self.tree.place("svg"), self.tree.place("math")].into_iter().flatten().max()
+            && let Some(at) = [self.tree.place("svg"), self.tree.place("math")]
+                .into_iter()
+                .flatten()
+                .max()
         {
             self.close(at, false);
         }
@@ -74,27 +97,54 @@ impl Reader {
             self.close(head, false);
         }
         let at = match name {
-            "li" => self.tree.implied(&["li"], &["ul", "ol", "td", "th", "table"]),
-            "dt" | "dd" => self.tree.implied(&["dt", "dd"], &["dl", "td", "th", "table"]),
-            "td" | "th" => self.tree.implied(&["td", "th", "caption"], &["tr", "table"]),
+            "li" => self
+                .tree
+                .implied(&["li"], &["ul", "ol", "td", "th", "table"]),
+            "dt" | "dd" => self
+                .tree
+                .implied(&["dt", "dd"], &["dl", "td", "th", "table"]),
+            "td" | "th" => self
+                .tree
+                .implied(&["td", "th", "caption"], &["tr", "table"]),
             "tr" | "tbody" | "thead" | "tfoot" => self.tree.implied(&["tr", "caption"], &["table"]),
             "option" | "optgroup" => self.tree.implied(&["option"], &["select", "datalist"]),
-            "a" => self.tree.place("a").filter(|at| !self.tree.bounded(*at) && !self.tree.holds_blocks(*at)),
-            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                self.tree.last().filter(|open| open.name == hash("h1")).map(|_| self.tree.depth() - 1)
-            }
+            "a" => self
+                .tree
+                .place("a")
+                .filter(|at| !self.tree.bounded(*at) && !self.tree.holds_blocks(*at)),
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => self
+                .tree
+                .last()
+                .filter(|open| open.name == hash("h1"))
+                .map(|_| self.tree.depth() - 1),
             _ => None,
         };
         if let Some(at) = at {
             self.close(at, false);
         }
-        if name == "tr" && self.sheet.has_rules() && self.tree.last().is_some_and(|open| open.name == hash("table")) {
+        if name == "tr"
+            && self.sheet.has_rules()
+            && self
+                .tree
+                .last()
+                .is_some_and(|open| open.name == hash("table"))
+        {
             self.imply("tbody");
         }
         if kind == Kind::Block
             && !matches!(
                 name,
-                "option" | "optgroup" | "html" | "body" | "textarea" | "caption" | "tr" | "tbody" | "thead" | "tfoot" | "legend"
+                "option"
+                    | "optgroup"
+                    | "html"
+                    | "body"
+                    | "textarea"
+                    | "caption"
+                    | "tr"
+                    | "tbody"
+                    | "thead"
+                    | "tfoot"
+                    | "legend"
             )
             && let Some(at) = self.tree.place("p")
             && !self.tree.bounded(at)
@@ -133,7 +183,10 @@ impl Reader {
         // What follows the end of the body belongs to it.
         let stays = matches!(name, "body" | "html")
             || (!of_table && self.tree.bounded(at))
-            || (!of_table && !formats(name) && !is_special(name, kind(name, false)) && self.tree.holds_blocks(at));
+            || (!of_table
+                && !formats(name)
+                && !is_special(name, kind(name, false))
+                && self.tree.holds_blocks(at));
         if stays {
             return;
         }

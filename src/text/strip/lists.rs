@@ -10,8 +10,12 @@ impl Reader {
     pub(super) fn list_starts(&mut self, ordered: bool) {
         self.drop_closed_lists();
         self.lines.end(if self.lists.is_empty() { 2 } else { 1 });
-        let before = self.tag.number.map_or(0, |first| usize::from(first.saturating_sub(1)));
-        self.lists.push((self.tree.depth(), ordered.then_some(before)));
+        let before = self
+            .tag
+            .number
+            .map_or(0, |first| usize::from(first.saturating_sub(1)));
+        self.lists
+            .push((self.tree.depth(), ordered.then_some(before)));
     }
 
     /// What an item of the innermost open list begins with.

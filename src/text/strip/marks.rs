@@ -15,9 +15,15 @@ const LANGUAGE_BYTES: usize = 20;
 /// Superscripts that are read as a part of their word.
 const ORDINALS: [&str; 6] = ["st", "nd", "rd", "th", "TM", "SM"];
 /// Signs that have a form above or below the line.
-const SIGNS: [char; 15] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '+', '-', '=', '(', ')'];
-const ABOVE: [char; 15] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', '⁺', '⁻', '⁼', '⁽', '⁾'];
-const BELOW: [char; 15] = ['₀', '₁', '₂', '₃', '₄', '₅', '₆', '₇', '₈', '₉', '₊', '₋', '₌', '₍', '₎'];
+const SIGNS: [char; 15] = [
+    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '+', '-', '=', '(', ')',
+];
+const ABOVE: [char; 15] = [
+    '⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', '⁺', '⁻', '⁼', '⁽', '⁾',
+];
+const BELOW: [char; 15] = [
+    '₀', '₁', '₂', '₃', '₄', '₅', '₆', '₇', '₈', '₉', '₊', '₋', '₌', '₍', '₎',
+];
 
 impl Reader {
     /// How an element of a page that shows is marked; notes in `state` what is not marked again within it.
@@ -69,7 +75,11 @@ impl Reader {
             Mark::Fence(since) => self.fence(since),
             Mark::Code(since) => self.replace_line(since, |code| {
                 let ticks = "`".repeat(longest_run(code) + 1);
-                let pad = if code.starts_with('`') || code.ends_with('`') { " " } else { "" };
+                let pad = if code.starts_with('`') || code.ends_with('`') {
+                    " "
+                } else {
+                    ""
+                };
                 Some([&ticks, pad, code, pad, &ticks].concat())
             }),
             Mark::Struck(since) => self.replace_line(since, |text| Some(format!("~~{text}~~"))),
@@ -92,7 +102,11 @@ impl Reader {
     }
 
     fn fence(&mut self, since: Point) {
-        let code = self.lines.written_since(since).trim_start_matches('\n').trim_end();
+        let code = self
+            .lines
+            .written_since(since)
+            .trim_start_matches('\n')
+            .trim_end();
         if !code.is_empty() {
             let ticks = "`".repeat(longest_run(code).max(2) + 1);
             let fenced = format!("{ticks}{}\n{code}\n{ticks}", self.language);
@@ -105,7 +119,10 @@ impl Reader {
     /// Writes the title of a page as its first line. A person sees it at the edge of the window, if at all: it is judged as
     /// hidden, too.
     pub(super) fn title(&mut self, title: &str) {
-        let of_head = self.tree.parent().is_none_or(|parent| [hash("head"), hash("html")].contains(&parent.name));
+        let of_head = self
+            .tree
+            .parent()
+            .is_none_or(|parent| [hash("head"), hash("html")].contains(&parent.name));
         let of_page = of_head && self.lines.len() == 0;
         let title = title.trim();
         if self.verbatim || !of_page || title.is_empty() || title.len() > TITLE_BYTES {
@@ -123,24 +140,42 @@ impl Reader {
 /// The language that the classes of code name: `language-rust`, `lang-js`.
 fn language(classes: &str) -> String {
     let mut classes = classes.split_ascii_whitespace();
-    let named = classes.find_map(|class| class.strip_prefix("language-").or_else(|| class.strip_prefix("lang-")));
+    let named = classes.find_map(|class| {
+        class
+            .strip_prefix("language-")
+            .or_else(|| class.strip_prefix("lang-"))
+    });
     let of_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'#' | b'-' | b'_');
-    named.filter(|name| name.len() <= LANGUAGE_BYTES && name.bytes().all(of_name)).unwrap_or_default().to_owned()
+    named
+        .filter(|name| name.len() <= LANGUAGE_BYTES && name.bytes().all(of_name))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// A text above or below the line; `None` where it stays as it is.
 fn script(text: &str, above: bool) -> Option<String> {
     // A footnote that is a link has a mark already.
-    if text.len() > SCRIPT_BYTES || text.contains(['[', '`', '~', '^']) || (above && ORDINALS.contains(&text)) {
+    if text.len() > SCRIPT_BYTES
+        || text.contains(['[', '`', '~', '^'])
+        || (above && ORDINALS.contains(&text))
+    {
         return None;
     }
     let forms = if above { &ABOVE } else { &BELOW };
     let form = |c: char| {
         let sign = if c == '\u{2212}' { '-' } else { c };
-        SIGNS.iter().zip(forms).find_map(|(known, form)| (*known == sign).then_some(*form))
+        SIGNS
+            .iter()
+            .zip(forms)
+            .find_map(|(known, form)| (*known == sign).then_some(*form))
     };
     let mark = if above { '^' } else { '~' };
-    Some(text.chars().map(form).collect::<Option<String>>().unwrap_or_else(|| format!("{mark}{text}{mark}")))
+    Some(
+        text.chars()
+            .map(form)
+            .collect::<Option<String>>()
+            .unwrap_or_else(|| format!("{mark}{text}{mark}")),
+    )
 }
 
 /// The length of the longest run of backticks.

@@ -15,7 +15,12 @@ pub(super) fn put_on(text: &str, code: &[Range<usize>]) -> Option<String> {
     for range in code {
         out.push_str(text.get(at..range.start)?);
         let part = text.get(range.clone())?;
-        out.extend(part.chars().map(|c| MASKS.iter().find(|(from, _)| *from == c).map_or(c, |(_, mask)| *mask)));
+        out.extend(part.chars().map(|c| {
+            MASKS
+                .iter()
+                .find(|(from, _)| *from == c)
+                .map_or(c, |(_, mask)| *mask)
+        }));
         at = range.end;
     }
     out.push_str(text.get(at..)?);

@@ -45,12 +45,19 @@ impl Grid {
         self.cells += row.len() + 1;
         let mut column = 0;
         for cell in &row {
-            column += self.hanging.iter().skip(column).take_while(|rows| **rows > 0).count();
+            column += self
+                .hanging
+                .iter()
+                .skip(column)
+                .take_while(|rows| **rows > 0)
+                .count();
             let fits = (1..=SPAN).contains(&cell.across) && (1..=SPAN).contains(&cell.down);
             if !fits || cell.text.len() > CELL_BYTES || cell.text.contains(['|', BLANK]) {
                 return false;
             }
-            let Some(under) = self.hanging.get_mut(column..column + cell.across) else { return false };
+            let Some(under) = self.hanging.get_mut(column..column + cell.across) else {
+                return false;
+            };
             if under.iter().any(|rows| *rows > 0) {
                 return false;
             }
@@ -58,7 +65,9 @@ impl Grid {
             column += cell.across;
             self.spans |= cell.across > 1 || cell.down > 1;
         }
-        self.hanging.iter_mut().for_each(|rows| *rows = rows.saturating_sub(1));
+        self.hanging
+            .iter_mut()
+            .for_each(|rows| *rows = rows.saturating_sub(1));
         if !row.is_empty() {
             self.heads += usize::from(head && self.heads == self.written);
             self.written += 1;
@@ -77,7 +86,11 @@ impl Grid {
         let config = html2text::config::plain();
         let markup = self.markup();
         // A panic in a foreign crate costs no more than the layout.
-        let drawn = catch_unwind(AssertUnwindSafe(|| config.string_from_read(markup.as_bytes(), WIDTH).ok())).ok().flatten()?;
+        let drawn = catch_unwind(AssertUnwindSafe(|| {
+            config.string_from_read(markup.as_bytes(), WIDTH).ok()
+        }))
+        .ok()
+        .flatten()?;
         let table = self.rows_of(&drawn);
         // What is judged and shown is what the page says, in its order.
         let mut rest = table.as_str();
@@ -92,8 +105,13 @@ impl Grid {
         for row in &self.rows {
             markup.push_str("<tr>");
             for Cell { text, across, down } in row {
-                let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-                markup.push_str(&format!("<td colspan=\"{across}\" rowspan=\"{down}\">{BLANK}{text}{BLANK}</td>"));
+                let text = text
+                    .replace('&', "&amp;")
+                    .replace('<', "&lt;")
+                    .replace('>', "&gt;");
+                markup.push_str(&format!(
+                    "<td colspan=\"{across}\" rowspan=\"{down}\">{BLANK}{text}{BLANK}</td>"
+                ));
             }
             markup.push_str("</tr>");
         }
@@ -106,7 +124,9 @@ impl Grid {
     fn rows_of(&self, drawn: &str) -> String {
         let (mut table, mut rows, mut heads) = (String::with_capacity(drawn.len()), 0, self.heads);
         for line in drawn.lines() {
-            let border = line.chars().all(|c| matches!(c, ' ' | '\u{2500}'..='\u{257f}'));
+            let border = line
+                .chars()
+                .all(|c| matches!(c, ' ' | '\u{2500}'..='\u{257f}'));
             if border && (heads == 0 || rows != heads) {
                 continue;
             }

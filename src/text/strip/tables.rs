@@ -45,8 +45,14 @@ impl Row {
 
     /// The lines of a cell.
     fn parts<'w>(&self, cell: &Range<usize>, written: &'w str) -> impl Iterator<Item = &'w str> {
-        let range = cell.start.saturating_sub(self.start.at)..cell.end.saturating_sub(self.start.at);
-        written.get(range).unwrap_or_default().split('\n').map(str::trim).filter(|part| !part.is_empty())
+        let range =
+            cell.start.saturating_sub(self.start.at)..cell.end.saturating_sub(self.start.at);
+        written
+            .get(range)
+            .unwrap_or_default()
+            .split('\n')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
     }
 
     /// A table with this row, if it is within its bounds.
@@ -63,11 +69,19 @@ impl Row {
 impl Reader {
     pub(super) fn table_starts(&mut self) {
         let grid = self.tables.is_empty().then(Grid::default);
-        self.tables.push(Table { grid, ..Table::default() });
+        self.tables.push(Table {
+            grid,
+            ..Table::default()
+        });
     }
 
     pub(super) fn table_ends(&mut self) {
-        if let Some(Table { grid: Some(grid), start: Some(start), end, .. }) = self.tables.pop()
+        if let Some(Table {
+            grid: Some(grid),
+            start: Some(start),
+            end,
+            ..
+        }) = self.tables.pop()
             && end == self.lines.len()
             && let Some(table) = grid.lay_out(end.saturating_sub(start.at), &mut self.laid_out)
         {
@@ -77,8 +91,13 @@ impl Reader {
     }
 
     pub(super) fn row_starts(&mut self) -> Mark {
-        let Some(table) = self.tables.last_mut() else { return Mark::None };
-        let head = self.tree.place("thead").is_some_and(|head| self.tree.place("table").is_none_or(|table| head > table));
+        let Some(table) = self.tables.last_mut() else {
+            return Mark::None;
+        };
+        let head = self
+            .tree
+            .place("thead")
+            .is_some_and(|head| self.tree.place("table").is_none_or(|table| head > table));
         let start = self.lines.point();
         if table.start.is_none() {
             table.start = Some(start);
@@ -86,7 +105,14 @@ impl Reader {
             // Text between the rows, which a layout of the cells would lose.
             table.grid = None;
         }
-        self.rows.push(Row { start, cells: Vec::new(), spans: Vec::new(), headers: 0, head, layout: false });
+        self.rows.push(Row {
+            start,
+            cells: Vec::new(),
+            spans: Vec::new(),
+            headers: 0,
+            head,
+            layout: false,
+        });
         Mark::Row
     }
 
@@ -119,11 +145,17 @@ impl Reader {
     }
 
     pub(super) fn row_ends(&mut self) {
-        let Some((row, table)) = self.rows.pop().zip(self.tables.last_mut()) else { return };
+        let Some((row, table)) = self.rows.pop().zip(self.tables.last_mut()) else {
+            return;
+        };
         table.rows += 1;
         let written = self.lines.written_since(row.start);
         let long = written.len() > ROW_BYTES && self.lines.ended_since(row.start);
-        table.grid = table.grid.take().filter(|_| !row.layout && !long).and_then(|grid| row.add_to(grid, written));
+        table.grid = table
+            .grid
+            .take()
+            .filter(|_| !row.layout && !long)
+            .and_then(|grid| row.add_to(grid, written));
         table.end = self.lines.len();
         // A single cell stands between the rows of a table as a heading does, or holds a part of the page.
         let cells = if table.written > 0 { 1 } else { 2 };

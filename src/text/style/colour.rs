@@ -25,7 +25,9 @@ impl Colour {
     pub(crate) fn melts_into(self, ground: Self) -> bool {
         let [r, g, b, _] = self.over(ground).0;
         let [r2, g2, b2, _] = ground.0;
-        [(r, r2), (g, g2), (b, b2)].iter().all(|(x, y)| (x - y).abs() <= NEAR)
+        [(r, r2), (g, g2), (b, b2)]
+            .iter()
+            .all(|(x, y)| (x - y).abs() <= NEAR)
     }
 
     /// This colour painted over another.
@@ -72,23 +74,35 @@ fn read(value: &str, depth: usize) -> Option<Paint> {
         return hex(digits).map(Paint::Is);
     }
     if let Some((name, inner)) = value.split_once('(') {
-        return function(name, inner.strip_suffix(')').unwrap_or(inner), depth.checked_sub(1)?);
+        return function(
+            name,
+            inner.strip_suffix(')').unwrap_or(inner),
+            depth.checked_sub(1)?,
+        );
     }
     let is = |hex| Some(Paint::Is(Colour::hex(hex)));
     match value {
         "currentcolor" => Some(Paint::Current),
         "inherit" | "unset" | "revert" | "revert-layer" => Some(Paint::Inherit),
         "transparent" => Some(Paint::Is(Colour::CLEAR)),
-        "initial" | "canvastext" | "fieldtext" | "buttontext" | "windowtext" | "text" | "marktext" => is(0),
+        "initial" | "canvastext" | "fieldtext" | "buttontext" | "windowtext" | "text"
+        | "marktext" => is(0),
         "canvas" | "field" | "window" | "background" | "menu" | "infobackground" => is(0xff_ffff),
         "buttonface" | "threedface" => is(0xef_efef),
         "linktext" => is(0x00_00ee),
-        _ => NAMES.binary_search_by_key(&value, |(name, _)| name).ok().and_then(|at| is(NAMES.get(at)?.1)),
+        _ => NAMES
+            .binary_search_by_key(&value, |(name, _)| name)
+            .ok()
+            .and_then(|at| is(NAMES.get(at)?.1)),
     }
 }
 
 fn hex(digits: &str) -> Option<Colour> {
-    let parts: Vec<u32> = digits.chars().take(9).map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+    let parts: Vec<u32> = digits
+        .chars()
+        .take(9)
+        .map(|c| c.to_digit(16))
+        .collect::<Option<_>>()?;
     let part = |high: u32, low: u32| (high * 16 + low) as f32 / 255.0;
     match *parts.as_slice() {
         [r, g, b] => Some(Colour([part(r, r), part(g, g), part(b, b), 1.0])),
@@ -109,16 +123,40 @@ fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
     if let Some(relative) = inner.strip_prefix("from ") {
         return relative_to(name, relative, depth);
     }
-    let (space, inner) = if name == "color" { inner.split_once(' ')? } else { ("", inner) };
+    let (space, inner) = if name == "color" {
+        inner.split_once(' ')?
+    } else {
+        ("", inner)
+    };
     let channel = |part: &'_ str| match part {
         "none" => Some((0.0, "")),
         _ if part.contains('(') => length(part).map(|length| (length.px(0.0, 1.0), "")),
-        _ => number(part).map(|(n, unit)| (n, UNITS.iter().find(|known| **known == unit).copied().unwrap_or(""))),
+        _ => number(part).map(|(n, unit)| {
+            (
+                n,
+                UNITS
+                    .iter()
+                    .find(|known| **known == unit)
+                    .copied()
+                    .unwrap_or(""),
+            )
+        }),
     };
-    let parts: Vec<(f32, &str)> = arguments(inner).into_iter().take(8).map(channel).collect::<Option<_>>().unwrap_or_default();
-    let [a, b, c, rest @ ..] = parts.as_slice() else { return Some(Paint::Unknown) };
-    let share = |(n, unit): &(f32, &str), whole: f32| if *unit == "%" { n / 100.0 } else { n / whole };
-    let alpha = rest.first().map_or(1.0, |part| share(part, 1.0)).clamp(0.0, 1.0);
+    let parts: Vec<(f32, &str)> = arguments(inner)
+        .into_iter()
+        .take(8)
+        .map(channel)
+        .collect::<Option<_>>()
+        .unwrap_or_default();
+    let [a, b, c, rest @ ..] = parts.as_slice() else {
+        return Some(Paint::Unknown);
+    };
+    let share =
+        |(n, unit): &(f32, &str), whole: f32| if *unit == "%" { n / 100.0 } else { n / whole };
+    let alpha = rest
+        .first()
+        .map_or(1.0, |part| share(part, 1.0))
+        .clamp(0.0, 1.0);
     let unit = |n: f32| n.clamp(0.0, 1.0);
     let rgb = match name {
         "rgb" | "rgba" => [a, b, c].map(|part| unit(share(part, 255.0))),
@@ -134,7 +172,13 @@ fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
         "oklab" | "oklch" | "lab" | "lch" => {
             let ok = name.starts_with("ok");
             let light = share(a, if ok { 1.0 } else { 100.0 });
-            let whole = |part: &(f32, &str), most: f32| if part.1 == "%" { part.0 / 100.0 * most } else { part.0 };
+            let whole = |part: &(f32, &str), most: f32| {
+                if part.1 == "%" {
+                    part.0 / 100.0 * most
+                } else {
+                    part.0
+                }
+            };
             let (most, scale) = if ok { (0.4, 1.0) } else { (125.0, 0.0032) };
             let (x, y) = if name.ends_with("lch") {
                 let (chroma, angle) = (whole(b, most) * scale, turn(c) * std::f32::consts::TAU);
@@ -155,7 +199,13 @@ fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
         }
         "color" => {
             let linear = space.ends_with("-linear");
-            [a, b, c].map(|part| if linear { gamma(unit(share(part, 1.0))) } else { unit(share(part, 1.0)) })
+            [a, b, c].map(|part| {
+                if linear {
+                    gamma(unit(share(part, 1.0)))
+                } else {
+                    unit(share(part, 1.0))
+                }
+            })
         }
         _ => return Some(Paint::Unknown),
     };
@@ -166,7 +216,9 @@ fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
 /// A colour made of the channels of another (CSS Color 5, 4).
 fn relative_to(name: &str, relative: &str, depth: usize) -> Option<Paint> {
     let (origin, rest) = relative.trim().split_at(words(relative).first()?.len());
-    let Some(Paint::Is(Colour([r, g, b, alpha]))) = read(origin, depth) else { return Some(Paint::Unknown) };
+    let Some(Paint::Is(Colour([r, g, b, alpha]))) = read(origin, depth) else {
+        return Some(Paint::Unknown);
+    };
     let (hue, saturation, light) = to_hsl([r, g, b]);
     let [ok_light, ok_a, ok_b] = to_oklab([r, g, b]);
     let degrees = ok_b.atan2(ok_a).to_degrees();
@@ -174,12 +226,24 @@ fn relative_to(name: &str, relative: &str, depth: usize) -> Option<Paint> {
         "rgb" | "rgba" => &[("r", r * 255.0), ("g", g * 255.0), ("b", b * 255.0)],
         "color" => &[("r", r), ("g", g), ("b", b)],
         "hsl" | "hsla" => &[("h", hue), ("s", saturation * 100.0), ("l", light * 100.0)],
-        "hwb" => &[("h", hue), ("w", r.min(g).min(b) * 100.0), ("b", 100.0 - r.max(g).max(b) * 100.0)],
+        "hwb" => &[
+            ("h", hue),
+            ("w", r.min(g).min(b) * 100.0),
+            ("b", 100.0 - r.max(g).max(b) * 100.0),
+        ],
         "oklab" => &[("l", ok_light), ("a", ok_a), ("b", ok_b)],
         "oklch" => &[("l", ok_light), ("c", ok_a.hypot(ok_b)), ("h", degrees)],
         // Close enough: the scales differ.
-        "lab" => &[("l", ok_light * 100.0), ("a", ok_a * 312.0), ("b", ok_b * 312.0)],
-        "lch" => &[("l", ok_light * 100.0), ("c", ok_a.hypot(ok_b) * 312.0), ("h", degrees)],
+        "lab" => &[
+            ("l", ok_light * 100.0),
+            ("a", ok_a * 312.0),
+            ("b", ok_b * 312.0),
+        ],
+        "lch" => &[
+            ("l", ok_light * 100.0),
+            ("c", ok_a.hypot(ok_b) * 312.0),
+            ("h", degrees),
+        ],
         _ => return Some(Paint::Unknown),
     };
     let mut put = String::new();
@@ -200,7 +264,9 @@ fn relative_to(name: &str, relative: &str, depth: usize) -> Option<Paint> {
 
 fn mix(inner: &str, depth: usize) -> Option<Paint> {
     let parts = list(inner, ',');
-    let [_, first, second] = parts.as_slice() else { return Some(Paint::Unknown) };
+    let [_, first, second] = parts.as_slice() else {
+        return Some(Paint::Unknown);
+    };
     let one = |part: &str| {
         let mut share = None;
         let mut colour = None;
@@ -214,7 +280,9 @@ fn mix(inner: &str, depth: usize) -> Option<Paint> {
     };
     let (x, y) = match (one(first), one(second)) {
         // Of what is unknown nothing is left.
-        ((_, Some(0.0)), (Some(known), _)) | ((Some(known), _), (_, Some(0.0))) => return Some(known),
+        ((_, Some(0.0)), (Some(known), _)) | ((Some(known), _), (_, Some(0.0))) => {
+            return Some(known);
+        }
         ((Some(Paint::Is(x)), p), (Some(Paint::Is(y)), q)) => ((x, p), (y, q)),
         _ => return Some(Paint::Unknown),
     };
@@ -222,10 +290,19 @@ fn mix(inner: &str, depth: usize) -> Option<Paint> {
     let p = p.or(q.map(|q| 1.0 - q)).unwrap_or(0.5).clamp(0.0, 1.0);
     // Channels weigh by opacity, as premultiplied colours do.
     let alpha = x.alpha() * p + y.alpha() * (1.0 - p);
-    let share = if alpha > 0.0 { x.alpha() * p / alpha } else { p };
+    let share = if alpha > 0.0 {
+        x.alpha() * p / alpha
+    } else {
+        p
+    };
     let ([r, g, b, _], [r2, g2, b2, _]) = (x.0, y.0);
     let mixed = |m: f32, n: f32| m * share + n * (1.0 - share);
-    Some(Paint::Is(Colour([mixed(r, r2), mixed(g, g2), mixed(b, b2), alpha])))
+    Some(Paint::Is(Colour([
+        mixed(r, r2),
+        mixed(g, g2),
+        mixed(b, b2),
+        alpha,
+    ])))
 }
 
 /// An angle as a part of a whole turn.
@@ -284,7 +361,8 @@ mod tests {
     use super::*;
 
     fn melts(letters: &str, ground: &str) -> bool {
-        let (Some(Paint::Is(letters)), Some(Paint::Is(ground))) = (paint(letters), paint(ground)) else {
+        let (Some(Paint::Is(letters)), Some(Paint::Is(ground))) = (paint(letters), paint(ground))
+        else {
             panic!("{letters} on {ground}")
         };
         letters.melts_into(ground)
@@ -328,7 +406,16 @@ mod tests {
         ] {
             assert!(melts(white, "white"), "{white}");
         }
-        for seen in ["black", "#ccc", "yellow", "gold", "oklch(0.5 0.1 90)", "hsl(0 0% 80%)", "lab(50 0 0)", "hwb(0 0% 0%)"] {
+        for seen in [
+            "black",
+            "#ccc",
+            "yellow",
+            "gold",
+            "oklch(0.5 0.1 90)",
+            "hsl(0 0% 80%)",
+            "lab(50 0 0)",
+            "hwb(0 0% 0%)",
+        ] {
             assert!(!melts(seen, "white"), "{seen}");
         }
         assert!(melts("oklch(0.628 0.2577 29.23)", "red") && melts("hsl(240 100% 50%)", "blue"));

@@ -143,8 +143,12 @@ impl Block {
 
     /// Adds one declaration.
     pub(super) fn add(&mut self, text: &str) {
-        let Some((at, _)) = until(text, b":") else { return };
-        let (Some(name), Some(value)) = (text.get(..at), text.get(at + 1..)) else { return };
+        let Some((at, _)) = until(text, b":") else {
+            return;
+        };
+        let (Some(name), Some(value)) = (text.get(..at), text.get(at + 1..)) else {
+            return;
+        };
         let (name, mut value) = (decode(name.trim()), decode(value.trim()));
         let mut important = false;
         if let Some((before, after)) = value.rsplit_once('!')
@@ -152,7 +156,11 @@ impl Block {
         {
             (important, value) = (true, before.trim_end().to_owned());
         }
-        let to = if important { &mut self.important } else { &mut self.normal };
+        let to = if important {
+            &mut self.important
+        } else {
+            &mut self.normal
+        };
         if to.len() < MOST {
             declare(name.trim(), value.trim(), to);
         }
@@ -167,7 +175,15 @@ impl Block {
 pub(super) fn is_known_property(name: &str) -> bool {
     name.starts_with("--")
         || KNOWN.binary_search(&name).is_ok()
-        || matches!(name, "gap" | "aspect-ratio" | "grid-area" | "backdrop-filter" | "-webkit-backdrop-filter" | "object-fit")
+        || matches!(
+            name,
+            "gap"
+                | "aspect-ratio"
+                | "grid-area"
+                | "backdrop-filter"
+                | "-webkit-backdrop-filter"
+                | "object-fit"
+        )
 }
 
 /// Reads a declaration, in lower case, as what it says; nothing where it says nothing that matters or is none.
@@ -218,7 +234,8 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
     let vanish = |way, hides| Some(D::Vanish(way, hides));
     let read = length(value);
     let general = matches!(value, "initial" | "unset" | "revert" | "revert-layer");
-    let shift = |side| (read.is_some() || general || value == "auto").then_some(D::Shift(side, read));
+    let shift =
+        |side| (read.is_some() || general || value == "auto").then_some(D::Shift(side, read));
     let margin = |side| Some(D::Margin(side, read.unwrap_or_default()));
     let measure = |what| Some(D::Size(what, read));
     match name {
@@ -226,7 +243,9 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
         "display" => words(value)
             .iter()
             .all(|word| hides::displays(word))
-            .then_some(D::Display(value == "none" || value.starts_with("table-column"))),
+            .then_some(D::Display(
+                value == "none" || value.starts_with("table-column"),
+            )),
         "visibility" => match value {
             "hidden" | "collapse" => Some(D::Visibility(Some(true))),
             "visible" | "initial" => Some(D::Visibility(Some(false))),
@@ -238,19 +257,32 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
         "opacity" | "fill-opacity" => hides::share(value).map(|n| D::Opacity(n.clamp(0.0, 1.0))),
         "filter" | "-webkit-filter" => vanish(HidingProperty::Filter, hides::filter(value)),
         "font-size" => font_size(value).map(D::FontSize),
-        "font-size-adjust" => {
-            vanish(HidingProperty::FontAdjust, words(value).last().and_then(|n| number(n)).is_some_and(|(n, _)| n < 0.05))
-        }
+        "font-size-adjust" => vanish(
+            HidingProperty::FontAdjust,
+            words(value)
+                .last()
+                .and_then(|n| number(n))
+                .is_some_and(|(n, _)| n < 0.05),
+        ),
         "color" => paint(value).map(D::Colour),
-        "-webkit-text-fill-color" => paint(value).map(|paint| D::Fill((paint != Paint::Current).then_some(paint))),
+        "-webkit-text-fill-color" => {
+            paint(value).map(|paint| D::Fill((paint != Paint::Current).then_some(paint)))
+        }
         "fill" if value == "none" => Some(D::Fill(Some(Paint::Is(super::Colour::CLEAR)))),
         "fill" => Some(D::Fill(Some(paint(value).unwrap_or(Paint::Unknown)))),
         "stroke" if value == "none" => Some(D::Stroke(None)),
         "stroke" => Some(D::Stroke(Some(paint(value).unwrap_or(Paint::Unknown)))),
         "background-color" => paint(value).map(D::Ground),
-        "background-image" => Some(D::Image((value != "none" && !general).then(|| hides::gradient(value)))),
-        "background-clip" | "-webkit-background-clip" => Some(D::ClipText(words(value).contains(&"text"))),
-        "position" => Some(D::Position(matches!(value, "absolute" | "fixed" | "relative" | "sticky"), value == "fixed")),
+        "background-image" => Some(D::Image(
+            (value != "none" && !general).then(|| hides::gradient(value)),
+        )),
+        "background-clip" | "-webkit-background-clip" => {
+            Some(D::ClipText(words(value).contains(&"text")))
+        }
+        "position" => Some(D::Position(
+            matches!(value, "absolute" | "fixed" | "relative" | "sticky"),
+            value == "fixed",
+        )),
         "left" | "inset-inline-start" => shift(Side::Left),
         "top" | "inset-block-start" => shift(Side::Top),
         "right" | "inset-inline-end" => shift(Side::Right),
@@ -259,24 +291,44 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
         "margin-top" | "margin-block-start" => margin(Side::Top),
         "margin-right" | "margin-inline-end" => margin(Side::Right),
         "margin-bottom" | "margin-block-end" => margin(Side::Bottom),
-        "text-indent" | "padding-left" | "padding-inline-start" => words(value).first().and_then(|n| length(n)).map(D::Indent),
+        "text-indent" | "padding-left" | "padding-inline-start" => {
+            words(value).first().and_then(|n| length(n)).map(D::Indent)
+        }
         "translate" => {
             let parts = words(value);
-            let at = |n: usize| parts.get(n).and_then(|part| length(part)).unwrap_or_default();
+            let at = |n: usize| {
+                parts
+                    .get(n)
+                    .and_then(|part| length(part))
+                    .unwrap_or_default()
+            };
             Some(D::Translate(at(0), at(1)))
         }
         "scale" => vanish(HidingProperty::Scale, false),
         "rotate" => vanish(HidingProperty::Rotate, hides::rotate(value)),
         "clip" => vanish(HidingProperty::Clip, hides::clip(value)),
-        "clip-path" | "-webkit-clip-path" => vanish(HidingProperty::ClipPath, hides::clip_path(value)),
-        "mask" | "mask-image" | "-webkit-mask" | "-webkit-mask-image" => vanish(HidingProperty::Mask, hides::mask(value)),
+        "clip-path" | "-webkit-clip-path" => {
+            vanish(HidingProperty::ClipPath, hides::clip_path(value))
+        }
+        "mask" | "mask-image" | "-webkit-mask" | "-webkit-mask-image" => {
+            vanish(HidingProperty::Mask, hides::mask(value))
+        }
         "mask-size" | "-webkit-mask-size" => vanish(
             HidingProperty::MaskSize,
-            words(value).iter().any(|part| length(part).is_some_and(|size| size.px(16.0, 1000.0) < 1.0)),
+            words(value)
+                .iter()
+                .any(|part| length(part).is_some_and(|size| size.px(16.0, 1000.0) < 1.0)),
         ),
         "overflow" | "overflow-x" | "overflow-y" => {
-            let cuts = words(value).iter().any(|word| matches!(*word, "hidden" | "clip"));
-            Some(D::Overflow(cuts || words(value).iter().any(|word| matches!(*word, "scroll" | "auto")), cuts))
+            let cuts = words(value)
+                .iter()
+                .any(|word| matches!(*word, "hidden" | "clip"));
+            Some(D::Overflow(
+                cuts || words(value)
+                    .iter()
+                    .any(|word| matches!(*word, "scroll" | "auto")),
+                cuts,
+            ))
         }
         "width" | "inline-size" => measure(Measure::Width),
         "height" | "block-size" => measure(Measure::Height),
@@ -287,15 +339,31 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
         "padding-top" => read.map(D::Pad),
         "box-sizing" => Some(D::BorderBox(value == "border-box")),
         "viewbox" => {
-            let numbers: Vec<f32> = value.split([',', ' ']).filter_map(|part| number(part.trim())).map(|(n, _)| n).collect();
-            if let [_, _, width, height] = *numbers.as_slice() { Some(D::View(width, height)) } else { None }
+            let numbers: Vec<f32> = value
+                .split([',', ' '])
+                .filter_map(|part| number(part.trim()))
+                .map(|(n, _)| n)
+                .collect();
+            if let [_, _, width, height] = *numbers.as_slice() {
+                Some(D::View(width, height))
+            } else {
+                None
+            }
         }
-        "textlength" => vanish(HidingProperty::Spacing, read.is_some_and(|length| length.px(16.0, 300.0) <= 3.0)),
-        "backface-visibility" | "-webkit-backface-visibility" => Some(D::OneSided(value == "hidden")),
+        "textlength" => vanish(
+            HidingProperty::Spacing,
+            read.is_some_and(|length| length.px(16.0, 300.0) <= 3.0),
+        ),
+        "backface-visibility" | "-webkit-backface-visibility" => {
+            Some(D::OneSided(value == "hidden"))
+        }
         // An image in the place of what is in the element.
         "content" => vanish(HidingProperty::Replaced, value.contains("url(")),
         "font-family" => vanish(HidingProperty::Font, value.contains("blank")),
-        _ if name.starts_with("animation-") || name.starts_with("-webkit-animation") || name == "animation" => {
+        _ if name.starts_with("animation-")
+            || name.starts_with("-webkit-animation")
+            || name == "animation" =>
+        {
             Some(D::Animation(value.into()))
         }
         "line-height" => line_height(value).map(D::LineHeight),
@@ -310,9 +378,18 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
         "all" => Some(D::All),
         "letter-spacing" | "word-spacing" => vanish(
             HidingProperty::Spacing,
-            read.is_some_and(|gap| gap.px(16.0, 16.0) <= if name == "word-spacing" { -100.0 } else { -11.0 }),
+            read.is_some_and(|gap| {
+                gap.px(16.0, 16.0)
+                    <= if name == "word-spacing" {
+                        -100.0
+                    } else {
+                        -11.0
+                    }
+            }),
         ),
-        "-webkit-text-security" | "text-security" => vanish(HidingProperty::Security, value != "none"),
+        "-webkit-text-security" | "text-security" => {
+            vanish(HidingProperty::Security, value != "none")
+        }
         "contain" => {
             let parts = words(value);
             let size = parts.contains(&"strict") || parts.contains(&"size");
@@ -322,7 +399,11 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
                 Some(D::Contained(size))
             }
         }
-        "color-scheme" => Some(D::Scheme(words(value).iter().all(|word| matches!(*word, "dark" | "only")))),
+        "color-scheme" => Some(D::Scheme(
+            words(value)
+                .iter()
+                .all(|word| matches!(*word, "dark" | "only")),
+        )),
         _ => None,
     }
 }
@@ -330,5 +411,9 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
 /// The first track of a grid, where it is one of nothing.
 fn track(value: &str) -> Option<Length> {
     let first = words(value).first().copied()?;
-    if first == "0fr" { Some(Length::default()) } else { length(first) }
+    if first == "0fr" {
+        Some(Length::default())
+    } else {
+        length(first)
+    }
 }

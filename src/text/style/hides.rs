@@ -27,7 +27,9 @@ pub(super) fn displays(word: &str) -> bool {
             | "unset"
             | "revert"
             | "revert-layer"
-    ) || ["inline-", "table-", "ruby-", "-webkit-", "-ms-", "-moz-"].iter().any(|start| word.starts_with(start))
+    ) || ["inline-", "table-", "ruby-", "-webkit-", "-ms-", "-moz-"]
+        .iter()
+        .any(|start| word.starts_with(start))
 }
 
 /// A number or a share, which may have to be calculated.
@@ -64,8 +66,17 @@ pub(super) fn transform(value: &str) -> bool {
     let mut depth = f32::MAX;
     functions(value).into_iter().any(|(name, inner)| {
         // SVG leaves the commas out.
-        let parts = if inner.contains(',') { list(inner, ',') } else { words(inner) };
-        let near = |at: usize| parts.get(at).and_then(|n| share(n)).is_some_and(|n| n.abs() < 0.05);
+        let parts = if inner.contains(',') {
+            list(inner, ',')
+        } else {
+            words(inner)
+        };
+        let near = |at: usize| {
+            parts
+                .get(at)
+                .and_then(|n| share(n))
+                .is_some_and(|n| n.abs() < 0.05)
+        };
         match name {
             "scale" | "scale3d" => scale(parts.get(..parts.len().min(2)).unwrap_or_default()),
             "scalex" | "scaley" => near(0),
@@ -73,7 +84,10 @@ pub(super) fn transform(value: &str) -> bool {
             "matrix3d" => (near(0) && near(1)) || (near(4) && near(5)),
             "rotatex" | "rotatey" => edge_on(inner),
             "rotate3d" => {
-                parts.get(2).and_then(|z| number(z)).is_some_and(|(z, _)| z == 0.0)
+                parts
+                    .get(2)
+                    .and_then(|z| number(z))
+                    .is_some_and(|(z, _)| z == 0.0)
                     && parts.get(3).is_some_and(|turn| edge_on(turn))
             }
             "skew" | "skewx" | "skewy" => parts.iter().any(|part| edge_on(part)),
@@ -92,17 +106,26 @@ pub(super) fn transform(value: &str) -> bool {
 pub(super) fn rotate(value: &str) -> bool {
     let parts = words(value);
     // An axis in numbers is a tilted one, but for `0 0 1`.
-    let numbers: Vec<f32> =
-        parts.iter().filter_map(|part| number(part)).filter(|(_, unit)| unit.is_empty()).map(|n| n.0).collect();
+    let numbers: Vec<f32> = parts
+        .iter()
+        .filter_map(|part| number(part))
+        .filter(|(_, unit)| unit.is_empty())
+        .map(|n| n.0)
+        .collect();
     let tilted = matches!(numbers.as_slice(), [x, y, z] if *z == 0.0 && (*x != 0.0 || *y != 0.0));
-    (tilted || parts.contains(&"x") || parts.contains(&"y")) && parts.iter().any(|part| number(part).is_some() && edge_on(part))
+    (tilted || parts.contains(&"x") || parts.contains(&"y"))
+        && parts
+            .iter()
+            .any(|part| number(part).is_some() && edge_on(part))
 }
 
 /// Whether a `transform` turns the back to the front.
 pub(super) fn is_turned_away(value: &str) -> bool {
     functions(value).into_iter().any(|(name, inner)| {
-        let degrees = degrees(inner.rsplit(',').next().unwrap_or_default()).map(|turn| turn.rem_euclid(360.0));
-        matches!(name, "rotatex" | "rotatey" | "rotate3d") && degrees.is_some_and(|turn| turn > 90.0 && turn < 270.0)
+        let degrees = degrees(inner.rsplit(',').next().unwrap_or_default())
+            .map(|turn| turn.rem_euclid(360.0));
+        matches!(name, "rotatex" | "rotatey" | "rotate3d")
+            && degrees.is_some_and(|turn| turn > 90.0 && turn < 270.0)
     })
 }
 
@@ -132,21 +155,30 @@ pub(super) fn scale_factor(value: &str) -> f32 {
 
 /// Whether any of the factors leaves next to nothing.
 pub(super) fn scale(parts: &[&str]) -> bool {
-    parts.iter().take(2).any(|part| share(part).is_some_and(|n| n.abs() < 0.05))
+    parts
+        .iter()
+        .take(2)
+        .any(|part| share(part).is_some_and(|n| n.abs() < 0.05))
 }
 
 /// `clip`: a rectangle without area.
 pub(super) fn clip(value: &str) -> bool {
     let functions = functions(value);
-    let Some(("rect", inner)) = functions.first() else { return false };
-    let sides: Vec<Option<f32>> =
-        inner.split([',', ' ']).filter(|part| !part.is_empty()).map(|part| length(part).map(|side| side.px(16.0, 0.0))).collect();
-    let none = |from: Option<Option<f32>>, to: Option<Option<f32>>| match (from.flatten(), to.flatten()) {
-        (from, Some(to)) => to - from.unwrap_or(0.0) <= 2.0,
-        // From far out on, `auto` leaves nothing either.
-        (Some(from), None) => from >= 1000.0,
-        (None, None) => false,
+    let Some(("rect", inner)) = functions.first() else {
+        return false;
     };
+    let sides: Vec<Option<f32>> = inner
+        .split([',', ' '])
+        .filter(|part| !part.is_empty())
+        .map(|part| length(part).map(|side| side.px(16.0, 0.0)))
+        .collect();
+    let none =
+        |from: Option<Option<f32>>, to: Option<Option<f32>>| match (from.flatten(), to.flatten()) {
+            (from, Some(to)) => to - from.unwrap_or(0.0) <= 2.0,
+            // From far out on, `auto` leaves nothing either.
+            (Some(from), None) => from >= 1000.0,
+            (None, None) => false,
+        };
     let at = |n: usize| sides.get(n).copied();
     none(at(0), at(2)) || none(at(3), at(1))
 }
@@ -156,8 +188,17 @@ pub(super) fn clip_path(value: &str) -> bool {
     const WHOLE: f32 = 300.0;
     let px = |length: Length| length.px(16.0, WHOLE);
     functions(value).into_iter().any(|(name, inner)| {
-        let shape = inner.split(" round ").next().unwrap_or_default().split(" at ").next().unwrap_or_default();
-        let parts: Vec<Option<f32>> = words(shape).iter().map(|part| length(part).map(px)).collect();
+        let shape = inner
+            .split(" round ")
+            .next()
+            .unwrap_or_default()
+            .split(" at ")
+            .next()
+            .unwrap_or_default();
+        let parts: Vec<Option<f32>> = words(shape)
+            .iter()
+            .map(|part| length(part).map(px))
+            .collect();
         let at = |n: usize| parts.get(n).copied().flatten();
         match name {
             "inset" => {
@@ -171,7 +212,10 @@ pub(super) fn clip_path(value: &str) -> bool {
                 at(0).is_some_and(|n| n <= 1.0) || at(1).is_some_and(|n| n <= 1.0) || {
                     let centre = inner.split_once(" at ").map_or("", |(_, centre)| centre);
                     let radius = at(0).unwrap_or(WHOLE).max(at(1).unwrap_or(0.0));
-                    words(centre).iter().filter_map(|part| length(part)).any(|far| px(far) <= -radius)
+                    words(centre)
+                        .iter()
+                        .filter_map(|part| length(part))
+                        .any(|far| px(far) <= -radius)
                 }
             }
             "rect" => {
@@ -179,13 +223,22 @@ pub(super) fn clip_path(value: &str) -> bool {
                     || at(1).zip(at(3)).is_some_and(|(to, from)| to - from <= 1.0)
             }
             "xywh" => {
-                let beyond = |from: usize, size: usize| at(from).zip(at(size)).is_some_and(|(from, size)| from + size <= 1.0);
-                at(2).is_some_and(|n| n <= 1.0) || at(3).is_some_and(|n| n <= 1.0) || beyond(0, 2) || beyond(1, 3)
+                let beyond = |from: usize, size: usize| {
+                    at(from)
+                        .zip(at(size))
+                        .is_some_and(|(from, size)| from + size <= 1.0)
+                };
+                at(2).is_some_and(|n| n <= 1.0)
+                    || at(3).is_some_and(|n| n <= 1.0)
+                    || beyond(0, 2)
+                    || beyond(1, 3)
             }
             "polygon" => flat(inner, WHOLE) && flat(inner, 10.0 * WHOLE),
             // A path that never leaves its first point, or begins and stays outside.
             "path" | "shape" => {
-                let outside = inner.trim_start_matches(['"', '\'', 'm', ' ', '+']).starts_with('-')
+                let outside = inner
+                    .trim_start_matches(['"', '\'', 'm', ' ', '+'])
+                    .starts_with('-')
                     && !inner.contains(['l', 'c', 'q', 'a', 's', 't']);
                 outside || !inner.bytes().any(|b| b.is_ascii_digit() && b != b'0')
             }
@@ -198,7 +251,11 @@ pub(super) fn clip_path(value: &str) -> bool {
 fn flat(inner: &str, whole: f32) -> bool {
     let mut points = Vec::new();
     for point in list(inner, ',') {
-        let read: Vec<f32> = words(point).iter().filter_map(|part| length(part)).map(|part| part.px(16.0, whole)).collect();
+        let read: Vec<f32> = words(point)
+            .iter()
+            .filter_map(|part| length(part))
+            .map(|part| part.px(16.0, whole))
+            .collect();
         match read.as_slice() {
             [x, y] => points.push((*x, *y)),
             _ if matches!(point, "nonzero" | "evenodd") => {}
@@ -206,7 +263,11 @@ fn flat(inner: &str, whole: f32) -> bool {
         }
     }
     let next = points.iter().cycle().skip(1);
-    let area: f32 = points.iter().zip(next).map(|((x, y), (x2, y2))| x * y2 - x2 * y).sum();
+    let area: f32 = points
+        .iter()
+        .zip(next)
+        .map(|((x, y), (x2, y2))| x * y2 - x2 * y)
+        .sum();
     // Or it lies wholly outside the box.
     area.abs() < 4.0
         || points.iter().all(|(x, _)| *x < 0.0)
@@ -223,21 +284,34 @@ pub(super) fn mask(value: &str) -> bool {
     }
     let far = |part: &str| length(part).is_some_and(|at| at.px(16.0, 0.0) <= FAR_OFF);
     let size = value.split_once('/').map_or("", |(_, size)| size);
-    if words(size).iter().take(2).any(|part| length(part).is_some_and(|n| n.px(16.0, 1000.0) < 1.0))
+    if words(size)
+        .iter()
+        .take(2)
+        .any(|part| length(part).is_some_and(|n| n.px(16.0, 1000.0) < 1.0))
         || words(value).into_iter().any(far)
     {
         return true;
     }
-    let inner = functions(value).into_iter().find(|(name, _)| name.ends_with("image-set")).map_or(value, |(_, inner)| inner);
+    let inner = functions(value)
+        .into_iter()
+        .find(|(name, _)| name.ends_with("image-set"))
+        .map_or(value, |(_, inner)| inner);
     let stops = stops(inner);
-    !stops.is_empty() && stops.iter().all(|stop| matches!(stop, Paint::Is(colour) if colour.alpha() < 0.1))
+    !stops.is_empty()
+        && stops
+            .iter()
+            .all(|stop| matches!(stop, Paint::Is(colour) if colour.alpha() < 0.1))
 }
 
 /// An image behind the letters, as a plain colour where it is one.
 pub(super) fn gradient(value: &str) -> Paint {
     let stops = stops(value);
     match stops.as_slice() {
-        [Paint::Is(first), rest @ ..] if rest.iter().all(|stop| matches!(stop, Paint::Is(colour) if near(*first, *colour))) => {
+        [Paint::Is(first), rest @ ..]
+            if rest
+                .iter()
+                .all(|stop| matches!(stop, Paint::Is(colour) if near(*first, *colour))) =>
+        {
             Paint::Is(*first)
         }
         _ => Paint::Unknown,
@@ -255,7 +329,11 @@ fn stops(value: &str) -> Vec<Paint> {
         if !name.ends_with("gradient") {
             return Vec::new();
         }
-        found.extend(list(inner, ',').into_iter().filter_map(|part| words(part).iter().find_map(|word| paint(word))));
+        found.extend(
+            list(inner, ',')
+                .into_iter()
+                .filter_map(|part| words(part).iter().find_map(|word| paint(word))),
+        );
     }
     found
 }

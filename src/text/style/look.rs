@@ -124,7 +124,8 @@ impl InheritedStyle {
 
     fn melts(&self) -> bool {
         let letters = self.fill.unwrap_or(self.colour);
-        let melt = |colour: Option<Colour>| colour.is_some_and(|colour| colour.melts_into(self.ground));
+        let melt =
+            |colour: Option<Colour>| colour.is_some_and(|colour| colour.melts_into(self.ground));
         melt(letters) && self.stroke.is_none_or(melt)
     }
 }
@@ -172,26 +173,43 @@ impl OwnStyle {
             D::Size(measure, length) => put(&mut self.size, measure as usize, length),
             D::ZIndex(index) => self.behind = index < 0,
             D::Blend(blend) => self.blend = blend,
-            D::All => *self = Self { gone: self.gone, colour: self.colour.map(|_| Paint::Inherit), ..Self::default() },
+            D::All => {
+                *self = Self {
+                    gone: self.gone,
+                    colour: self.colour.map(|_| Paint::Inherit),
+                    ..Self::default()
+                }
+            }
             D::Custom(..) | D::Late(..) => {}
         }
     }
 
     /// Applies declarations that anything else is stronger than.
     pub(crate) fn hint(&mut self, declarations: &str) {
-        Block::read(declarations).normal.iter().for_each(|declared| self.apply(declared, true));
+        Block::read(declarations)
+            .normal
+            .iter()
+            .for_each(|declared| self.apply(declared, true));
     }
 
     /// What an element of this look shows within another.
     pub(crate) fn within(&self, parent: &InheritedStyle) -> InheritedStyle {
         let mut seen = *parent;
-        seen.font = self.font.map_or(parent.font, |size| size.px(parent.font, parent.font)) * self.zoom.unwrap_or(1.0);
-        seen.line = self.line.map_or(parent.line, |line| line.px(seen.font, seen.font));
+        seen.font = self
+            .font
+            .map_or(parent.font, |size| size.px(parent.font, parent.font))
+            * self.zoom.unwrap_or(1.0);
+        seen.line = self
+            .line
+            .map_or(parent.line, |line| line.px(seen.font, seen.font));
         seen.invisible = self.visibility.unwrap_or(None).unwrap_or(parent.invisible);
         seen.opacity = parent.opacity * self.opacity.unwrap_or(1.0);
         self.paint(&mut seen, parent);
         let cramped = self.overflow
-            && (self.contained || self.is_flat(seen.font) || seen.line <= FLAT || self.indent.px(seen.font, 1000.0) >= 900.0);
+            && (self.contained
+                || self.is_flat(seen.font)
+                || seen.line <= FLAT
+                || self.indent.px(seen.font, 1000.0) >= 900.0);
         let letters = seen.fill.unwrap_or(seen.colour).map_or(0.5, Colour::light);
         let blended = match self.blend {
             Blend::Normal => false,
@@ -207,14 +225,20 @@ impl OwnStyle {
     }
 
     fn is_flat(&self, font: f32) -> bool {
-        self.size.iter().flatten().any(|length| length.px(font, 300.0) <= FLAT)
+        self.size
+            .iter()
+            .flatten()
+            .any(|length| length.px(font, 300.0) <= FLAT)
     }
 
     fn paint(&self, seen: &mut InheritedStyle, parent: &InheritedStyle) {
         if let Some(dark) = self.dark.filter(|_| !parent.told) {
             // The screen itself follows the scheme.
-            (seen.ground, seen.colour) =
-                if dark { (Colour([0.07, 0.07, 0.07, 1.0]), Some(Colour::WHITE)) } else { (parent.ground, parent.colour) };
+            (seen.ground, seen.colour) = if dark {
+                (Colour([0.07, 0.07, 0.07, 1.0]), Some(Colour::WHITE))
+            } else {
+                (parent.ground, parent.colour)
+            };
         }
         match self.colour {
             Some(Paint::Is(colour)) => (seen.colour, seen.told) = (Some(colour), true),
@@ -233,7 +257,9 @@ impl OwnStyle {
             seen.told |= fill.is_some();
         }
         if let Some(stroke) = self.stroke {
-            seen.stroke = stroke.map(|paint| resolve(paint, None)).filter(|stroke| stroke.is_none_or(|line| line.alpha() > 0.1));
+            seen.stroke = stroke
+                .map(|paint| resolve(paint, None))
+                .filter(|stroke| stroke.is_none_or(|line| line.alpha() > 0.1));
         }
         let ground = match self.ground {
             Some(Paint::Inherit) => Some(Some(parent.ground)),
@@ -243,7 +269,10 @@ impl OwnStyle {
         let image = self.image.flatten().map(|paint| resolve(paint, None));
         if self.clip_text {
             // The letters show what would be behind them.
-            let through = seen.fill.unwrap_or(seen.colour).is_some_and(|colour| colour.alpha() < 0.1);
+            let through = seen
+                .fill
+                .unwrap_or(seen.colour)
+                .is_some_and(|colour| colour.alpha() < 0.1);
             if through {
                 seen.fill = Some(image.or(ground).unwrap_or(Some(Colour::CLEAR)));
             }
@@ -258,9 +287,16 @@ impl OwnStyle {
             Some(Some(_)) | None => {}
         }
         match image {
-            Some(Some(colour)) => (seen.ground, seen.unsure) = (colour.over(seen.ground), seen.unsure && colour.alpha() < 0.9),
+            Some(Some(colour)) => {
+                (seen.ground, seen.unsure) = (
+                    colour.over(seen.ground),
+                    seen.unsure && colour.alpha() < 0.9,
+                )
+            }
             // Behind an image that does not load stands the colour that is given with it.
-            Some(None) => seen.unsure |= !matches!(ground, Some(Some(colour)) if colour.alpha() > 0.9),
+            Some(None) => {
+                seen.unsure |= !matches!(ground, Some(Some(colour)) if colour.alpha() > 0.9)
+            }
             None => {}
         }
     }
@@ -300,10 +336,17 @@ impl OwnStyle {
         let [margin_left, margin_top, ..] = self.margin;
         let (x, y) = self.translate;
         let own = |measure: Measure, whole: f32, otherwise: f32| {
-            self.size.get(measure as usize).copied().flatten().map_or(otherwise, |size| size.px(em, whole))
+            self.size
+                .get(measure as usize)
+                .copied()
+                .flatten()
+                .map_or(otherwise, |size| size.px(em, whole))
         };
-        seen.x += margin_left.px(em, width) + self.indent.px(em, width) + x.px(em, own(Measure::Width, width, BOX.0));
-        seen.y += margin_top.px(em, height).min(height) + y.px(em, own(Measure::Height, height, BOX.1)).min(height);
+        seen.x += margin_left.px(em, width)
+            + self.indent.px(em, width)
+            + x.px(em, own(Measure::Width, width, BOX.0));
+        seen.y += margin_top.px(em, height).min(height)
+            + y.px(em, own(Measure::Height, height, BOX.1)).min(height);
         seen.gone |= y.px(em, 0.0) >= 5.0 * height;
         let within = |room: f32, screen: f32| if room < f32::MAX { room } else { screen };
         let (wide, high) = (within(seen.room.0, width), within(seen.room.1, height));
@@ -314,7 +357,8 @@ impl OwnStyle {
             reach(top, high) + margin_top.px(em, high) + y.px(em, own(Measure::Height, high, 0.0)),
         );
         // From below and from the right as well.
-        seen.gone |= self.fixed && (reach(bottom, height) >= height || reach(right, width) >= width);
+        seen.gone |=
+            self.fixed && (reach(bottom, height) >= height || reach(right, width) >= width);
     }
 
     /// What lies outside a box that cuts it off is gone; `x` and `y` are how far into its parent's the element begins.
@@ -342,9 +386,14 @@ impl OwnStyle {
             // Letters may be set to end at the edge.
             seen.room = (1.25 * width, 1.25 * height);
         } else if self.cuts {
-            let (width, height) =
-                (own([Measure::Width, Measure::MaxWidth], SCREEN.0), own([Measure::Height, Measure::MaxHeight], SCREEN.1));
-            seen.room = (seen.room.0.min(width.unwrap_or(f32::MAX)), seen.room.1.min(height.unwrap_or(f32::MAX)));
+            let (width, height) = (
+                own([Measure::Width, Measure::MaxWidth], SCREEN.0),
+                own([Measure::Height, Measure::MaxHeight], SCREEN.1),
+            );
+            seen.room = (
+                seen.room.0.min(width.unwrap_or(f32::MAX)),
+                seen.room.1.min(height.unwrap_or(f32::MAX)),
+            );
             seen.gone |= self.border_box && (self.pad.px(em, SCREEN.0) >= seen.room.1);
         }
     }
@@ -369,7 +418,9 @@ pub(super) fn hides(declared: &Declaration) -> bool {
         | Declaration::Indent(length) => length.px(16.0, SCREEN.0) <= FAR,
         Declaration::Translate(x, y) => x.px(16.0, BOX.0) <= FAR || y.px(16.0, BOX.1) <= FAR,
         Declaration::ZIndex(index) => index < 0,
-        Declaration::Position(..) | Declaration::Overflow(true, _) | Declaration::Contained(true) => true,
+        Declaration::Position(..)
+        | Declaration::Overflow(true, _)
+        | Declaration::Contained(true) => true,
         Declaration::Turned(hides) | Declaration::OneSided(hides) => hides,
         Declaration::Grow(_, by) => by <= 0.1,
         Declaration::Size(_, Some(length)) => length.px(16.0, 300.0) <= FLAT,

@@ -16,7 +16,9 @@ pub(super) fn holds(queries: &str) -> Option<bool> {
 }
 
 fn one(query: &str) -> Option<bool> {
-    let (not, query) = query.strip_prefix("not ").map_or((false, query), |rest| (true, rest.trim()));
+    let (not, query) = query
+        .strip_prefix("not ")
+        .map_or((false, query), |rest| (true, rest.trim()));
     if query.contains(" or ") || query.contains("not ") {
         return None;
     }
@@ -47,7 +49,9 @@ fn feature(part: &str) -> Option<bool> {
             "max-height" => px(value).map(|most| height <= most),
             "orientation" => Some(value == "landscape"),
             "prefers-color-scheme" => Some(value == "light"),
-            "prefers-reduced-motion" | "prefers-contrast" | "prefers-reduced-transparency" => Some(value == "no-preference"),
+            "prefers-reduced-motion" | "prefers-contrast" | "prefers-reduced-transparency" => {
+                Some(value == "no-preference")
+            }
             "hover" | "any-hover" => Some(value == "hover"),
             "pointer" | "any-pointer" => Some(value == "fine"),
             "scripting" => Some(value == "enabled"),
@@ -59,19 +63,28 @@ fn feature(part: &str) -> Option<bool> {
     for (mark, less) in [("<=", true), (">=", false), ("<", true), (">", false)] {
         if let Some((left, right)) = inner.split_once(mark) {
             let (left, right) = (left.trim(), right.trim());
-            let of = |name: &str| if name == "width" { Some(width) } else { (name == "height").then_some(height) };
+            let of = |name: &str| {
+                if name == "width" {
+                    Some(width)
+                } else {
+                    (name == "height").then_some(height)
+                }
+            };
             return match (of(left), of(right)) {
-                (Some(ours), _) => px(right).map(|given| if less { ours <= given } else { ours >= given }),
-                (_, Some(ours)) => px(left).map(|given| if less { given <= ours } else { given >= ours }),
+                (Some(ours), _) => {
+                    px(right).map(|given| if less { ours <= given } else { ours >= given })
+                }
+                (_, Some(ours)) => {
+                    px(left).map(|given| if less { given <= ours } else { given >= ours })
+                }
                 _ => None,
             };
         }
     }
     match inner {
         "screen" | "all" | "" | "color" | "hover" | "scripting" | "grid: 0" => Some(true),
-        "print" | "speech" | "tty" | "aural" | "braille" | "embossed" | "handheld" | "projection" | "tv" | "monochrome" => {
-            Some(false)
-        }
+        "print" | "speech" | "tty" | "aural" | "braille" | "embossed" | "handheld"
+        | "projection" | "tv" | "monochrome" => Some(false),
         _ => None,
     }
 }

@@ -35,7 +35,9 @@ impl Motions {
         while let Some((end, _)) = until(rest, b"{") {
             let when = decode(rest.get(..end).unwrap_or_default());
             rest = rest.get(end + 1..).unwrap_or_default();
-            let inner = until(rest, b"}").and_then(|(end, _)| rest.get(..end)).unwrap_or(rest);
+            let inner = until(rest, b"}")
+                .and_then(|(end, _)| rest.get(..end))
+                .unwrap_or(rest);
             rest = rest.get(inner.len() + 1..).unwrap_or_default();
             let block = Block::read(inner);
             for part in list(&when, ',') {
@@ -52,7 +54,11 @@ impl Motions {
     }
 
     /// What an animation leaves an element with, from the words of its declarations, and whether that is sure.
-    pub(super) fn of(&self, said: &str, name: impl Fn(&str) -> u64) -> impl Iterator<Item = (&Declaration, bool)> {
+    pub(super) fn of(
+        &self,
+        said: &str,
+        name: impl Fn(&str) -> u64,
+    ) -> impl Iterator<Item = (&Declaration, bool)> {
         let (mut found, mut stays, mut halted, mut seconds) = (Vec::new(), false, false, 0.0);
         for word in words(said).into_iter().flat_map(|word| list(word, ',')) {
             match word {
@@ -67,13 +73,17 @@ impl Motions {
         }
         let halted = halted || seconds >= PATIENCE;
         found.into_iter().flat_map(move |frames| {
-            let always = !frames.shows && frames.first.normal.iter().any(hides) && frames.last.normal.iter().any(hides);
+            let always = !frames.shows
+                && frames.first.normal.iter().any(hides)
+                && frames.last.normal.iter().any(hides);
             let block = match (halted, stays) {
                 (true, _) => Some((&frames.first, false)),
                 (false, true) => Some((&frames.last, true)),
                 (false, false) => always.then_some((&frames.last, false)),
             };
-            block.into_iter().flat_map(|(block, sure)| block.normal.iter().map(move |declared| (declared, sure)))
+            block
+                .into_iter()
+                .flat_map(|(block, sure)| block.normal.iter().map(move |declared| (declared, sure)))
         })
     }
 }

@@ -29,7 +29,9 @@ pub(super) fn until(text: &str, ends: &[u8]) -> Option<(usize, u8)> {
 
 /// Length of the comment that starts at a place.
 fn comment(text: &str, at: usize) -> usize {
-    text.get(at + 2..).and_then(|rest| rest.find("*/")).map_or(text.len() - at, |end| end + 4)
+    text.get(at + 2..)
+        .and_then(|rest| rest.find("*/"))
+        .map_or(text.len() - at, |end| end + 4)
 }
 
 /// Length of the string that starts at a place; a line's end ends it too.
@@ -70,7 +72,11 @@ pub(super) fn decode(text: &str) -> String {
             '\\' => {
                 let mut code = 0;
                 let mut digits = 0;
-                while let Some(digit) = chars.peek().and_then(|c| c.to_digit(16)).filter(|_| digits < 6) {
+                while let Some(digit) = chars
+                    .peek()
+                    .and_then(|c| c.to_digit(16))
+                    .filter(|_| digits < 6)
+                {
                     code = code * 16 + digit;
                     digits += 1;
                     chars.next();

@@ -38,7 +38,13 @@ impl Tree {
         self.key.hash_one(name)
     }
 
-    pub(super) fn push(&mut self, name: &str, id: &str, classes: &str, attributes: &[(String, String)]) {
+    pub(super) fn push(
+        &mut self,
+        name: &str,
+        id: &str,
+        classes: &str,
+        attributes: &[(String, String)],
+    ) {
         let class_start = self.classes.len();
         for class in classes.split_ascii_whitespace() {
             let number = self.number(&class.to_lowercase());
@@ -65,7 +71,14 @@ impl Tree {
         let (classes, attributes) = (self.classes.len(), self.attributes.len());
         while self.stack.len() < to {
             let (classes, attributes) = (classes..classes, attributes..attributes);
-            self.stack.push(Element { name: 0, id: None, classes, attributes, place: 1, children: 0 });
+            self.stack.push(Element {
+                name: 0,
+                id: None,
+                classes,
+                attributes,
+                place: 1,
+                children: 0,
+            });
         }
         if let Some(first) = self.stack.get(to) {
             self.classes.truncate(first.classes.start);
@@ -77,8 +90,14 @@ impl Tree {
     /// What rules for the innermost element may be kept under.
     pub(super) fn keys(&self) -> impl Iterator<Item = u64> + '_ {
         self.stack.last().into_iter().flat_map(|element| {
-            let classes = self.classes.get(element.classes.clone()).unwrap_or_default();
-            [Some(element.name), element.id].into_iter().flatten().chain(classes.iter().copied())
+            let classes = self
+                .classes
+                .get(element.classes.clone())
+                .unwrap_or_default();
+            [Some(element.name), element.id]
+                .into_iter()
+                .flatten()
+                .chain(classes.iter().copied())
         })
     }
 }
@@ -131,20 +150,26 @@ pub(super) struct Selector {
 impl Selector {
     /// Whether it matches the innermost element. Each step is counted as work.
     pub(super) fn matches(&self, tree: &Tree, work: &mut usize) -> Matches {
-        let Some(last) = tree.stack.len().checked_sub(1) else { return Matches::No };
+        let Some(last) = tree.stack.len().checked_sub(1) else {
+            return Matches::No;
+        };
         self.from(0, last, tree, work)
     }
 
     /// As deep as the selector has compounds, which are few.
     fn from(&self, nth: usize, at: usize, tree: &Tree, work: &mut usize) -> Matches {
-        let Some((combinator, compound)) = self.compounds.get(nth) else { return Matches::Yes };
+        let Some((combinator, compound)) = self.compounds.get(nth) else {
+            return Matches::Yes;
+        };
         let own = holds(compound, at, tree, work);
         if own == Matches::No || nth + 1 == self.compounds.len() {
             return own;
         }
         let rest = match combinator {
             Combinator::Beside => Matches::Perhaps,
-            Combinator::Child => at.checked_sub(1).map_or(Matches::No, |parent| self.from(nth + 1, parent, tree, work)),
+            Combinator::Child => at
+                .checked_sub(1)
+                .map_or(Matches::No, |parent| self.from(nth + 1, parent, tree, work)),
             Combinator::Within => {
                 let mut best = Matches::No;
                 for ancestor in (0..at).rev() {
@@ -161,7 +186,9 @@ impl Selector {
 }
 
 fn holds(compound: &[Simple], at: usize, tree: &Tree, work: &mut usize) -> Matches {
-    let Some(element) = tree.stack.get(at) else { return Matches::No };
+    let Some(element) = tree.stack.get(at) else {
+        return Matches::No;
+    };
     let mut all = Matches::Yes;
     for simple in compound {
         *work += 1;
@@ -170,24 +197,44 @@ fn holds(compound: &[Simple], at: usize, tree: &Tree, work: &mut usize) -> Match
             Simple::Name(name) => yes(element.name == *name),
             Simple::Id(id) => yes(element.id == Some(*id)),
             Simple::Class(class) => {
-                let classes = tree.classes.get(element.classes.clone()).unwrap_or_default();
+                let classes = tree
+                    .classes
+                    .get(element.classes.clone())
+                    .unwrap_or_default();
                 *work += classes.len() / 4;
                 yes(classes.contains(class))
             }
             Simple::Attribute(name, test, value) => {
-                let attributes = tree.attributes.get(element.attributes.clone()).unwrap_or_default();
+                let attributes = tree
+                    .attributes
+                    .get(element.attributes.clone())
+                    .unwrap_or_default();
                 *work += attributes.len();
-                yes(attributes.iter().any(|(known, held)| known == name && test.passes(held, value)))
+                yes(attributes
+                    .iter()
+                    .any(|(known, held)| known == name && test.passes(held, value)))
             }
-            Simple::Not(others) => match others.iter().map(|other| holds(other, at, tree, work)).max() {
+            Simple::Not(others) => match others
+                .iter()
+                .map(|other| holds(other, at, tree, work))
+                .max()
+            {
                 Some(Matches::Yes) => Matches::No,
                 Some(Matches::Perhaps) => Matches::Perhaps,
                 Some(Matches::No) | None => Matches::Yes,
             },
-            Simple::Any(others) => others.iter().map(|other| holds(other, at, tree, work)).max().unwrap_or(Matches::No),
+            Simple::Any(others) => others
+                .iter()
+                .map(|other| holds(other, at, tree, work))
+                .max()
+                .unwrap_or(Matches::No),
             Simple::Nth(step, first) => {
                 let place = element.place;
-                yes(if *step == 0 { place == *first } else { place >= *first && (place - first).is_multiple_of(*step) })
+                yes(if *step == 0 {
+                    place == *first
+                } else {
+                    place >= *first && (place - first).is_multiple_of(*step)
+                })
             }
             Simple::Root => yes(at == 0),
             Simple::Never => Matches::No,
@@ -207,7 +254,9 @@ impl Test {
             Self::There => true,
             Self::Is => held == value,
             Self::Word => held.split_ascii_whitespace().any(|word| word == value),
-            Self::Dash => held.strip_prefix(value).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')),
+            Self::Dash => held
+                .strip_prefix(value)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('-')),
             Self::Start => !value.is_empty() && held.starts_with(value),
             Self::End => !value.is_empty() && held.ends_with(value),
             Self::Holds => !value.is_empty() && held.contains(value),

@@ -8,7 +8,13 @@ const COMPOUNDS: usize = 12;
 impl Selector {
     /// Reads a selector; `None` where it is for something else than an element, or a state that pages do not begin with.
     pub(super) fn read(text: &str, tree: &Tree) -> Option<Self> {
-        let mut reader = Reader { rest: text, tree, ids: 0, classes: 0, names: 0 };
+        let mut reader = Reader {
+            rest: text,
+            tree,
+            ids: 0,
+            classes: 0,
+            names: 0,
+        };
         let mut compounds = Vec::new();
         let mut combinator = Combinator::Within;
         loop {
@@ -37,16 +43,43 @@ impl Selector {
             reader.skip(sign);
             combinator = next;
         }
-        let specificity = (reader.ids.min(255) << 16) | (reader.classes.min(255) << 8) | reader.names.min(255);
+        let specificity =
+            (reader.ids.min(255) << 16) | (reader.classes.min(255) << 8) | reader.names.min(255);
         // How a compound hangs on the one before it is kept with the later one; read from the end.
         compounds.reverse();
         let key = compounds.first().and_then(|(_, compound)| {
             let of = |wanted: fn(&Simple) -> Option<u64>| compound.iter().find_map(wanted);
-            of(|simple| if let Simple::Id(id) = simple { Some(*id) } else { None })
-                .or_else(|| of(|simple| if let Simple::Class(class) = simple { Some(*class) } else { None }))
-                .or_else(|| of(|simple| if let Simple::Name(name) = simple { Some(*name) } else { None }))
+            of(|simple| {
+                if let Simple::Id(id) = simple {
+                    Some(*id)
+                } else {
+                    None
+                }
+            })
+            .or_else(|| {
+                of(|simple| {
+                    if let Simple::Class(class) = simple {
+                        Some(*class)
+                    } else {
+                        None
+                    }
+                })
+            })
+            .or_else(|| {
+                of(|simple| {
+                    if let Simple::Name(name) = simple {
+                        Some(*name)
+                    } else {
+                        None
+                    }
+                })
+            })
         });
-        Some(Self { compounds, specificity, key })
+        Some(Self {
+            compounds,
+            specificity,
+            key,
+        })
     }
 }
 
@@ -64,7 +97,9 @@ impl Reader<'_, '_> {
         let before = self.rest.len();
         loop {
             self.rest = self.rest.trim_start();
-            let Some(comment) = self.rest.strip_prefix("/*") else { break };
+            let Some(comment) = self.rest.strip_prefix("/*") else {
+                break;
+            };
             self.rest = comment.split_once("*/").map_or("", |(_, after)| after);
         }
         self.rest.len() < before
@@ -81,8 +116,16 @@ impl Reader<'_, '_> {
         while let Some(b) = bytes.get(end) {
             end += match b {
                 b'\\' => {
-                    let digits = bytes.iter().skip(end + 1).take(6).take_while(|b| b.is_ascii_hexdigit()).count();
-                    let space = digits > 0 && bytes.get(end + 1 + digits).is_some_and(u8::is_ascii_whitespace);
+                    let digits = bytes
+                        .iter()
+                        .skip(end + 1)
+                        .take(6)
+                        .take_while(|b| b.is_ascii_hexdigit())
+                        .count();
+                    let space = digits > 0
+                        && bytes
+                            .get(end + 1 + digits)
+                            .is_some_and(u8::is_ascii_whitespace);
                     1 + digits.max(1) + usize::from(space)
                 }
                 b if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_') || *b >= 0x80 => 1,
@@ -157,7 +200,12 @@ impl Reader<'_, '_> {
             name => (name, Test::Is),
         };
         let value = value.trim();
-        let value = value.strip_suffix(" i").or(value.strip_suffix(" s")).unwrap_or(value).trim().trim_matches(['"', '\'']);
+        let value = value
+            .strip_suffix(" i")
+            .or(value.strip_suffix(" s"))
+            .unwrap_or(value)
+            .trim()
+            .trim_matches(['"', '\'']);
         Simple::Attribute(name.trim().to_owned(), test, value.to_owned())
     }
 
@@ -176,7 +224,9 @@ impl Reader<'_, '_> {
         let one = |first| Simple::Nth(0, first);
         match (name.as_str(), inner) {
             ("not", Some(inner)) => Simple::Not(self.others(&inner)),
-            ("is" | "where" | "matches" | "-webkit-any" | "-moz-any", Some(inner)) => Simple::Any(self.others(&inner)),
+            ("is" | "where" | "matches" | "-webkit-any" | "-moz-any", Some(inner)) => {
+                Simple::Any(self.others(&inner))
+            }
             ("root", _) => Simple::Root,
             ("first-child", _) => one(1),
             ("nth-child", Some(inner)) => match inner.trim() {
@@ -187,12 +237,17 @@ impl Reader<'_, '_> {
             },
             ("checked", _) => Simple::Attribute("checked".into(), Test::There, String::new()),
             ("disabled", _) => Simple::Attribute("disabled".into(), Test::There, String::new()),
-            ("link" | "any-link", _) => Simple::Attribute("href".into(), Test::There, String::new()),
-            ("defined" | "enabled" | "read-only" | "scope" | "host" | "dir" | "lang", _) => Simple::Perhaps,
+            ("link" | "any-link", _) => {
+                Simple::Attribute("href".into(), Test::There, String::new())
+            }
+            ("defined" | "enabled" | "read-only" | "scope" | "host" | "dir" | "lang", _) => {
+                Simple::Perhaps
+            }
             (
-                "hover" | "focus" | "active" | "visited" | "target" | "focus-within" | "focus-visible" | "before" | "after"
-                | "first-letter" | "popover-open" | "modal" | "fullscreen" | "playing" | "paused" | "invalid" | "user-invalid"
-                | "autofill" | "open" | "indeterminate",
+                "hover" | "focus" | "active" | "visited" | "target" | "focus-within"
+                | "focus-visible" | "before" | "after" | "first-letter" | "popover-open" | "modal"
+                | "fullscreen" | "playing" | "paused" | "invalid" | "user-invalid" | "autofill"
+                | "open" | "indeterminate",
                 _,
             ) => Simple::Never,
             _ => Simple::Perhaps,
@@ -207,13 +262,30 @@ impl Reader<'_, '_> {
             let part = rest.get(..end).unwrap_or_default().trim();
             rest = rest.get(end + 1..).unwrap_or_default();
             // Brackets in brackets, and what is not one compound, are not followed.
-            let mut reader = Reader { rest: part, tree: self.tree, ids: 0, classes: 0, names: 0 };
+            let mut reader = Reader {
+                rest: part,
+                tree: self.tree,
+                ids: 0,
+                classes: 0,
+                names: 0,
+            };
             let plain = part.matches(':').count() <= 1 && !part.contains('(');
-            let compound = if plain { reader.compound(true) } else { vec![Simple::Perhaps] };
+            let compound = if plain {
+                reader.compound(true)
+            } else {
+                vec![Simple::Perhaps]
+            };
             let whole = !plain || reader.rest.is_empty();
-            found.push(if whole { compound } else { vec![Simple::Perhaps] });
-            (self.ids, self.classes, self.names) =
-                (self.ids + reader.ids, self.classes + reader.classes, self.names + reader.names);
+            found.push(if whole {
+                compound
+            } else {
+                vec![Simple::Perhaps]
+            });
+            (self.ids, self.classes, self.names) = (
+                self.ids + reader.ids,
+                self.classes + reader.classes,
+                self.names + reader.names,
+            );
         }
         found
     }

@@ -102,7 +102,11 @@ impl Sheet {
         loop {
             rest = rest.trim_start();
             if open.is_empty() {
-                rest = rest.strip_prefix("<!--").or(rest.strip_prefix("-->")).unwrap_or(rest).trim_start();
+                rest = rest
+                    .strip_prefix("<!--")
+                    .or(rest.strip_prefix("-->"))
+                    .unwrap_or(rest)
+                    .trim_start();
             }
             if let Some(comment) = rest.strip_prefix("/*") {
                 rest = comment.split_once("*/").map_or("", |(_, after)| after);
@@ -123,9 +127,13 @@ impl Sheet {
             rest = rest.get(end + 1..).unwrap_or_default();
             if sign == b'{' && piece.starts_with('@') {
                 let at = decode(piece);
-                let (kind, name) = at.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((&at, ""));
+                let (kind, name) = at
+                    .split_once(|c: char| c.is_ascii_whitespace())
+                    .unwrap_or((&at, ""));
                 if kind.ends_with("keyframes") || kind == "@property" {
-                    let inner = until(rest, b"}").and_then(|(end, _)| rest.get(..end)).unwrap_or(rest);
+                    let inner = until(rest, b"}")
+                        .and_then(|(end, _)| rest.get(..end))
+                        .unwrap_or(rest);
                     rest = rest.get(inner.len() + 1..).unwrap_or_default();
                     if kind == "@property" {
                         self.register(name.trim(), inner);
@@ -147,9 +155,15 @@ impl Sheet {
                 if let Some(open) = open.last_mut() {
                     open.block.add(piece);
                 }
-            } else if piece.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("@import")) {
+            } else if piece
+                .get(..7)
+                .is_some_and(|start| start.eq_ignore_ascii_case("@import"))
+            {
                 self.import(piece.get(7..).unwrap_or_default());
-            } else if piece.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("@layer")) {
+            } else if piece
+                .get(..6)
+                .is_some_and(|start| start.eq_ignore_ascii_case("@layer"))
+            {
                 let around = open.last().and_then(|open| open.layer.clone());
                 for name in piece.get(6..).unwrap_or_default().split(',') {
                     self.layer(&decode(name), around.as_ref());
@@ -169,14 +183,23 @@ impl Sheet {
     /// A style sheet that stands in its own address; any other is not known here.
     fn import(&mut self, from: &str) {
         let from = from.trim();
-        let inner =
-            from.get(..4).filter(|start| start.eq_ignore_ascii_case("url(")).map_or(from, |_| from.get(4..).unwrap_or(""));
+        let inner = from
+            .get(..4)
+            .filter(|start| start.eq_ignore_ascii_case("url("))
+            .map_or(from, |_| from.get(4..).unwrap_or(""));
         let inner = inner.trim_start();
         let end = match inner.bytes().next() {
-            Some(quote @ (b'"' | b'\'')) => inner.bytes().skip(1).position(|b| b == quote).map(|end| end + 1),
+            Some(quote @ (b'"' | b'\'')) => inner
+                .bytes()
+                .skip(1)
+                .position(|b| b == quote)
+                .map(|end| end + 1),
             _ => inner.find(')'),
         };
-        let target = inner.get(..end.unwrap_or(inner.len())).unwrap_or_default().trim_matches(['"', '\'', ' ']);
+        let target = inner
+            .get(..end.unwrap_or(inner.len()))
+            .unwrap_or_default()
+            .trim_matches(['"', '\'', ' ']);
         self.imports += 1;
         match crate::text::data::text(target).filter(|_| self.imports <= IMPORTS) {
             Some(sheet) => self.add(&sheet, ""),
@@ -187,7 +210,8 @@ impl Sheet {
     /// Custom properties may have a value before anything sets them (CSS Properties and Values, 2).
     fn register(&mut self, name: &str, block: &str) {
         for declared in Block::read(&block.replace("initial-value", "--initial-value")).normal {
-            if let (Declaration::Custom(known, value), Some(name)) = (declared, name.strip_prefix("--"))
+            if let (Declaration::Custom(known, value), Some(name)) =
+                (declared, name.strip_prefix("--"))
                 && &*known == "initial-value"
             {
                 self.vars.register(name, &value);
@@ -197,25 +221,46 @@ impl Sheet {
 
     /// A layer by its full name, and its place in their order: that in which they are first named.
     fn layer(&mut self, name: &str, around: Option<&(String, u64)>) -> (String, u64) {
-        let name = if name.trim().is_empty() { format!("#{}", self.layers.len()) } else { name.trim().to_owned() };
-        let full = around.map_or_else(|| name.clone(), |(outer, _)| cut(&format!("{outer}.{name}"), SELECTOR_BYTES).to_owned());
-        let at = self.layers.iter().position(|known| *known == full).unwrap_or_else(|| {
-            if self.layers.len() < LAYERS {
-                self.layers.push(full.clone());
-            }
-            self.layers.len().saturating_sub(1)
-        });
+        let name = if name.trim().is_empty() {
+            format!("#{}", self.layers.len())
+        } else {
+            name.trim().to_owned()
+        };
+        let full = around.map_or_else(
+            || name.clone(),
+            |(outer, _)| cut(&format!("{outer}.{name}"), SELECTOR_BYTES).to_owned(),
+        );
+        let at = self
+            .layers
+            .iter()
+            .position(|known| *known == full)
+            .unwrap_or_else(|| {
+                if self.layers.len() < LAYERS {
+                    self.layers.push(full.clone());
+                }
+                self.layers.len().saturating_sub(1)
+            });
         (full, at as u64)
     }
 
     /// Begins a block; `None` for those that are passed over.
-    fn enter(&mut self, prelude: &str, around: Option<&OpenBlock>, sure: bool) -> Option<OpenBlock> {
+    fn enter(
+        &mut self,
+        prelude: &str,
+        around: Option<&OpenBlock>,
+        sure: bool,
+    ) -> Option<OpenBlock> {
         let layer = around.and_then(|open| open.layer.clone());
         let prelude = prelude.trim();
-        let outer = around.map(|open| open.selectors.as_slice()).unwrap_or_default();
+        let outer = around
+            .map(|open| open.selectors.as_slice())
+            .unwrap_or_default();
         if let Some(at) = prelude.strip_prefix('@') {
             let at = decode(at);
-            let (name, rest) = at.split_at(at.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(at.len()));
+            let (name, rest) = at.split_at(
+                at.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
+                    .unwrap_or(at.len()),
+            );
             let known = match name {
                 "media" => holds(rest.trim()),
                 "layer" | "-moz-document" | "scope" => Some(true),
@@ -227,8 +272,17 @@ impl Sheet {
                 return None;
             }
             let sure = sure && known == Some(true);
-            let layer = if name == "layer" { Some(self.layer(rest, layer.as_ref())) } else { layer };
-            return Some(OpenBlock { selectors: outer.to_vec(), block: Block::default(), sure, layer });
+            let layer = if name == "layer" {
+                Some(self.layer(rest, layer.as_ref()))
+            } else {
+                layer
+            };
+            return Some(OpenBlock {
+                selectors: outer.to_vec(),
+                block: Block::default(),
+                sure,
+                layer,
+            });
         }
         let mut selectors = Vec::new();
         let mut left = prelude;
@@ -240,14 +294,26 @@ impl Sheet {
                 selectors.push(one.to_owned());
             }
             for parent in outer {
-                selectors.push(if one.contains('&') { one.replace('&', parent) } else { format!("{parent} {one}") });
+                selectors.push(if one.contains('&') {
+                    one.replace('&', parent)
+                } else {
+                    format!("{parent} {one}")
+                });
             }
-            if !outer.is_empty() && (selectors.len() > SELECTORS || selectors.iter().any(|s| s.len() > SELECTOR_BYTES)) {
+            if !outer.is_empty()
+                && (selectors.len() > SELECTORS
+                    || selectors.iter().any(|s| s.len() > SELECTOR_BYTES))
+            {
                 self.exhausted = true;
                 return None;
             }
         }
-        Some(OpenBlock { selectors, block: Block::default(), sure, layer })
+        Some(OpenBlock {
+            selectors,
+            block: Block::default(),
+            sure,
+            layer,
+        })
     }
 
     fn keep(&mut self, open: OpenBlock) {
@@ -257,7 +323,9 @@ impl Sheet {
         let block = self.blocks.len();
         self.blocks.push(open.block);
         for text in &open.selectors {
-            let Some(selector) = Selector::read(text, &self.tree) else { continue };
+            let Some(selector) = Selector::read(text, &self.tree) else {
+                continue;
+            };
             if self.rules.len() >= RULES {
                 self.exhausted = true;
                 return;
@@ -270,7 +338,12 @@ impl Sheet {
             }
             let layer = open.layer.as_ref().map_or(UNLAYERED, |(_, at)| *at);
             let rank = (layer << 56) | (u64::from(selector.specificity) << 32) | nth as u64;
-            self.rules.push(Rule { selector, rank, block, sure: open.sure });
+            self.rules.push(Rule {
+                selector,
+                rank,
+                block,
+                sure: open.sure,
+            });
         }
     }
 
@@ -286,14 +359,24 @@ impl Sheet {
     ) -> OwnStyle {
         self.tree.close(depth);
         self.vars.close(depth);
-        let own = if own.is_empty() { Block::default() } else { Block::read(own) };
+        let own = if own.is_empty() {
+            Block::default()
+        } else {
+            Block::read(own)
+        };
         let mut work = 1 + own.normal.len() + own.important.len();
         let mut found: Vec<(u64, usize, bool)> = Vec::new();
         if !self.rules.is_empty() {
             self.tree.push(name, id, classes, attributes);
-            let lists = self.tree.keys().filter_map(|key| self.keyed.get(&key)).chain([&self.general]);
+            let lists = self
+                .tree
+                .keys()
+                .filter_map(|key| self.keyed.get(&key))
+                .chain([&self.general]);
             for nth in lists.flatten() {
-                let Some(rule) = self.rules.get(*nth) else { continue };
+                let Some(rule) = self.rules.get(*nth) else {
+                    continue;
+                };
                 work += 1;
                 let matches = rule.selector.matches(&self.tree, &mut work);
                 if matches > Matches::No {
@@ -315,9 +398,15 @@ impl Sheet {
                 // Layers weigh the other way round.
                 found.sort_unstable_by_key(|(rank, ..)| rank ^ (UNLAYERED << 56));
             }
-            let blocks = found.iter().filter_map(|(_, block, sure)| Some((self.blocks.get(*block)?, *sure)));
+            let blocks = found
+                .iter()
+                .filter_map(|(_, block, sure)| Some((self.blocks.get(*block)?, *sure)));
             for (block, sure) in blocks.chain([(&own, true)]) {
-                let declared = if important { &block.important } else { &block.normal };
+                let declared = if important {
+                    &block.important
+                } else {
+                    &block.normal
+                };
                 said.extend(declared.iter().map(|declared| (declared, sure)));
             }
             work += said.len();
@@ -371,11 +460,21 @@ impl Sheet {
 /// Whether a condition on what browsers know holds; `None` where that is not known here.
 fn supports(condition: &str) -> Option<bool> {
     let plain = !condition.contains("not") && !condition.contains("selector(");
-    let known = |part: &str| part.split_once(':').is_some_and(|(name, _)| is_known_property(name.trim()));
-    (plain && condition.split(['(', ')']).filter(|part| part.contains(':')).all(known)).then_some(true)
+    let known = |part: &str| {
+        part.split_once(':')
+            .is_some_and(|(name, _)| is_known_property(name.trim()))
+    };
+    (plain
+        && condition
+            .split(['(', ')'])
+            .filter(|part| part.contains(':'))
+            .all(known))
+    .then_some(true)
 }
 
 /// What follows a block whose opening brace was read.
 fn skip_block(text: &str) -> &str {
-    until(text, b"}").and_then(|(at, _)| text.get(at + 1..)).unwrap_or_default()
+    until(text, b"}")
+        .and_then(|(at, _)| text.get(at + 1..))
+        .unwrap_or_default()
 }

@@ -19,11 +19,21 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
     match name {
         "inset" => {
             let all = sides(&parts()).into_iter().flatten();
-            to.extend(ROUND.into_iter().zip(all).map(|(side, length)| Declaration::Shift(side, length)));
+            to.extend(
+                ROUND
+                    .into_iter()
+                    .zip(all)
+                    .map(|(side, length)| Declaration::Shift(side, length)),
+            );
         }
         "margin" => {
             let all = sides(&parts()).into_iter().flatten();
-            to.extend(ROUND.into_iter().zip(all).map(|(side, length)| Declaration::Margin(side, length.unwrap_or_default())));
+            to.extend(
+                ROUND
+                    .into_iter()
+                    .zip(all)
+                    .map(|(side, length)| Declaration::Margin(side, length.unwrap_or_default())),
+            );
         }
         "padding" => {
             if let Some([top, _, _, left]) = sides(&parts()) {
@@ -32,7 +42,11 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
             }
         }
         "inset-inline" | "inset-block" | "margin-inline" | "margin-block" => {
-            let side = if name.ends_with("inline") { Side::Left } else { Side::Top };
+            let side = if name.ends_with("inline") {
+                Side::Left
+            } else {
+                Side::Top
+            };
             let first = parts().first().and_then(|part| length(part));
             to.push(if name.starts_with('i') {
                 Declaration::Shift(side, first)
@@ -41,13 +55,26 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
             });
         }
         "scale" if value != "none" => {
-            to.push(Declaration::Vanish(HidingProperty::Scale, hides::scale(&parts())));
-            to.extend(parts().first().and_then(|n| hides::share(n)).map(|by| Declaration::Grow(false, by.abs())));
+            to.push(Declaration::Vanish(
+                HidingProperty::Scale,
+                hides::scale(&parts()),
+            ));
+            to.extend(
+                parts()
+                    .first()
+                    .and_then(|n| hides::share(n))
+                    .map(|by| Declaration::Grow(false, by.abs())),
+            );
         }
         "grid-template" => {
             if let Some((rows, columns)) = value.split_once('/') {
-                to.extend(length(rows.trim()).map(|rows| Declaration::Size(Measure::Rows, Some(rows))));
-                to.extend(length(columns.trim()).map(|columns| Declaration::Size(Measure::Columns, Some(columns))));
+                to.extend(
+                    length(rows.trim()).map(|rows| Declaration::Size(Measure::Rows, Some(rows))),
+                );
+                to.extend(
+                    length(columns.trim())
+                        .map(|columns| Declaration::Size(Measure::Columns, Some(columns))),
+                );
             }
         }
         "background" => background(value, to),
@@ -62,8 +89,17 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
             let (mut x, mut y) = (Length::default(), Length::default());
             for (name, inner) in functions(value) {
                 // SVG leaves the commas out.
-                let parts = if inner.contains(',') { list(inner, ',') } else { words(inner) };
-                let at = |n: usize| parts.get(n).and_then(|part| length(part)).unwrap_or_default();
+                let parts = if inner.contains(',') {
+                    list(inner, ',')
+                } else {
+                    words(inner)
+                };
+                let at = |n: usize| {
+                    parts
+                        .get(n)
+                        .and_then(|part| length(part))
+                        .unwrap_or_default()
+                };
                 match name {
                     "translate" | "translate3d" => (x, y) = (at(0), at(1)),
                     "translatex" => x = at(0),
@@ -82,7 +118,10 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
 fn background(value: &str, to: &mut Vec<Declaration>) {
     let (mut ground, mut image, mut clip) = (Paint::Is(Colour::CLEAR), None, false);
     for part in words(value).into_iter().flat_map(|word| list(word, ',')) {
-        if part.starts_with("url(") || part.starts_with("image") || part.contains("gradient(") || part.starts_with("cross-fade(")
+        if part.starts_with("url(")
+            || part.starts_with("image")
+            || part.contains("gradient(")
+            || part.starts_with("cross-fade(")
         {
             image = Some(hides::gradient(part));
         } else if let Some(paint) = paint(part) {
@@ -91,15 +130,24 @@ fn background(value: &str, to: &mut Vec<Declaration>) {
             clip |= part == "text";
         }
     }
-    to.extend([Declaration::Ground(ground), Declaration::Image(image), Declaration::ClipText(clip)]);
+    to.extend([
+        Declaration::Ground(ground),
+        Declaration::Image(image),
+        Declaration::ClipText(clip),
+    ]);
 }
 
 fn font(value: &str, to: &mut Vec<Declaration>) {
     let size = words(value).into_iter().find_map(|word| {
-        let (size, line) = word.split_once('/').map_or((word, None), |(size, line)| (size, Some(line)));
+        let (size, line) = word
+            .split_once('/')
+            .map_or((word, None), |(size, line)| (size, Some(line)));
         // Weights are numbers too, but only zero is a size without a unit.
         let weight = size.parse::<f32>().is_ok_and(|n| n != 0.0);
-        (!weight).then(|| font_size(size)).flatten().map(|size| (size, line))
+        (!weight)
+            .then(|| font_size(size))
+            .flatten()
+            .map(|size| (size, line))
     });
     if let Some((size, line)) = size {
         to.push(Declaration::FontSize(size));
@@ -118,9 +166,18 @@ pub(super) fn font_size(value: &str) -> Option<Length> {
         "x-large" => of_px(24.0),
         "xx-large" => of_px(32.0),
         "xxx-large" => of_px(48.0),
-        "smaller" => Some(Length { em: 0.833, ..Length::default() }),
-        "larger" => Some(Length { em: 1.2, ..Length::default() }),
-        "inherit" | "unset" => Some(Length { em: 1.0, ..Length::default() }),
+        "smaller" => Some(Length {
+            em: 0.833,
+            ..Length::default()
+        }),
+        "larger" => Some(Length {
+            em: 1.2,
+            ..Length::default()
+        }),
+        "inherit" | "unset" => Some(Length {
+            em: 1.0,
+            ..Length::default()
+        }),
         _ => length(value),
     }
 }
@@ -128,7 +185,10 @@ pub(super) fn font_size(value: &str) -> Option<Length> {
 pub(super) fn line_height(value: &str) -> Option<Length> {
     // A number is a share of the size of the letters.
     match number(value) {
-        Some((n, "")) => Some(Length { em: n, ..Length::default() }),
+        Some((n, "")) => Some(Length {
+            em: n,
+            ..Length::default()
+        }),
         _ => length(value),
     }
 }

@@ -14,11 +14,21 @@ pub(super) fn to_hsl([r, g, b]: [f32; 3]) -> (f32, f32, f32) {
     } else {
         (r - g) / reach + 4.0
     };
-    (sixth * 60.0, reach / (1.0 - (2.0 * light - 1.0).abs()), light)
+    (
+        sixth * 60.0,
+        reach / (1.0 - (2.0 * light - 1.0).abs()),
+        light,
+    )
 }
 
 pub(super) fn to_oklab(rgb: [f32; 3]) -> [f32; 3] {
-    let [r, g, b] = rgb.map(|n| if n <= 0.040_45 { n / 12.92 } else { ((n + 0.055) / 1.055).powf(2.4) });
+    let [r, g, b] = rgb.map(|n| {
+        if n <= 0.040_45 {
+            n / 12.92
+        } else {
+            ((n + 0.055) / 1.055).powf(2.4)
+        }
+    });
     let l = (0.412_221_47 * r + 0.536_332_54 * g + 0.051_445_993 * b).cbrt();
     let m = (0.211_903_5 * r + 0.680_699_5 * g + 0.107_396_96 * b).cbrt();
     let s = (0.088_302_46 * r + 0.281_718_84 * g + 0.629_978_7 * b).cbrt();
@@ -39,7 +49,11 @@ pub(super) fn hsl(hue: f32, saturation: f32, light: f32) -> [f32; 3] {
 
 /// The lightness of CIE Lab as that of Oklab, close enough to compare colours.
 pub(super) fn lightness(light: f32) -> f32 {
-    let y = if light > 0.08 { ((light + 0.16) / 1.16).powi(3) } else { light / 9.033 };
+    let y = if light > 0.08 {
+        ((light + 0.16) / 1.16).powi(3)
+    } else {
+        light / 9.033
+    };
     y.max(0.0).cbrt()
 }
 
@@ -56,5 +70,9 @@ pub(super) fn oklab(light: f32, a: f32, b: f32) -> [f32; 3] {
 }
 
 pub(super) fn gamma(n: f32) -> f32 {
-    if n <= 0.003_130_8 { n * 12.92 } else { 1.055 * n.powf(1.0 / 2.4) - 0.055 }
+    if n <= 0.003_130_8 {
+        n * 12.92
+    } else {
+        1.055 * n.powf(1.0 / 2.4) - 0.055
+    }
 }

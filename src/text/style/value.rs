@@ -18,7 +18,10 @@ pub(crate) struct Length {
 
 impl Length {
     pub(super) fn of_px(px: f32) -> Self {
-        Self { px, ..Self::default() }
+        Self {
+            px,
+            ..Self::default()
+        }
     }
 
     /// In pixels, where `em` is the size of the letters and `whole` what percentages are of.
@@ -27,11 +30,19 @@ impl Length {
     }
 
     fn add(self, other: Self, sign: f32) -> Self {
-        Self { px: self.px + sign * other.px, em: self.em + sign * other.em, percent: self.percent + sign * other.percent }
+        Self {
+            px: self.px + sign * other.px,
+            em: self.em + sign * other.em,
+            percent: self.percent + sign * other.percent,
+        }
     }
 
     fn times(self, by: f32) -> Self {
-        Self { px: self.px * by, em: self.em * by, percent: self.percent * by }
+        Self {
+            px: self.px * by,
+            em: self.em * by,
+            percent: self.percent * by,
+        }
     }
 }
 
@@ -39,7 +50,13 @@ impl Length {
 pub(super) fn number(value: &str) -> Option<(f32, &str)> {
     let bytes = value.as_bytes();
     let mut end = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
-    let digits = |from: usize| bytes.iter().skip(from).take_while(|b| b.is_ascii_digit()).count();
+    let digits = |from: usize| {
+        bytes
+            .iter()
+            .skip(from)
+            .take_while(|b| b.is_ascii_digit())
+            .count()
+    };
     end += digits(end);
     if bytes.get(end) == Some(&b'.') && digits(end + 1) > 0 {
         end += 1 + digits(end + 1);
@@ -64,22 +81,34 @@ fn single(value: &str) -> Option<Length> {
     let px = |by: f32| Some(Length::of_px(n * by));
     match unit {
         "" | "px" => px(1.0),
-        "em" | "ex" | "ch" | "lh" | "ic" | "cap" => Some(Length { em: n, ..Length::default() }),
-        "%" => Some(Length { percent: n, ..Length::default() }),
+        "em" | "ex" | "ch" | "lh" | "ic" | "cap" => Some(Length {
+            em: n,
+            ..Length::default()
+        }),
+        "%" => Some(Length {
+            percent: n,
+            ..Length::default()
+        }),
         "rem" | "rlh" | "pc" => px(16.0),
         "pt" => px(4.0 / 3.0),
         "in" => px(96.0),
         "cm" => px(37.8),
         "mm" => px(3.78),
         "q" => px(0.945),
-        "vw" | "svw" | "lvw" | "dvw" | "vi" | "vmax" | "cqw" | "cqi" | "cqmax" => px(SCREEN.0 / 100.0),
-        "vh" | "svh" | "lvh" | "dvh" | "vb" | "vmin" | "cqh" | "cqb" | "cqmin" => px(SCREEN.1 / 100.0),
+        "vw" | "svw" | "lvw" | "dvw" | "vi" | "vmax" | "cqw" | "cqi" | "cqmax" => {
+            px(SCREEN.0 / 100.0)
+        }
+        "vh" | "svh" | "lvh" | "dvh" | "vb" | "vmin" | "cqh" | "cqb" | "cqmin" => {
+            px(SCREEN.1 / 100.0)
+        }
         _ => None,
     }
 }
 
 fn calculated(value: &str, depth: usize) -> Option<Length> {
-    let Some((name, inner)) = value.split_once('(') else { return single(value) };
+    let Some((name, inner)) = value.split_once('(') else {
+        return single(value);
+    };
     let depth = depth.checked_sub(1)?;
     let inner = inner.strip_suffix(')').unwrap_or(inner);
     let about = |length: &Length| length.px(16.0, 100.0);
@@ -91,12 +120,19 @@ fn calculated(value: &str, depth: usize) -> Option<Length> {
                 parts.push(sum(part, depth)?);
             }
             let order = |a: &Length, b: &Length| about(a).total_cmp(&about(b));
-            if name == "min" { parts.into_iter().min_by(order) } else { parts.into_iter().max_by(order) }
+            if name == "min" {
+                parts.into_iter().min_by(order)
+            } else {
+                parts.into_iter().max_by(order)
+            }
         }
         "clamp" => {
             let parts = list(inner, ',');
-            let [least, wanted, most] = parts.as_slice() else { return None };
-            let (least, wanted, most) = (sum(least, depth)?, sum(wanted, depth)?, sum(most, depth)?);
+            let [least, wanted, most] = parts.as_slice() else {
+                return None;
+            };
+            let (least, wanted, most) =
+                (sum(least, depth)?, sum(wanted, depth)?, sum(most, depth)?);
             Some(if about(&wanted) < about(&least) {
                 least
             } else if about(&wanted) > about(&most) {
@@ -107,7 +143,10 @@ fn calculated(value: &str, depth: usize) -> Option<Length> {
         }
         "mod" | "rem" | "round" => {
             let parts = list(inner, ',');
-            let mut numbers = parts.iter().filter_map(|part| sum(part, depth)).map(|length| about(&length));
+            let mut numbers = parts
+                .iter()
+                .filter_map(|part| sum(part, depth))
+                .map(|length| about(&length));
             let (whole, step) = (numbers.next()?, numbers.next().unwrap_or(1.0));
             let steps = match parts.first().copied() {
                 Some("up") => (whole / step).ceil(),
@@ -116,11 +155,21 @@ fn calculated(value: &str, depth: usize) -> Option<Length> {
                 _ => (whole / step).floor(),
             };
             let rounded = steps * step;
-            let px = if name == "round" { rounded } else { whole - rounded };
+            let px = if name == "round" {
+                rounded
+            } else {
+                whole - rounded
+            };
             px.is_finite().then(|| Length::of_px(px))
         }
         "env" | "fit-content" | "anchor" | "anchor-size" => None,
-        "abs" => sum(inner, depth).map(|length| if about(&length) < 0.0 { length.times(-1.0) } else { length }),
+        "abs" => sum(inner, depth).map(|length| {
+            if about(&length) < 0.0 {
+                length.times(-1.0)
+            } else {
+                length
+            }
+        }),
         _ => None,
     }
 }
@@ -145,7 +194,9 @@ fn sum(value: &str, depth: usize) -> Option<Length> {
                     (Some(_), None) => return None,
                     (Some(term), Some(true)) if read.px != 0.0 => term.times(1.0 / read.px),
                     (Some(_), Some(true)) => return None,
-                    (Some(term), Some(false)) if read.em == 0.0 && read.percent == 0.0 => term.times(read.px),
+                    (Some(term), Some(false)) if read.em == 0.0 && read.percent == 0.0 => {
+                        term.times(read.px)
+                    }
                     (Some(term), Some(false)) => read.times(term.px),
                 });
             }
@@ -162,7 +213,11 @@ fn split_signs(word: &str) -> Vec<&str> {
             b'(' => depth += 1,
             b')' => depth = depth.saturating_sub(1),
             b'*' | b'/' if depth == 0 => {
-                parts.extend([word.get(start..at), word.get(at..=at)].into_iter().flatten());
+                parts.extend(
+                    [word.get(start..at), word.get(at..=at)]
+                        .into_iter()
+                        .flatten(),
+                );
                 start = at + 1;
             }
             _ => {}
@@ -180,12 +235,18 @@ pub(super) fn list(value: &str, mark: char) -> Vec<&str> {
 
 /// Words of a value, which white space parts outside brackets and strings.
 pub(super) fn words(value: &str) -> Vec<&str> {
-    split(value, |c| c.is_ascii_whitespace()).into_iter().filter(|word| !word.is_empty()).collect()
+    split(value, |c| c.is_ascii_whitespace())
+        .into_iter()
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
 /// Arguments of a function, parted by any sign that colours use outside brackets.
 pub(super) fn arguments(value: &str) -> Vec<&str> {
-    split(value, |c| matches!(c, ',' | '/' | ' ' | '\t' | '\n')).into_iter().filter(|part| !part.is_empty()).collect()
+    split(value, |c| matches!(c, ',' | '/' | ' ' | '\t' | '\n'))
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect()
 }
 
 fn split(value: &str, mark: impl Fn(char) -> bool) -> Vec<&str> {
@@ -262,7 +323,11 @@ mod tests {
             ("clamp(0px, 9px, 1px)", 1.0),
             ("-100vw", -1280.0),
         ] {
-            assert_eq!(length(value).map(|length| length.px(20.0, 1000.0)), Some(px), "{value}");
+            assert_eq!(
+                length(value).map(|length| length.px(20.0, 1000.0)),
+                Some(px),
+                "{value}"
+            );
         }
         assert_eq!(length("auto"), None);
         assert_eq!(length(&"calc(".repeat(5000)), None);
@@ -270,7 +335,10 @@ mod tests {
 
     #[test]
     fn functions_are_told_apart() {
-        assert_eq!(functions("scale(0) translate(1px, calc(2px + 1px))rotate(3deg)").len(), 3);
+        assert_eq!(
+            functions("scale(0) translate(1px, calc(2px + 1px))rotate(3deg)").len(),
+            3
+        );
         assert_eq!(list("a(b,c), 'd,e',f", ','), ["a(b,c)", "'d,e'", "f"]);
     }
 }

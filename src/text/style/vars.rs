@@ -26,7 +26,10 @@ impl Vars {
     /// Notes one for the element at a depth of the stack.
     pub(super) fn set(&mut self, depth: usize, name: &str, value: &str) {
         if self.scopes.last().is_none_or(|scope| scope.depth != depth) {
-            self.scopes.push(Scope { depth, values: HashMap::new() });
+            self.scopes.push(Scope {
+                depth,
+                values: HashMap::new(),
+            });
         }
         if let Some(scope) = self.scopes.last_mut() {
             scope.values.insert(name.into(), value.into());
@@ -58,15 +61,22 @@ impl Vars {
         let mut text = value.to_owned();
         for _ in 0..PUT_IN {
             // The innermost is the last to begin.
-            let Some(start) = text.rfind("var(") else { return Some(text) };
+            let Some(start) = text.rfind("var(") else {
+                return Some(text);
+            };
             let inner = text.get(start + 4..)?;
             let end = close(inner)?;
             let call = inner.get(..end)?;
             *work += call.len() / 16 + 1;
-            let (name, other) = call.split_once(',').map_or((call, None), |(name, other)| (name, Some(other)));
+            let (name, other) = call
+                .split_once(',')
+                .map_or((call, None), |(name, other)| (name, Some(other)));
             let name = name.trim().strip_prefix("--")?;
             // What names itself has no value.
-            let put = self.get(name, work).filter(|found| !found.contains(&format!("var(--{name}"))).or(other)?;
+            let put = self
+                .get(name, work)
+                .filter(|found| !found.contains(&format!("var(--{name}")))
+                .or(other)?;
             if text.len() + put.len() > VALUE_BYTES {
                 return None;
             }

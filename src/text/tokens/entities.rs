@@ -35,7 +35,12 @@ pub(super) fn read(text: &str, in_value: bool) -> Cow<'_, str> {
 
 /// Length of what may be an entity, with its semicolon; a sign that is none is one.
 fn length(rest: &str) -> usize {
-    let name = rest.bytes().skip(1).take(NAME_BYTES).take_while(|b| b.is_ascii_alphanumeric() || *b == b'#').count();
+    let name = rest
+        .bytes()
+        .skip(1)
+        .take(NAME_BYTES)
+        .take_while(|b| b.is_ascii_alphanumeric() || *b == b'#')
+        .count();
     1 + name + usize::from(rest.as_bytes().get(1 + name) == Some(&b';'))
 }
 
@@ -54,26 +59,38 @@ fn common(entity: &str) -> Option<char> {
                 Some(hex) => u32::from_str_radix(hex, 16),
                 None => digits.parse(),
             };
-            char::from_u32(number.ok()?).filter(|c| matches!(*c, ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fdcf}'))
+            char::from_u32(number.ok()?).filter(
+                |c| matches!(*c, ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fdcf}'),
+            )
         }
     }
 }
 
 /// One that is read with the table; what follows it tells in a value whether it is one.
 fn named_entity(rest: &str, length: usize, in_value: bool, out: &mut String) {
-    let next = rest.as_bytes().get(length).filter(|b| in_value && **b == b'=').map_or("", |_| "=");
+    let next = rest
+        .as_bytes()
+        .get(length)
+        .filter(|b| in_value && **b == b'=')
+        .map_or("", |_| "=");
     let entity = rest.get(..length).unwrap_or_default();
-    let html = if in_value { format!("<a b=\"{entity}{next}\">") } else { entity.to_owned() };
+    let html = if in_value {
+        format!("<a b=\"{entity}{next}\">")
+    } else {
+        entity.to_owned()
+    };
     let start = out.len();
-    let emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| -> Option<Infallible> {
-        match event {
-            CallbackEvent::String { value } | CallbackEvent::AttributeValue { value } => {
-                out.push_str(&String::from_utf8_lossy(value));
+    let emitter = CallbackEmitter::new(
+        |event: CallbackEvent<'_>, _: Span<()>| -> Option<Infallible> {
+            match event {
+                CallbackEvent::String { value } | CallbackEvent::AttributeValue { value } => {
+                    out.push_str(&String::from_utf8_lossy(value));
+                }
+                _ => {}
             }
-            _ => {}
-        }
-        None
-    });
+            None
+        },
+    );
     let Ok(()) = Tokenizer::new_with_emitter(html.as_str(), emitter).finish();
     if !next.is_empty() && out.len() > start {
         out.pop();

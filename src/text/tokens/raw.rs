@@ -19,7 +19,10 @@ pub(super) fn script_end(text: &str) -> Option<usize> {
     let (mut from, mut comment, mut inner) = (0, false, false);
     loop {
         let rest = text.as_bytes().get(from..)?;
-        let at = from + rest.iter().position(|b| *b == b'<' || (comment && *b == b'-'))?;
+        let at = from
+            + rest
+                .iter()
+                .position(|b| *b == b'<' || (comment && *b == b'-'))?;
         let here = text.as_bytes().get(at..)?;
         from = at + 1;
         if here.starts_with(b"-->") {
@@ -41,7 +44,14 @@ pub(super) fn script_end(text: &str) -> Option<usize> {
 
 fn is_tag(text: &str, at: usize, slash: &str, name: &str) -> bool {
     let from = at + 1 + slash.len();
-    text.get(at + 1..).is_some_and(|rest| rest.starts_with(slash))
-        && text.as_bytes().get(from..from + name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
-        && matches!(text.as_bytes().get(from + name.len()), Some(b'\t' | b'\n' | 0x0C | b' ' | b'/' | b'>'))
+    text.get(at + 1..)
+        .is_some_and(|rest| rest.starts_with(slash))
+        && text
+            .as_bytes()
+            .get(from..from + name.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
+        && matches!(
+            text.as_bytes().get(from + name.len()),
+            Some(b'\t' | b'\n' | 0x0C | b' ' | b'/' | b'>')
+        )
 }

@@ -39,19 +39,21 @@ fn own_tokens(text: &str) -> String {
 fn reference_tokens(text: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let mut inner = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| -> Option<Infallible> {
-        parts.push(match event {
-            CallbackEvent::OpenStartTag { name } => format!("\n<{}", lossy(name)),
-            CallbackEvent::AttributeName { name } => format!(" {}", lossy(name)),
-            CallbackEvent::AttributeValue { value } => format!("={}", lossy(value)),
-            CallbackEvent::CloseStartTag { self_closing } => format!(" {self_closing}>\n"),
-            CallbackEvent::EndTag { name } => format!("\n</{}>\n", lossy(name)),
-            CallbackEvent::String { value } => lossy(value).replace('\n', "~"),
-            CallbackEvent::Comment { value } => format!("\n<!{}>\n", lossy(value)),
-            CallbackEvent::Doctype { .. } | CallbackEvent::Error(_) => String::new(),
-        });
-        None
-    });
+    let mut inner = CallbackEmitter::new(
+        |event: CallbackEvent<'_>, _: Span<()>| -> Option<Infallible> {
+            parts.push(match event {
+                CallbackEvent::OpenStartTag { name } => format!("\n<{}", lossy(name)),
+                CallbackEvent::AttributeName { name } => format!(" {}", lossy(name)),
+                CallbackEvent::AttributeValue { value } => format!("={}", lossy(value)),
+                CallbackEvent::CloseStartTag { self_closing } => format!(" {self_closing}>\n"),
+                CallbackEvent::EndTag { name } => format!("\n</{}>\n", lossy(name)),
+                CallbackEvent::String { value } => lossy(value).replace('\n', "~"),
+                CallbackEvent::Comment { value } => format!("\n<!{}>\n", lossy(value)),
+                CallbackEvent::Doctype { .. } | CallbackEvent::Error(_) => String::new(),
+            });
+            None
+        },
+    );
     inner.naively_switch_states(true);
     let Ok(()) = Tokenizer::new_with_emitter(text, inner).finish();
     flat(parts)
@@ -132,7 +134,9 @@ fn tokens_are_those_of_the_standard() {
     for _ in 0..3000 {
         let mut text = String::new();
         for _ in 0..(state % 9) + 1 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             text.push_str(PIECES[(state >> 33) as usize % PIECES.len()]);
         }
         state = state.rotate_left(17).wrapping_add(0x9e37_79b9);

@@ -20,12 +20,21 @@ impl Agent {
     /// Connects and shakes hands.
     pub async fn connect(port: u16, path: &str) -> io::Result<Self> {
         let wire = Wire::new(TcpStream::connect(("127.0.0.1", port)).await?)?;
-        let mut agent = Self { wire, port, path: path.to_owned(), session: String::new(), calls: 0 };
+        let mut agent = Self {
+            wire,
+            port,
+            path: path.to_owned(),
+            session: String::new(),
+            calls: 0,
+        };
         let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
         let (head, _) = agent.post(initialize).await?;
         let session = head.session.ok_or_else(|| io::Error::other("no session"))?;
-        agent.session = format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n");
-        agent.post(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
+        agent.session =
+            format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n");
+        agent
+            .post(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+            .await?;
         Ok(agent)
     }
 
@@ -62,16 +71,30 @@ impl Agent {
             body.len()
         );
         self.wire.send(request.as_bytes()).await?;
-        let head = self.wire.head().await?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let head = self
+            .wire
+            .head()
+            .await?
+            .ok_or(io::ErrorKind::UnexpectedEof)?;
         let answer = self.wire.body(&head).await?;
-        expect_good(&head).map_err(|error| io::Error::other(format!("{error}: {}", String::from_utf8_lossy(&answer))))?;
+        expect_good(&head).map_err(|error| {
+            io::Error::other(format!("{error}: {}", String::from_utf8_lossy(&answer)))
+        })?;
         Ok((head, answer))
     }
 }
 
 fn expect_good(head: &Head) -> io::Result<()> {
-    let good = head.first.split(' ').nth(1).is_some_and(|status| status.starts_with('2'));
-    if good { Ok(()) } else { Err(io::Error::other(head.first.clone())) }
+    let good = head
+        .first
+        .split(' ')
+        .nth(1)
+        .is_some_and(|status| status.starts_with('2'));
+    if good {
+        Ok(())
+    } else {
+        Err(io::Error::other(head.first.clone()))
+    }
 }
 
 /// Calls made in a stretch of time.
@@ -92,7 +115,9 @@ pub async fn call_for(time: Duration, agents: &mut Vec<Agent>, least: usize) -> 
                 let at = Instant::now();
                 let length = agent.call().await?;
                 if length < least {
-                    return Err(io::Error::other(format!("an answer of {length} bytes where {least} were due")));
+                    return Err(io::Error::other(format!(
+                        "an answer of {length} bytes where {least} were due"
+                    )));
                 }
                 latencies.push(at.elapsed());
             }

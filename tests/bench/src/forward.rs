@@ -17,7 +17,8 @@ type Failure = Box<dyn Error + Send + Sync>;
 pub async fn serve(port: u16, upstream: u16) -> io::Result<()> {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
-    let client: Client<HttpConnector, Incoming> = Client::builder(TokioExecutor::new()).build(connector);
+    let client: Client<HttpConnector, Incoming> =
+        Client::builder(TokioExecutor::new()).build(connector);
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     loop {
         let (stream, _) = listener.accept().await?;
@@ -26,7 +27,10 @@ pub async fn serve(port: u16, upstream: u16) -> io::Result<()> {
         let forward = service_fn(move |mut request: Request<Incoming>| {
             let client = client.clone();
             async move {
-                let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+                let path = request
+                    .uri()
+                    .path_and_query()
+                    .map_or("/", |path| path.as_str());
                 *request.uri_mut() = format!("http://127.0.0.1:{upstream}{path}").parse()?;
                 Ok::<_, Failure>(client.request(request).await?)
             }

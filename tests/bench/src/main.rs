@@ -35,8 +35,14 @@ struct Plan {
     starts: usize,
 }
 
-const FULL: Plan =
-    Plan { rounds: 5, sizes: &SIZES, turn: Duration::from_millis(500), held: 1000, idle: Duration::from_secs(20), starts: 5 };
+const FULL: Plan = Plan {
+    rounds: 5,
+    sizes: &SIZES,
+    turn: Duration::from_millis(500),
+    held: 1000,
+    idle: Duration::from_secs(20),
+    starts: 5,
+};
 const QUICK: Plan = Plan {
     rounds: 1,
     sizes: &[1_000, 10_000, 100_000],
@@ -51,14 +57,21 @@ const SESSIONS: usize = CONCURRENCY[CONCURRENCY.len() - 1];
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let done = runtime.and_then(|runtime| match words.first().map(String::as_str) {
         Some("serve") => runtime.block_on(server::serve(port(&words, 1))),
         // As many threads as the gate has.
-        Some("forward") => tokio::runtime::Runtime::new()?.block_on(forward::serve(port(&words, 1), port(&words, 2))),
+        Some("forward") => tokio::runtime::Runtime::new()?
+            .block_on(forward::serve(port(&words, 1), port(&words, 2))),
         Some("call") => runtime.block_on(call_on_demand(&words)),
         Some(gate) => {
-            let plan = if words.iter().any(|word| word == "--quick") { QUICK } else { FULL };
+            let plan = if words.iter().any(|word| word == "--quick") {
+                QUICK
+            } else {
+                FULL
+            };
             runtime.block_on(bench(&PathBuf::from(gate), &plan))
         }
         None => Err(io::Error::other("usage: lychgate-bench GATE [--quick]")),
@@ -70,19 +83,26 @@ fn main() {
 }
 
 fn port(words: &[String], at: usize) -> u16 {
-    words.get(at).and_then(|port| port.parse().ok()).unwrap_or(0)
+    words
+        .get(at)
+        .and_then(|port| port.parse().ok())
+        .unwrap_or(0)
 }
 
 async fn call_on_demand(words: &[String]) -> io::Result<()> {
     let usage = || io::Error::other("usage: lychgate-bench call PORT PATH BYTES");
-    let [_, port, path, bytes] = words else { return Err(usage()) };
+    let [_, port, path, bytes] = words else {
+        return Err(usage());
+    };
     let bytes: usize = bytes.parse().map_err(io::Error::other)?;
     let mut agent = Agent::connect(port.parse().map_err(io::Error::other)?, path).await?;
     for line in io::stdin().lines() {
         for _ in 0..line?.parse::<usize>().map_err(io::Error::other)? {
             let length = agent.call().await?;
             if length < bytes {
-                return Err(io::Error::other(format!("a response of {length} bytes instead of {bytes}")));
+                return Err(io::Error::other(format!(
+                    "a response of {length} bytes instead of {bytes}"
+                )));
             }
         }
         println!("done");
@@ -105,7 +125,11 @@ async fn bench(gate: &PathBuf, plan: &Plan) -> io::Result<()> {
     table::calls(&names, &measured);
     println!();
     for ((name, idle), (_, used)) in stage.idle.iter().zip(stage.memory()) {
-        println!("{name}: {:.1} MB resident before the first call, {:.1} MB after these", *idle as f64 / 1e6, used as f64 / 1e6);
+        println!(
+            "{name}: {:.1} MB resident before the first call, {:.1} MB after these",
+            *idle as f64 / 1e6,
+            used as f64 / 1e6
+        );
     }
     // Processes that have freed nothing yet, or sessions would be held in memory that is there already.
     drop(stage);
@@ -127,7 +151,10 @@ async fn bench(gate: &PathBuf, plan: &Plan) -> io::Result<()> {
 
 /// One framing and size, every way by turns, round after round.
 async fn measure(stage: &Stage, plan: &Plan, framing: &str, size: usize) -> io::Result<Measured> {
-    let mut measured = Measured { what: format!("{framing} {size}"), cells: Vec::new() };
+    let mut measured = Measured {
+        what: format!("{framing} {size}"),
+        cells: Vec::new(),
+    };
     let mut agents = Vec::new();
     for way in &stage.ways {
         measured.cells.push(Cell::default());
@@ -140,7 +167,8 @@ async fn measure(stage: &Stage, plan: &Plan, framing: &str, size: usize) -> io::
                 let before = way.process.as_ref().map(process::Process::cpu);
                 let calls = call_for(plan.turn, &mut chosen, size).await?;
                 if let (Some(before), Some(process)) = (before, &way.process) {
-                    let count = u32::try_from(calls.latencies.len().max(1)).map_err(io::Error::other)?;
+                    let count =
+                        u32::try_from(calls.latencies.len().max(1)).map_err(io::Error::other)?;
                     level.cpu.push((process.cpu() - before) / count);
                 }
                 all.append(&mut chosen);
@@ -162,7 +190,9 @@ async fn connect(way: &Way, framing: &str, size: usize) -> io::Result<Vec<Agent>
 /// What an idle session with an open stream takes.
 async fn held_sessions(stage: &Stage, plan: &Plan) -> io::Result<()> {
     for way in &stage.ways {
-        let Some(process) = &way.process else { continue };
+        let Some(process) = &way.process else {
+            continue;
+        };
         let before = settled(process).await;
         let mut held = Vec::new();
         for _ in 0..plan.held {
@@ -172,7 +202,11 @@ async fn held_sessions(stage: &Stage, plan: &Plan) -> io::Result<()> {
         }
         tokio::time::sleep(plan.idle).await;
         let each = settled(process).await.saturating_sub(before) / plan.held as u64;
-        println!("{}: {each} bytes for each of {} idle sessions with an open stream", way.name, held.len());
+        println!(
+            "{}: {each} bytes for each of {} idle sessions with an open stream",
+            way.name,
+            held.len()
+        );
     }
     Ok(())
 }

@@ -14,7 +14,11 @@ pub struct Process {
 impl Process {
     pub fn start(command: &mut Command, log: &Path) -> io::Result<Self> {
         let log = fs::File::create(log)?;
-        let child = command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
         Ok(Self { child })
     }
 
@@ -22,8 +26,13 @@ impl Process {
     fn all(&self) -> Vec<u32> {
         let mine = self.child.id();
         let mut all = vec![mine];
-        let children = fs::read_to_string(format!("/proc/{mine}/task/{mine}/children")).unwrap_or_default();
-        all.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        let children =
+            fs::read_to_string(format!("/proc/{mine}/task/{mine}/children")).unwrap_or_default();
+        all.extend(
+            children
+                .split_whitespace()
+                .filter_map(|pid| pid.parse::<u32>().ok()),
+        );
         all
     }
 
@@ -38,19 +47,29 @@ impl Process {
 
     /// Resident memory in bytes.
     pub fn rss(&self) -> u64 {
-        self.all().into_iter().map(|pid| kilobytes(&format!("/proc/{pid}/status"), "VmRSS:")).sum::<u64>() * 1024
+        self.all()
+            .into_iter()
+            .map(|pid| kilobytes(&format!("/proc/{pid}/status"), "VmRSS:"))
+            .sum::<u64>()
+            * 1024
     }
 
     /// Memory in bytes, with what is shared counted by share.
     pub fn pss(&self) -> u64 {
-        self.all().into_iter().map(|pid| kilobytes(&format!("/proc/{pid}/smaps_rollup"), "Pss:")).sum::<u64>() * 1024
+        self.all()
+            .into_iter()
+            .map(|pid| kilobytes(&format!("/proc/{pid}/smaps_rollup"), "Pss:"))
+            .sum::<u64>()
+            * 1024
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
         // TERM, so that nginx ends its workers with it; there is nothing to do about a child that is gone.
-        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let _ = Command::new("kill")
+            .arg(self.child.id().to_string())
+            .status();
         let began = Instant::now();
         while began.elapsed() < Duration::from_secs(3) {
             if matches!(self.child.try_wait(), Ok(Some(_))) {
@@ -65,16 +84,21 @@ impl Drop for Process {
 
 fn threads(pid: u32) -> Vec<PathBuf> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"));
-    tasks.map(|tasks| tasks.filter_map(|task| Some(task.ok()?.path())).collect()).unwrap_or_default()
+    tasks
+        .map(|tasks| tasks.filter_map(|task| Some(task.ok()?.path())).collect())
+        .unwrap_or_default()
 }
 
 fn kilobytes(file: &str, field: &str) -> u64 {
     let text = fs::read_to_string(file).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(field));
-    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
 }
 
 /// A port that nothing listens on.
 pub fn free_port() -> io::Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?
+        .local_addr()?
+        .port())
 }

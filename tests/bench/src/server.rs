@@ -16,8 +16,15 @@ pub const SIZES: [usize; 5] = [100, 1_000, 10_000, 100_000, 1_000_000];
 static SESSIONS: AtomicU64 = AtomicU64::new(1);
 
 pub async fn serve(port: u16) -> io::Result<()> {
-    let texts: HashMap<usize, String> =
-        SIZES.iter().map(|size| (*size, serde_json::to_string(&text::clean(*size)).unwrap_or_default())).collect();
+    let texts: HashMap<usize, String> = SIZES
+        .iter()
+        .map(|size| {
+            (
+                *size,
+                serde_json::to_string(&text::clean(*size)).unwrap_or_default(),
+            )
+        })
+        .collect();
     let texts = Arc::new(texts);
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     loop {
@@ -44,7 +51,8 @@ async fn converse(mut wire: Wire, texts: &HashMap<usize, String>) -> io::Result<
         }
         let text = String::from_utf8_lossy(&body);
         let Some(id) = id(&text) else {
-            wire.send(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").await?;
+            wire.send(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+                .await?;
             continue;
         };
         if text.contains("\"initialize\"") {
@@ -59,10 +67,18 @@ async fn converse(mut wire: Wire, texts: &HashMap<usize, String>) -> io::Result<
             wire.send((head + &result).as_bytes()).await?;
             continue;
         }
-        let (framing, size) = path.trim_start_matches('/').split_once('/').unwrap_or(("json", "100"));
-        let said = size.parse().ok().and_then(|size: usize| texts.get(&size)).map_or("\"?\"", String::as_str);
-        let result =
-            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":{said}}}],"isError":false}}}}"#);
+        let (framing, size) = path
+            .trim_start_matches('/')
+            .split_once('/')
+            .unwrap_or(("json", "100"));
+        let said = size
+            .parse()
+            .ok()
+            .and_then(|size: usize| texts.get(&size))
+            .map_or("\"?\"", String::as_str);
+        let result = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":{said}}}],"isError":false}}}}"#
+        );
         let answer = if framing == "sse" {
             let event = format!("event: message\ndata: {result}\n\n");
             format!(
@@ -70,7 +86,10 @@ async fn converse(mut wire: Wire, texts: &HashMap<usize, String>) -> io::Result<
                 event.len()
             )
         } else {
-            format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{result}", result.len())
+            format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{result}",
+                result.len()
+            )
         };
         wire.send(answer.as_bytes()).await?;
     }

@@ -29,7 +29,11 @@ pub struct Way {
 
 impl Way {
     pub async fn connect(&self, framing: &str, size: usize) -> io::Result<Agent> {
-        Agent::connect(self.port, &format!("{}/{framing}{}{size}", self.prefix, self.joint)).await
+        Agent::connect(
+            self.port,
+            &format!("{}/{framing}{}{size}", self.prefix, self.joint),
+        )
+        .await
     }
 }
 
@@ -48,8 +52,17 @@ impl Stage {
         fs::create_dir_all(folder.join("no-rules"))?;
         let upstream = free_port()?;
         let mut command = Command::new(std::env::current_exe()?);
-        let server = Process::start(command.arg("serve").arg(upstream.to_string()), &folder.join("server.log"))?;
-        let mut ways = vec![Way { name: "straight", port: upstream, prefix: "", joint: '/', process: None }];
+        let server = Process::start(
+            command.arg("serve").arg(upstream.to_string()),
+            &folder.join("server.log"),
+        )?;
+        let mut ways = vec![Way {
+            name: "straight",
+            port: upstream,
+            prefix: "",
+            joint: '/',
+            process: None,
+        }];
         ready(&ways[0]).await?;
         if let Some(process) = start_nginx(&folder, upstream)? {
             ways.push(process);
@@ -62,7 +75,12 @@ impl Stage {
             listening(way).await?;
         }
         tokio::time::sleep(SETTLE).await;
-        let mut stage = Self { ways, folder, idle: Vec::new(), _server: server };
+        let mut stage = Self {
+            ways,
+            folder,
+            idle: Vec::new(),
+            _server: server,
+        };
         stage.idle = stage.memory();
         for way in &stage.ways {
             ready(way).await?;
@@ -79,7 +97,10 @@ impl Stage {
 
     /// Resident bytes of each process in between.
     pub fn memory(&self) -> Vec<(&'static str, u64)> {
-        self.ways.iter().filter_map(|way| Some((way.name, way.process.as_ref()?.rss()))).collect()
+        self.ways
+            .iter()
+            .filter_map(|way| Some((way.name, way.process.as_ref()?.rss())))
+            .collect()
     }
 }
 
@@ -88,7 +109,10 @@ async fn listening(way: &Way) -> io::Result<()> {
     let began = Instant::now();
     while let Err(error) = TcpStream::connect(("127.0.0.1", way.port)).await {
         if began.elapsed() > PATIENCE {
-            return Err(io::Error::other(format!("{} does not listen: {error}", way.name)));
+            return Err(io::Error::other(format!(
+                "{} does not listen: {error}",
+                way.name
+            )));
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -103,7 +127,10 @@ async fn ready(way: &Way) -> io::Result<()> {
             Err(error) => error,
         };
         if began.elapsed() > PATIENCE {
-            return Err(io::Error::other(format!("{} does not answer: {error}", way.name)));
+            return Err(io::Error::other(format!(
+                "{} does not answer: {error}",
+                way.name
+            )));
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -119,12 +146,25 @@ enum Checks {
 }
 
 /// A gate that lets results of any size through.
-fn start_gate(gate: &Path, folder: &Path, upstream: u16, checks: Checks) -> io::Result<(Way, Instant)> {
+fn start_gate(
+    gate: &Path,
+    folder: &Path,
+    upstream: u16,
+    checks: Checks,
+) -> io::Result<(Way, Instant)> {
     let port = free_port()?;
     let folder = folder.display();
     let (name, audit, rules) = match checks {
-        Checks::None => ("unchecked", String::new(), format!("rules = [\"{folder}/no-rules\"]")),
-        Checks::Shipped => ("gate", format!("[audit]\nfile = \"{folder}/audit.jsonl\"\n"), "packs = { ops = true }".to_owned()),
+        Checks::None => (
+            "unchecked",
+            String::new(),
+            format!("rules = [\"{folder}/no-rules\"]"),
+        ),
+        Checks::Shipped => (
+            "gate",
+            format!("[audit]\nfile = \"{folder}/audit.jsonl\"\n"),
+            "packs = { ops = true }".to_owned(),
+        ),
     };
     let mut config = format!(
         "[listen]\naddress = \"127.0.0.1:{port}\"\n{audit}[policy.default]\n{rules}\n\
@@ -132,31 +172,54 @@ fn start_gate(gate: &Path, folder: &Path, upstream: u16, checks: Checks) -> io::
     );
     for framing in ["json", "sse"] {
         for size in SIZES {
-            config +=
-                &format!("[upstream.{framing}-{size}]\nhttp = {{ url = \"http://127.0.0.1:{upstream}/{framing}/{size}\" }}\n");
+            config += &format!(
+                "[upstream.{framing}-{size}]\nhttp = {{ url = \"http://127.0.0.1:{upstream}/{framing}/{size}\" }}\n"
+            );
         }
     }
     let file = format!("{folder}/lychgate-{port}.toml");
     fs::write(&file, config)?;
     let began = Instant::now();
     let log = format!("{folder}/gate-{port}.log");
-    let process = Process::start(Command::new(gate).arg("run").arg("--config").arg(&file), Path::new(&log))?;
-    Ok((Way { name, port, prefix: "/mcp", joint: '-', process: Some(process) }, began))
+    let process = Process::start(
+        Command::new(gate).arg("run").arg("--config").arg(&file),
+        Path::new(&log),
+    )?;
+    Ok((
+        Way {
+            name,
+            port,
+            prefix: "/mcp",
+            joint: '-',
+            process: Some(process),
+        },
+        began,
+    ))
 }
 
 /// A proxy of hyper that does nothing but forward.
 fn start_forward(folder: &Path, upstream: u16) -> io::Result<Way> {
     let port = free_port()?;
     let mut command = Command::new(std::env::current_exe()?);
-    let command = command.arg("forward").arg(port.to_string()).arg(upstream.to_string());
+    let command = command
+        .arg("forward")
+        .arg(port.to_string())
+        .arg(upstream.to_string());
     let process = Process::start(command, &folder.join("hyper.log"))?;
-    Ok(Way { name: "hyper", port, prefix: "", joint: '/', process: Some(process) })
+    Ok(Way {
+        name: "hyper",
+        port,
+        prefix: "",
+        joint: '/',
+        process: Some(process),
+    })
 }
 
 /// nginx as a plain pass-through with connections kept; `None` where it is not installed.
 fn start_nginx(folder: &Path, upstream: u16) -> io::Result<Option<Way>> {
-    let Some(program) =
-        ["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"].into_iter().find(|path| Path::new(path).exists())
+    let Some(program) = ["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"]
+        .into_iter()
+        .find(|path| Path::new(path).exists())
     else {
         return Ok(None);
     };
@@ -174,6 +237,19 @@ fn start_nginx(folder: &Path, upstream: u16) -> io::Result<Option<Way>> {
     );
     let file = folder.join("nginx.conf");
     fs::write(&file, config)?;
-    let process = Process::start(Command::new(program).arg("-c").arg(&file).arg("-p").arg(folder), &folder.join("nginx.out"))?;
-    Ok(Some(Way { name: "nginx", port, prefix: "", joint: '/', process: Some(process) }))
+    let process = Process::start(
+        Command::new(program)
+            .arg("-c")
+            .arg(&file)
+            .arg("-p")
+            .arg(folder),
+        &folder.join("nginx.out"),
+    )?;
+    Ok(Some(Way {
+        name: "nginx",
+        port,
+        prefix: "",
+        joint: '/',
+        process: Some(process),
+    }))
 }

@@ -28,7 +28,10 @@ pub struct Level {
 
 impl Level {
     fn rates(&self) -> Vec<f64> {
-        self.calls.iter().map(|calls| calls.latencies.len() as f64 / calls.took.as_secs_f64()).collect()
+        self.calls
+            .iter()
+            .map(|calls| calls.latencies.len() as f64 / calls.took.as_secs_f64())
+            .collect()
     }
 }
 
@@ -43,7 +46,12 @@ fn median(mut all: Vec<f64>) -> f64 {
 
 /// The median over the rounds of one figure to the other of the same round.
 fn ratio(one: Vec<f64>, other: Vec<f64>) -> f64 {
-    median(one.into_iter().zip(other).map(|(one, other)| one / other).collect())
+    median(
+        one.into_iter()
+            .zip(other)
+            .map(|(one, other)| one / other)
+            .collect(),
+    )
 }
 
 /// Figures of one way and number of sessions, one for each round.
@@ -54,21 +62,44 @@ type Figure = fn(&Level) -> Vec<f64>;
 pub fn calls(names: &[&str], measured: &[Measured]) {
     let base = names.iter().position(|name| *name == "nginx").unwrap_or(0);
     let sessions = CONCURRENCY.map(|sessions| format!("sessions: {sessions}"));
-    let all: Vec<(String, usize, Figure)> =
-        sessions.into_iter().enumerate().map(|(level, title)| (title, level, cpu as Figure)).collect();
+    let all: Vec<(String, usize, Figure)> = sessions
+        .into_iter()
+        .enumerate()
+        .map(|(level, title)| (title, level, cpu as Figure))
+        .collect();
     // There is no process in between on the way straight to the server, which is the first.
     let title = "CPU time per call of the process in between, µs";
-    table(title, names, 1, measured, &all, |figures, _| median(figures));
+    table(title, names, 1, measured, &all, |figures, _| {
+        median(figures)
+    });
     if base > 0 {
         let title = format!("the same, divided by {}'s", names[base]);
-        table(&title, names, base + 1, measured, &all, |figures, line| ratio(figures, line(base)));
+        table(&title, names, base + 1, measured, &all, |figures, line| {
+            ratio(figures, line(base))
+        });
     }
     let last = CONCURRENCY.len() - 1;
     let rates = format!("calls/s of {} sessions", CONCURRENCY[last]);
-    let all = [("median latency of one session, µs".to_owned(), 0, latencies as Figure), (rates, last, Level::rates as Figure)];
-    table("time and throughput", names, 0, measured, &all, |figures, _| median(figures));
+    let all = [
+        (
+            "median latency of one session, µs".to_owned(),
+            0,
+            latencies as Figure,
+        ),
+        (rates, last, Level::rates as Figure),
+    ];
+    table(
+        "time and throughput",
+        names,
+        0,
+        measured,
+        &all,
+        |figures, _| median(figures),
+    );
     let title = format!("the same, divided by {}'s", names[base]);
-    table(&title, names, base + 1, measured, &all, |figures, line| ratio(figures, line(base)));
+    table(&title, names, base + 1, measured, &all, |figures, line| {
+        ratio(figures, line(base))
+    });
 }
 
 fn cpu(level: &Level) -> Vec<f64> {
@@ -77,7 +108,11 @@ fn cpu(level: &Level) -> Vec<f64> {
 
 /// The median latency of each round.
 fn latencies(level: &Level) -> Vec<f64> {
-    level.calls.iter().map(|calls| median(calls.latencies.iter().map(micros).collect())).collect()
+    level
+        .calls
+        .iter()
+        .map(|calls| median(calls.latencies.iter().map(micros).collect()))
+        .collect()
 }
 
 /// A table of the ways from the one at `from` on: for each of `groups`, with the level that it is about, what `cell` makes of the
@@ -103,11 +138,23 @@ fn table(
     for line in measured {
         print!("{:14}", line.what);
         for (_, level, figure) in groups {
-            let of = |way: usize| line.cells.get(way).map(|cell| figure(&cell.levels[*level])).unwrap_or_default();
+            let of = |way: usize| {
+                line.cells
+                    .get(way)
+                    .map(|cell| figure(&cell.levels[*level]))
+                    .unwrap_or_default()
+            };
             for way in from..from + names.len() {
                 let value = cell(of(way), &of);
                 let digits = if value < 100.0 { 1 } else { 0 };
-                print!("{:>10}", if value.is_nan() { "–".to_owned() } else { format!("{value:.digits$}") });
+                print!(
+                    "{:>10}",
+                    if value.is_nan() {
+                        "–".to_owned()
+                    } else {
+                        format!("{value:.digits$}")
+                    }
+                );
             }
         }
         println!();

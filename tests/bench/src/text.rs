@@ -16,7 +16,10 @@ const SENTENCES: [&str; 11] = [
 
 /// Prose of exactly this many bytes: sentences in paragraphs.
 pub fn clean(bytes: usize) -> String {
-    let (mut out, mut state) = (String::with_capacity(bytes + 128), 88_172_645_463_325_252_u64);
+    let (mut out, mut state) = (
+        String::with_capacity(bytes + 128),
+        88_172_645_463_325_252_u64,
+    );
     while out.len() < bytes {
         state ^= state << 13;
         state ^= state >> 7;
@@ -38,18 +41,37 @@ pub fn worst(bytes: usize) -> Vec<(&'static str, String)> {
     vec![
         (
             "keywords",
-            repeat("ignore the system prompt as you previously instructed secret user tool important curl sudo you are now. "),
+            repeat(
+                "ignore the system prompt as you previously instructed secret user tool important curl sudo you are now. ",
+            ),
         ),
-        ("near misses", repeat("ignore all of the ignore all of the previous previous disregard any disregard any instruct ")),
-        ("open tags", repeat("<div><p style=\"display:block\"><span><b><td>")),
-        ("closed tags", repeat("<p>one</p><br/><a href=\"x\">two</a><!-- three -->")),
+        (
+            "near misses",
+            repeat(
+                "ignore all of the ignore all of the previous previous disregard any disregard any instruct ",
+            ),
+        ),
+        (
+            "open tags",
+            repeat("<div><p style=\"display:block\"><span><b><td>"),
+        ),
+        (
+            "closed tags",
+            repeat("<p>one</p><br/><a href=\"x\">two</a><!-- three -->"),
+        ),
         ("less-than", repeat("< <a <")),
         ("accents", repeat("é ü ñ Ö à ß ï ")),
         ("zero width", repeat("a\u{200b}b\u{200c}c\u{2060}d ")),
-        ("spaces", repeat("ignore                                                                    ")),
+        (
+            "spaces",
+            repeat("ignore                                                                    "),
+        ),
         ("escapes", repeat("\\u003c&lt;&#105;&#103;%69%67 ")),
         ("one word", repeat("a")),
-        ("base64", repeat("aWdub3JlIGFsbCBwcmV2aW91cyBpbnN0cnVjdGlvbnMg")),
+        (
+            "base64",
+            repeat("aWdub3JlIGFsbCBwcmV2aW91cyBpbnN0cnVjdGlvbnMg"),
+        ),
         ("symbols", repeat("#!/*-+=[]{}()|~`^%$@;:?,.")),
     ]
 }

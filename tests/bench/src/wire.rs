@@ -31,7 +31,11 @@ enum Length {
 impl Wire {
     pub fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
-        Ok(Self { stream, buffer: Vec::with_capacity(16 << 10), at: 0 })
+        Ok(Self {
+            stream,
+            buffer: Vec::with_capacity(16 << 10),
+            at: 0,
+        })
     }
 
     pub async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -58,13 +62,19 @@ impl Wire {
         for (name, value) in lines.filter_map(|line| line.split_once(':')) {
             let value = value.trim();
             match name.to_ascii_lowercase().as_str() {
-                "content-length" => length = Length::Bytes(value.parse().map_err(io::Error::other)?),
+                "content-length" => {
+                    length = Length::Bytes(value.parse().map_err(io::Error::other)?)
+                }
                 "transfer-encoding" => length = Length::Chunked,
                 "mcp-session-id" => session = Some(value.to_owned()),
                 _ => {}
             }
         }
-        Ok(Some(Head { first, session, length }))
+        Ok(Some(Head {
+            first,
+            session,
+            length,
+        }))
     }
 
     /// The body after a head.
@@ -81,7 +91,8 @@ impl Wire {
                 self.more_or_fail().await?;
             };
             let size = String::from_utf8_lossy(&line);
-            let size = usize::from_str_radix(size.trim().split(';').next().unwrap_or_default(), 16).map_err(io::Error::other)?;
+            let size = usize::from_str_radix(size.trim().split(';').next().unwrap_or_default(), 16)
+                .map_err(io::Error::other)?;
             let chunk = self.take(size + 2).await?;
             if size == 0 {
                 return Ok(body);
@@ -100,7 +111,11 @@ impl Wire {
     }
 
     async fn more_or_fail(&mut self) -> io::Result<()> {
-        if self.more().await? { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+        if self.more().await? {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
     }
 
     async fn more(&mut self) -> io::Result<bool> {

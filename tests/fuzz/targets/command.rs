@@ -16,8 +16,10 @@ const MOST: Duration = Duration::from_secs(1);
 /// Bytes that all texts taken out of a script may have together.
 const TEXT_BYTES: usize = 8 << 20;
 
-static POLICY: LazyLock<Policy> =
-    LazyLock::new(|| Policy::new("default", &PolicyConfig::default(), &Library::builtin()).expect("the shipped rules"));
+static POLICY: LazyLock<Policy> = LazyLock::new(|| {
+    Policy::new("default", &PolicyConfig::default(), &Library::builtin())
+        .expect("the shipped rules")
+});
 
 pub fn fuzz(input: &str) {
     // Reading the rules is no part of judging.
@@ -27,7 +29,11 @@ pub fn fuzz(input: &str) {
     let bytes: usize = script.texts().map(str::len).sum();
     assert!(bytes <= TEXT_BYTES, "{bytes} bytes of texts");
     for touched in script.paths() {
-        assert!(!touched.path.contains("//"), "{:?} is not in one form", touched.path);
+        assert!(
+            !touched.path.contains("//"),
+            "{:?} is not in one form",
+            touched.path
+        );
     }
     for url in script.urls() {
         assert!(!url.is_empty());
@@ -36,9 +42,17 @@ pub fn fuzz(input: &str) {
     assert_eq!(refused, refuses(input), "judged in two ways");
     // A line before it changes nothing of what it does.
     if refused {
-        assert!(refuses(&format!("true\n{input}")), "passed behind a harmless line");
+        assert!(
+            refuses(&format!("true\n{input}")),
+            "passed behind a harmless line"
+        );
     }
-    assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
+    assert!(
+        began.elapsed() < MOST,
+        "{:?} for {} bytes",
+        began.elapsed(),
+        input.len()
+    );
 }
 
 fn refuses(script: &str) -> bool {
@@ -48,6 +62,12 @@ fn refuses(script: &str) -> bool {
         quote(script)
     );
     let message = Message::parse(call.into(), &ReadLimits::default()).expect("a message");
-    let inspection = POLICY.inspect(Direction::Outbound, &message, &context, AuditId::make(), &InspectContext::default());
+    let inspection = POLICY.inspect(
+        Direction::Outbound,
+        &message,
+        &context,
+        AuditId::make(),
+        &InspectContext::default(),
+    );
     matches!(inspection.verdict, Verdict::Block(_))
 }

@@ -17,8 +17,16 @@ pub fn fuzz(input: &str) {
     let html = format!("<html><body>{input}");
     for text in [input, &html] {
         if let Some(page) = Text::new(text).page() {
-            assert!(page.visible.len() + page.hidden.len() <= 64 * text.len() + 4096, "a page does not explode");
+            assert!(
+                page.visible.len() + page.hidden.len() <= 64 * text.len() + 4096,
+                "a page does not explode"
+            );
         }
     }
-    assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
+    assert!(
+        began.elapsed() < MOST,
+        "{:?} for {} bytes",
+        began.elapsed(),
+        input.len()
+    );
 }

@@ -14,7 +14,10 @@ const MOST: Duration = Duration::from_secs(3);
 
 static HOOK: Once = Once::new();
 static POLICY: LazyLock<Policy> = LazyLock::new(|| {
-    let config = PolicyConfig { packs: [("ops".to_owned(), true)].into(), ..PolicyConfig::default() };
+    let config = PolicyConfig {
+        packs: [("ops".to_owned(), true)].into(),
+        ..PolicyConfig::default()
+    };
     Policy::new("default", &config, &Library::builtin()).expect("the shipped rules")
 });
 
@@ -34,10 +37,19 @@ pub fn fuzz(input: &str) {
         ..Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Modern)
     };
     let began = Instant::now();
-    let result = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#);
+    let result = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#
+    );
     let message = Message::parse(result.into(), &limits).expect("a message");
-    if let Verdict::Rewrite(edits) =
-        policy.inspect(Direction::Inbound, &message, &context, AuditId::make(), &InspectContext::default()).verdict
+    if let Verdict::Rewrite(edits) = policy
+        .inspect(
+            Direction::Inbound,
+            &message,
+            &context,
+            AuditId::make(),
+            &InspectContext::default(),
+        )
+        .verdict
     {
         let spliced = splice(message.bytes(), edits).expect("edits fit together");
         Message::parse(spliced, &limits).expect("what is rewritten is a message");
@@ -46,8 +58,24 @@ pub fn fuzz(input: &str) {
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_command","arguments":{{"command":{text}}}}}}}"#
     );
     let message = Message::parse(call.into(), &limits).expect("a message");
-    let verdict = policy.inspect(Direction::Outbound, &message, &context, AuditId::make(), &InspectContext::default()).verdict;
-    assert!(!matches!(verdict, Verdict::Rewrite(_)), "what goes out is passed or refused");
+    let verdict = policy
+        .inspect(
+            Direction::Outbound,
+            &message,
+            &context,
+            AuditId::make(),
+            &InspectContext::default(),
+        )
+        .verdict;
+    assert!(
+        !matches!(verdict, Verdict::Rewrite(_)),
+        "what goes out is passed or refused"
+    );
     policy.inspect_text(input, AuditId::make(), &InspectContext::default());
-    assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
+    assert!(
+        began.elapsed() < MOST,
+        "{:?} for {} bytes",
+        began.elapsed(),
+        input.len()
+    );
 }

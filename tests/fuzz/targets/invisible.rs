@@ -10,10 +10,21 @@ const MOST: Duration = Duration::from_secs(3);
 pub fn fuzz(input: &str) {
     let began = Instant::now();
     for (what, span) in find_invisible(input) {
-        assert!(input.get(span.clone()).is_some_and(|part| !part.is_empty()), "{what:?} at {span:?} of {input:?}");
+        assert!(
+            input.get(span.clone()).is_some_and(|part| !part.is_empty()),
+            "{what:?} at {span:?} of {input:?}"
+        );
     }
     let left = strip_invisible(input);
     assert!(left.len() <= input.len(), "nothing is added");
-    assert!(!left.contains('\u{1b}') && !left.contains('\u{202e}'), "{left:?}");
-    assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
+    assert!(
+        !left.contains('\u{1b}') && !left.contains('\u{202e}'),
+        "{left:?}"
+    );
+    assert!(
+        began.elapsed() < MOST,
+        "{:?} for {} bytes",
+        began.elapsed(),
+        input.len()
+    );
 }

@@ -17,7 +17,8 @@ static KEY: LazyLock<SigningKey> = LazyLock::new(|| {
     let pem = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIEzBGNhl7MvRR7XLmwoqZXdbC/kha25JiHFFGFt7ybTr\n-----END PRIVATE KEY-----\n";
     SigningKey::from_pem(pem, Some("1".to_owned())).expect("a key")
 });
-static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys::parse(KEY.jwks().as_bytes()).expect("its set"));
+static KEYS: LazyLock<Keys> =
+    LazyLock::new(|| Keys::parse(KEY.jwks().as_bytes()).expect("its set"));
 
 fn verify(token: &str, keys: &Keys, leeway: Duration) -> Result<Claims, JwtError> {
     let now = SystemTime::UNIX_EPOCH.elapsed().expect("a clock").as_secs();
@@ -36,14 +37,24 @@ pub fn fuzz(input: &str) {
         assert!(input.len() >= state.expose().len());
     }
 
-    let Ok(claims) = RawValue::from_string(input.to_owned()) else { return };
+    let Ok(claims) = RawValue::from_string(input.to_owned()) else {
+        return;
+    };
     let token = KEY.sign(&claims, &[]).expect("signing");
     let token = token.expose();
     let Ok(said) = check(token) else { return };
     let theirs: Value = serde_json::from_str(input).expect("what is believed is JSON");
     assert_eq!(theirs["iss"], ISSUER);
-    assert!(theirs["aud"] == GATE || theirs["aud"].as_array().is_some_and(|list| list.iter().any(|one| *one == GATE)));
-    assert_eq!(theirs["exp"].as_f64().expect("a number").trunc(), said.expires_unix() as f64);
+    assert!(
+        theirs["aud"] == GATE
+            || theirs["aud"]
+                .as_array()
+                .is_some_and(|list| list.iter().any(|one| *one == GATE))
+    );
+    assert_eq!(
+        theirs["exp"].as_f64().expect("a number").trunc(),
+        said.expires_unix() as f64
+    );
     assert_eq!(theirs["sub"].as_str(), said.subject().as_deref());
     // Not one bit of it can be changed.
     let at = input.len() % token.len();

@@ -24,7 +24,8 @@ use std::sync::LazyLock;
 use libfuzzer_sys::arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
-static TARGET: LazyLock<String> = LazyLock::new(|| std::env::var("LYCHGATE_FUZZ_TARGET").unwrap_or_default());
+static TARGET: LazyLock<String> =
+    LazyLock::new(|| std::env::var("LYCHGATE_FUZZ_TARGET").unwrap_or_default());
 
 /// Calls a target with the input that the bytes encode.
 fn run<'a, T: Arbitrary<'a>>(data: &'a [u8], target: impl FnOnce(T)) {

@@ -31,7 +31,10 @@ pub fn fuzz(input: &[u8]) {
 fn ours(json: &Json) -> Vec<String> {
     let mut all = Vec::new();
     json.root().strings(|_, found| {
-        assert!(json.bytes().get(found.span.clone()).is_some(), "a span lies in the message");
+        assert!(
+            json.bytes().get(found.span.clone()).is_some(),
+            "a span lies in the message"
+        );
         all.push(found.value.into_owned());
     });
     all.sort();

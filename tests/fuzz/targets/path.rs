@@ -12,13 +12,23 @@ use lychgate::text::Text;
 
 const MOST: Duration = Duration::from_secs(2);
 
-static RULES: LazyLock<RuleSet> =
-    LazyLock::new(|| Library::builtin().set(Direction::Outbound, &PolicyConfig::default()).expect("the shipped rules"));
+static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
+    Library::builtin()
+        .set(Direction::Outbound, &PolicyConfig::default())
+        .expect("the shipped rules")
+});
 static GROUND: LazyLock<Ground> = LazyLock::new(|| {
     let links = Links::Given(
-        [("/repo/app/link".to_owned(), "../link".to_owned()), ("/work/link".to_owned(), "/repo/app/link".to_owned())].into(),
+        [
+            ("/repo/app/link".to_owned(), "../link".to_owned()),
+            ("/work/link".to_owned(), "/repo/app/link".to_owned()),
+        ]
+        .into(),
     );
-    Ground { roots: Roots::new(["/repo/app".to_owned()], links), ..Ground::default() }
+    Ground {
+        roots: Roots::new(["/repo/app".to_owned()], links),
+        ..Ground::default()
+    }
 });
 
 fn outside(text: &str) -> bool {
@@ -31,7 +41,9 @@ fn outside(text: &str) -> bool {
     };
     let mut found = Vec::new();
     RULES.scan(&Text::new(text), &place, &mut found);
-    found.iter().any(|hit| RULES.rules()[hit.rule].id.as_str() == "path-outside-roots")
+    found
+        .iter()
+        .any(|hit| RULES.rules()[hit.rule].id.as_str() == "path-outside-roots")
 }
 
 pub fn fuzz(input: &str) {
@@ -41,5 +53,10 @@ pub fn fuzz(input: &str) {
         let encoded: String = input.bytes().map(|b| format!("%{b:02x}")).collect();
         assert!(outside(&encoded), "{input:?} is outside, {encoded} is not");
     }
-    assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
+    assert!(
+        began.elapsed() < MOST,
+        "{:?} for {} bytes",
+        began.elapsed(),
+        input.len()
+    );
 }

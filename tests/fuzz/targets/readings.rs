@@ -12,9 +12,22 @@ pub fn fuzz(input: &str) {
     let text = Text::new(input);
     let mut made = text.plain().len() + text.bare().map_or(0, str::len);
     for reading in text.readings() {
-        assert!(input.get(reading.span.clone()).is_some(), "{:?} is no part of {input:?}", reading.span);
+        assert!(
+            input.get(reading.span.clone()).is_some(),
+            "{:?} is no part of {input:?}",
+            reading.span
+        );
         made += reading.text.len();
     }
-    assert!(made <= 64 * input.len() + 65_536, "{made} bytes made of {}", input.len());
-    assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
+    assert!(
+        made <= 64 * input.len() + 65_536,
+        "{made} bytes made of {}",
+        input.len()
+    );
+    assert!(
+        began.elapsed() < MOST,
+        "{:?} for {} bytes",
+        began.elapsed(),
+        input.len()
+    );
 }

@@ -17,9 +17,17 @@ pub fn fuzz(input: &str) {
     std::fs::write(FOLDER.join("outbound/fuzzed.toml"), input).expect("a file is written");
     match Library::load(false, std::slice::from_ref(&FOLDER)) {
         Ok(library) => {
-            let policy = PolicyConfig { builtin: false, rules: vec![FOLDER.clone()], ..PolicyConfig::default() };
-            library.set(Direction::Outbound, &policy).expect("a library that loads compiles");
+            let policy = PolicyConfig {
+                builtin: false,
+                rules: vec![FOLDER.clone()],
+                ..PolicyConfig::default()
+            };
+            library
+                .set(Direction::Outbound, &policy)
+                .expect("a library that loads compiles");
         }
-        Err(faults) => assert!(faults.iter().all(|fault| !fault.to_string().is_empty()) && !faults.is_empty()),
+        Err(faults) => {
+            assert!(faults.iter().all(|fault| !fault.to_string().is_empty()) && !faults.is_empty())
+        }
     }
 }

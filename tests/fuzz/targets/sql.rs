@@ -13,8 +13,13 @@ const MOST: Duration = Duration::from_secs(2);
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
     let packs = [("databases".to_owned(), true)].into();
-    let config = PolicyConfig { packs, ..PolicyConfig::default() };
-    Library::builtin().set(Direction::Outbound, &config).expect("the shipped rules")
+    let config = PolicyConfig {
+        packs,
+        ..PolicyConfig::default()
+    };
+    Library::builtin()
+        .set(Direction::Outbound, &config)
+        .expect("the shipped rules")
 });
 
 fn found(text: &str, read_only: bool) -> bool {
@@ -35,7 +40,11 @@ pub fn fuzz(input: &str) {
     let began = Instant::now();
     found(input, false);
     found(input, true);
-    let name: String = input.chars().filter(|c| c.is_ascii_alphanumeric()).take(64).collect();
+    let name: String = input
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric())
+        .take(64)
+        .collect();
     for text in [
         format!("select '{name}'; drop table users"),
         format!("select 1 /* {name} */; drop table t{name}"),
@@ -45,6 +54,14 @@ pub fn fuzz(input: &str) {
         assert!(found(&text, true), "{text}");
     }
     // What is no query does not pass for one by what stands around it.
-    assert!(found(&format!("delete from t where a = '{name}'"), true), "{name}");
-    assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
+    assert!(
+        found(&format!("delete from t where a = '{name}'"), true),
+        "{name}"
+    );
+    assert!(
+        began.elapsed() < MOST,
+        "{:?} for {} bytes",
+        began.elapsed(),
+        input.len()
+    );
 }

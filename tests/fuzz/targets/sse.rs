@@ -5,21 +5,41 @@ use lychgate::message::{Message, ReadLimits};
 use lychgate::protocol::sse::{Data, Decoder};
 
 /// What some reader takes for the end of a line.
-const LINE_ENDS: [char; 10] = ['\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}'];
+const LINE_ENDS: [char; 10] = [
+    '\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}',
+];
 
 pub fn fuzz(input: (Vec<u8>, Vec<u8>)) {
     let (stream, cuts) = input;
     let (written, expected) = through([stream.as_slice()].into_iter());
     let text = std::str::from_utf8(&written).expect("an event stream is UTF-8");
-    assert_eq!(read(text.replace("\r\n", "\n").split(['\n', '\r']), false), expected, "by the standard");
-    assert_eq!(read(text.split(['\n', '\r']), false), expected, "at CR or LF");
-    assert_eq!(read(text.replace("\r\n", "\n").split(LINE_ENDS), false), expected, "as `str.splitlines`");
-    let trimmed: Vec<Vec<String>> =
-        expected.iter().map(|lines| lines.iter().map(|line| line.trim().to_owned()).collect()).collect();
+    assert_eq!(
+        read(text.replace("\r\n", "\n").split(['\n', '\r']), false),
+        expected,
+        "by the standard"
+    );
+    assert_eq!(
+        read(text.split(['\n', '\r']), false),
+        expected,
+        "at CR or LF"
+    );
+    assert_eq!(
+        read(text.replace("\r\n", "\n").split(LINE_ENDS), false),
+        expected,
+        "as `str.splitlines`"
+    );
+    let trimmed: Vec<Vec<String>> = expected
+        .iter()
+        .map(|lines| lines.iter().map(|line| line.trim().to_owned()).collect())
+        .collect();
     assert_eq!(read(text.split('\n'), true), trimmed, "at LF, trimmed");
     // The decoder does not wait at a blank line's CR, so only there may a cut make another event of a late LF.
     if !stream.contains(&b'\r') {
-        assert_eq!(through(pieces(&stream, &cuts)).0, written, "cuts change nothing");
+        assert_eq!(
+            through(pieces(&stream, &cuts)).0,
+            written,
+            "cuts change nothing"
+        );
     }
 }
 
@@ -30,10 +50,19 @@ fn through<'s>(pieces: impl Iterator<Item = &'s [u8]>) -> (Vec<u8>, Vec<Vec<Stri
     for piece in pieces {
         decoder.push(piece);
         while let Some(event) = decoder.next_event() {
-            let message = event.data.as_ref().is_some_and(|data| Message::parse(data.clone(), &ReadLimits::default()).is_ok());
+            let message = event
+                .data
+                .as_ref()
+                .is_some_and(|data| Message::parse(data.clone(), &ReadLimits::default()).is_ok());
             let data = event.data.filter(|data| std::str::from_utf8(data).is_ok());
             expected.extend(data.as_ref().map(|data| lines(data, message)));
-            let data = data.as_deref().map(|data| if message { Data::Json(data) } else { Data::Text(data) });
+            let data = data.as_deref().map(|data| {
+                if message {
+                    Data::Json(data)
+                } else {
+                    Data::Text(data)
+                }
+            });
             written.extend_from_slice(&event.fields.with(data));
         }
     }
@@ -46,8 +75,15 @@ fn lines(data: &Bytes, message: bool) -> Vec<String> {
     if !message {
         return text.split(LINE_ENDS).map(str::to_owned).collect();
     }
-    let escaped = text.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
-    escaped.replace('\r', " ").split('\n').map(str::to_owned).collect()
+    let escaped = text
+        .replace('\u{85}', "\\u0085")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029");
+    escaped
+        .replace('\r', " ")
+        .split('\n')
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The lines of data that a reader sees, by event.
@@ -55,7 +91,11 @@ fn read<'t>(lines: impl Iterator<Item = &'t str>, trims: bool) -> Vec<Vec<String
     let (mut out, mut data) = (Vec::new(), Vec::new());
     for line in lines {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
-        let (name, value) = if trims { (name.trim(), value.trim()) } else { (name, value.strip_prefix(' ').unwrap_or(value)) };
+        let (name, value) = if trims {
+            (name.trim(), value.trim())
+        } else {
+            (name, value.strip_prefix(' ').unwrap_or(value))
+        };
         if name == "data" {
             data.push(value.to_owned());
         } else if line.is_empty() && !data.is_empty() {

@@ -19,7 +19,15 @@ pub fn fuzz(input: &str) {
     let text = Text::new(html.as_str());
     let page = text.page().expect("a page");
     for word in ["one", "two", "four"] {
-        assert!(page.visible.contains(word) || page.hidden.contains(word), "{word} is lost");
+        assert!(
+            page.visible.contains(word) || page.hidden.contains(word),
+            "{word} is lost"
+        );
     }
-    assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
+    assert!(
+        began.elapsed() < MOST,
+        "{:?} for {} bytes",
+        began.elapsed(),
+        input.len()
+    );
 }

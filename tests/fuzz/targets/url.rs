@@ -11,20 +11,34 @@ use lychgate::text::Text;
 
 const MOST: Duration = Duration::from_secs(2);
 
-static RULES: LazyLock<RuleSet> =
-    LazyLock::new(|| Library::builtin().set(Direction::Outbound, &PolicyConfig::default()).expect("the shipped rules"));
+static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
+    Library::builtin()
+        .set(Direction::Outbound, &PolicyConfig::default())
+        .expect("the shipped rules")
+});
 
 fn refused(text: &str) -> bool {
-    let place = Place { direction: Direction::Outbound, read_as: ReadAs::Url, tool: Some("fetch"), ..Place::default() };
+    let place = Place {
+        direction: Direction::Outbound,
+        read_as: ReadAs::Url,
+        tool: Some("fetch"),
+        ..Place::default()
+    };
     let mut found = Vec::new();
     RULES.scan(&Text::new(text), &place, &mut found);
-    found.iter().any(|hit| RULES.rules()[hit.rule].id.as_str().starts_with("url-"))
+    found
+        .iter()
+        .any(|hit| RULES.rules()[hit.rule].id.as_str().starts_with("url-"))
 }
 
 pub fn fuzz(input: &str) {
     let began = Instant::now();
     refused(input);
-    let user: String = input.chars().filter(|c| c.is_ascii_alphanumeric()).take(64).collect();
+    let user: String = input
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric())
+        .take(64)
+        .collect();
     for text in [
         format!("http://{user}@127.0.0.1/"),
         format!("http://{user}.example\\@169.254.169.254/{user}"),
@@ -32,5 +46,10 @@ pub fn fuzz(input: &str) {
     ] {
         assert!(refused(&text), "{text}");
     }
-    assert!(began.elapsed() < MOST, "{:?} for {} bytes", began.elapsed(), input.len());
+    assert!(
+        began.elapsed() < MOST,
+        "{:?} for {} bytes",
+        began.elapsed(),
+        input.len()
+    );
 }

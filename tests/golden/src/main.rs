@@ -40,16 +40,25 @@ fn main() -> io::Result<()> {
 }
 
 fn commands<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
-    let all: Vec<Disguise> = word::DISGUISES.iter().chain(&whole::DISGUISES).map(|(_, disguise)| *disguise).collect();
+    let all: Vec<Disguise> = word::DISGUISES
+        .iter()
+        .chain(&whole::DISGUISES)
+        .map(|(_, disguise)| *disguise)
+        .collect();
     let mut random = Random::new(14);
     let mut disguised = Vec::new();
     for text in texts {
-        disguised.extend(all.iter().filter_map(|disguise| disguise(text, &mut random)));
+        disguised.extend(
+            all.iter()
+                .filter_map(|disguise| disguise(text, &mut random)),
+        );
         for turn in 0..STACKS {
             let mut script = text.to_owned();
             for _ in 0..2 + turn % 2 {
                 let disguise = random.pick(&all);
-                if let Some(next) = disguise(&script, &mut random).filter(|next| next.len() < LONGEST) {
+                if let Some(next) =
+                    disguise(&script, &mut random).filter(|next| next.len() < LONGEST)
+                {
                     script = next;
                 }
             }

@@ -2,79 +2,286 @@
 
 /// A key, and a test as `FILE::FUNCTION`.
 pub(super) const TESTS: &[(&str, &str)] = &[
-    ("access.*.agents", "tests/integration/options/callers.rs::tables_of_access_allow_and_deny"),
-    ("access.*.allow_prompts", "tests/integration/options/callers.rs::tables_of_access_allow_and_deny"),
-    ("access.*.allow_resources", "tests/integration/options/callers.rs::tables_of_access_allow_and_deny"),
-    ("access.*.allow_tools", "tests/integration/options/callers.rs::tables_of_access_allow_and_deny"),
-    ("access.*.allow_upstreams", "tests/integration/options/callers.rs::tables_of_access_allow_and_deny"),
-    ("access.*.deny_prompts", "tests/integration/options/callers.rs::tables_of_access_allow_and_deny"),
-    ("access.*.deny_resources", "tests/integration/options/callers.rs::tables_of_access_allow_and_deny"),
-    ("access.*.deny_tools", "tests/integration/options/callers.rs::tables_of_access_allow_and_deny"),
-    ("access.*.deny_upstreams", "tests/integration/options/callers.rs::tables_of_access_allow_and_deny"),
-    ("access.*.groups", "tests/integration/options/callers.rs::tables_of_access_allow_and_deny"),
-    ("access.*.read_only", "tests/integration/options/callers.rs::read_only_callers_get_tools_that_read"),
-    ("access.*.reading_tools", "tests/integration/options/callers.rs::read_only_callers_get_tools_that_read"),
-    ("access.*.trust_annotations", "tests/integration/options/callers.rs::read_only_callers_get_tools_that_read"),
-    ("access.*.users", "tests/integration/options/issuers.rs::claims_say_who_calls"),
-    ("access.*.writing_tools", "tests/integration/options/callers.rs::read_only_callers_get_tools_that_read"),
-    ("admin.address", "tests/integration/options/serving.rs::addresses_are_listened_on_as_written"),
-    ("admin.console", "tests/integration/options/serving.rs::the_console_is_there_unless_it_is_switched_off"),
-    ("admin.console_url", "src/config/load/tests.rs::the_console_is_open_off_loopback_only_behind_tls"),
-    ("admin.hosts", "tests/integration/options/serving.rs::hosts_and_origins_are_those_of_the_config"),
-    ("agent.certificate", "tests/integration/tls.rs::the_name_in_a_certificate_is_an_agents"),
-    ("agent.groups", "tests/integration/options/callers.rs::tables_of_access_allow_and_deny"),
-    ("agent.name", "tests/integration/options/callers.rs::agents_have_tokens_and_upstreams"),
-    ("agent.token", "tests/integration/options/callers.rs::agents_have_tokens_and_upstreams"),
-    ("agent.token_sha256", "tests/integration/options/callers.rs::agents_have_tokens_and_upstreams"),
-    ("agent.upstreams", "tests/integration/options/callers.rs::agents_have_tokens_and_upstreams"),
-    ("agents.file", "tests/integration/access.rs::tokens_in_the_file_count_as_long_as_they_stand_there"),
-    ("approval.deadline_seconds", "tests/integration/approval.rs::silence_is_a_no_and_a_call_that_comes_back_finds_its_answer"),
-    ("approval.file", "tests/integration/approval.rs::a_yes_for_good_outlives_the_gate"),
-    ("approval.notify_command", "tests/integration/notify.rs::a_program_gets_the_request_on_its_input"),
-    ("approval.notify_seconds", "tests/integration/notify.rs::no_call_waits_for_a_notification_and_failures_are_counted"),
-    ("approval.session_seconds", "tests/integration/approval.rs::a_yes_for_a_session_lasts_as_long_as_the_config_says"),
-    ("approval.token_file", "tests/integration/options/serving.rs::the_token_for_people_is_in_the_file_that_is_named"),
-    ("approval.webhook.bearer", "tests/integration/notify.rs::a_webhook_gets_the_request_without_secrets_and_is_tried_again"),
-    ("approval.webhook.url", "tests/integration/notify.rs::a_webhook_gets_the_request_without_secrets_and_is_tried_again"),
-    ("approval.wait_seconds", "tests/integration/approval.rs::silence_is_a_no_and_a_call_that_comes_back_finds_its_answer"),
-    ("audit.anchor_command", "src/record/sink/tests.rs::checkpoints_are_told_to_a_program_and_to_an_address"),
-    ("audit.anchor_seconds", "src/record/sink/tests.rs::an_anchor_that_hangs_or_fails_holds_nothing_up"),
-    ("audit.anchor_url", "src/record/sink/tests.rs::checkpoints_are_told_to_a_program_and_to_an_address"),
-    ("audit.checkpoint_lines", "tests/integration/options/serving.rs::the_audit_log_is_written_as_the_config_says"),
-    ("audit.checkpoint_seconds", "tests/integration/options/serving.rs::the_audit_log_is_written_as_the_config_says"),
-    ("audit.compress", "src/record/sink/tests.rs::files_are_put_aside_packed_and_removed"),
-    ("audit.file", "tests/integration/options/serving.rs::the_audit_log_is_written_as_the_config_says"),
-    ("audit.keep_bytes", "src/record/sink/tests.rs::a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes"),
-    ("audit.keep_days", "src/record/sink/tests.rs::a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes"),
-    ("audit.keep_files", "src/record/sink/tests.rs::files_are_put_aside_packed_and_removed"),
-    ("audit.key_file", "tests/integration/options/serving.rs::the_audit_log_is_written_as_the_config_says"),
-    ("audit.required", "tests/integration/audit.rs::no_audit_no_traffic"),
-    ("audit.rotate_bytes", "src/record/sink/tests.rs::files_are_put_aside_packed_and_removed"),
-    ("audit.rotate_hours", "src/record/sink/tests.rs::a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes"),
-    ("evidence.folder", "tests/integration/options/traffic.rs::what_is_withheld_is_kept_where_the_config_says_so"),
-    ("evidence.key", "tests/integration/options/traffic.rs::what_is_withheld_is_kept_where_the_config_says_so"),
+    (
+        "access.*.agents",
+        "tests/integration/options/callers.rs::tables_of_access_allow_and_deny",
+    ),
+    (
+        "access.*.allow_prompts",
+        "tests/integration/options/callers.rs::tables_of_access_allow_and_deny",
+    ),
+    (
+        "access.*.allow_resources",
+        "tests/integration/options/callers.rs::tables_of_access_allow_and_deny",
+    ),
+    (
+        "access.*.allow_tools",
+        "tests/integration/options/callers.rs::tables_of_access_allow_and_deny",
+    ),
+    (
+        "access.*.allow_upstreams",
+        "tests/integration/options/callers.rs::tables_of_access_allow_and_deny",
+    ),
+    (
+        "access.*.deny_prompts",
+        "tests/integration/options/callers.rs::tables_of_access_allow_and_deny",
+    ),
+    (
+        "access.*.deny_resources",
+        "tests/integration/options/callers.rs::tables_of_access_allow_and_deny",
+    ),
+    (
+        "access.*.deny_tools",
+        "tests/integration/options/callers.rs::tables_of_access_allow_and_deny",
+    ),
+    (
+        "access.*.deny_upstreams",
+        "tests/integration/options/callers.rs::tables_of_access_allow_and_deny",
+    ),
+    (
+        "access.*.groups",
+        "tests/integration/options/callers.rs::tables_of_access_allow_and_deny",
+    ),
+    (
+        "access.*.read_only",
+        "tests/integration/options/callers.rs::read_only_callers_get_tools_that_read",
+    ),
+    (
+        "access.*.reading_tools",
+        "tests/integration/options/callers.rs::read_only_callers_get_tools_that_read",
+    ),
+    (
+        "access.*.trust_annotations",
+        "tests/integration/options/callers.rs::read_only_callers_get_tools_that_read",
+    ),
+    (
+        "access.*.users",
+        "tests/integration/options/issuers.rs::claims_say_who_calls",
+    ),
+    (
+        "access.*.writing_tools",
+        "tests/integration/options/callers.rs::read_only_callers_get_tools_that_read",
+    ),
+    (
+        "admin.address",
+        "tests/integration/options/serving.rs::addresses_are_listened_on_as_written",
+    ),
+    (
+        "admin.console",
+        "tests/integration/options/serving.rs::the_console_is_there_unless_it_is_switched_off",
+    ),
+    (
+        "admin.console_url",
+        "src/config/load/tests.rs::the_console_is_open_off_loopback_only_behind_tls",
+    ),
+    (
+        "admin.hosts",
+        "tests/integration/options/serving.rs::hosts_and_origins_are_those_of_the_config",
+    ),
+    (
+        "agent.certificate",
+        "tests/integration/tls.rs::the_name_in_a_certificate_is_an_agents",
+    ),
+    (
+        "agent.groups",
+        "tests/integration/options/callers.rs::tables_of_access_allow_and_deny",
+    ),
+    (
+        "agent.name",
+        "tests/integration/options/callers.rs::agents_have_tokens_and_upstreams",
+    ),
+    (
+        "agent.token",
+        "tests/integration/options/callers.rs::agents_have_tokens_and_upstreams",
+    ),
+    (
+        "agent.token_sha256",
+        "tests/integration/options/callers.rs::agents_have_tokens_and_upstreams",
+    ),
+    (
+        "agent.upstreams",
+        "tests/integration/options/callers.rs::agents_have_tokens_and_upstreams",
+    ),
+    (
+        "agents.file",
+        "tests/integration/access.rs::tokens_in_the_file_count_as_long_as_they_stand_there",
+    ),
+    (
+        "approval.deadline_seconds",
+        "tests/integration/approval.rs::silence_is_a_no_and_a_call_that_comes_back_finds_its_answer",
+    ),
+    (
+        "approval.file",
+        "tests/integration/approval.rs::a_yes_for_good_outlives_the_gate",
+    ),
+    (
+        "approval.notify_command",
+        "tests/integration/notify.rs::a_program_gets_the_request_on_its_input",
+    ),
+    (
+        "approval.notify_seconds",
+        "tests/integration/notify.rs::no_call_waits_for_a_notification_and_failures_are_counted",
+    ),
+    (
+        "approval.session_seconds",
+        "tests/integration/approval.rs::a_yes_for_a_session_lasts_as_long_as_the_config_says",
+    ),
+    (
+        "approval.token_file",
+        "tests/integration/options/serving.rs::the_token_for_people_is_in_the_file_that_is_named",
+    ),
+    (
+        "approval.webhook.bearer",
+        "tests/integration/notify.rs::a_webhook_gets_the_request_without_secrets_and_is_tried_again",
+    ),
+    (
+        "approval.webhook.url",
+        "tests/integration/notify.rs::a_webhook_gets_the_request_without_secrets_and_is_tried_again",
+    ),
+    (
+        "approval.wait_seconds",
+        "tests/integration/approval.rs::silence_is_a_no_and_a_call_that_comes_back_finds_its_answer",
+    ),
+    (
+        "audit.anchor_command",
+        "src/record/sink/tests.rs::checkpoints_are_told_to_a_program_and_to_an_address",
+    ),
+    (
+        "audit.anchor_seconds",
+        "src/record/sink/tests.rs::an_anchor_that_hangs_or_fails_holds_nothing_up",
+    ),
+    (
+        "audit.anchor_url",
+        "src/record/sink/tests.rs::checkpoints_are_told_to_a_program_and_to_an_address",
+    ),
+    (
+        "audit.checkpoint_lines",
+        "tests/integration/options/serving.rs::the_audit_log_is_written_as_the_config_says",
+    ),
+    (
+        "audit.checkpoint_seconds",
+        "tests/integration/options/serving.rs::the_audit_log_is_written_as_the_config_says",
+    ),
+    (
+        "audit.compress",
+        "src/record/sink/tests.rs::files_are_put_aside_packed_and_removed",
+    ),
+    (
+        "audit.file",
+        "tests/integration/options/serving.rs::the_audit_log_is_written_as_the_config_says",
+    ),
+    (
+        "audit.keep_bytes",
+        "src/record/sink/tests.rs::a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes",
+    ),
+    (
+        "audit.keep_days",
+        "src/record/sink/tests.rs::a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes",
+    ),
+    (
+        "audit.keep_files",
+        "src/record/sink/tests.rs::files_are_put_aside_packed_and_removed",
+    ),
+    (
+        "audit.key_file",
+        "tests/integration/options/serving.rs::the_audit_log_is_written_as_the_config_says",
+    ),
+    (
+        "audit.required",
+        "tests/integration/audit.rs::no_audit_no_traffic",
+    ),
+    (
+        "audit.rotate_bytes",
+        "src/record/sink/tests.rs::files_are_put_aside_packed_and_removed",
+    ),
+    (
+        "audit.rotate_hours",
+        "src/record/sink/tests.rs::a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes",
+    ),
+    (
+        "evidence.folder",
+        "tests/integration/options/traffic.rs::what_is_withheld_is_kept_where_the_config_says_so",
+    ),
+    (
+        "evidence.key",
+        "tests/integration/options/traffic.rs::what_is_withheld_is_kept_where_the_config_says_so",
+    ),
     (
         "evidence.max_age_days",
         "src/record/stores/tests.rs::a_segment_does_not_grow_for_so_long_that_its_first_record_outstays_its_time",
     ),
-    ("evidence.max_bytes", "src/record/stores/tests.rs::the_oldest_segments_go"),
-    ("issuer.agent", "tests/integration/options/issuers.rs::claims_say_who_calls"),
-    ("issuer.agent_claim", "tests/integration/options/issuers.rs::claims_say_who_calls"),
-    ("issuer.audience", "tests/integration/options/issuers.rs::tokens_are_for_an_audience_have_scopes_and_end"),
-    ("issuer.ca", "src/oauth/fetch/tests.rs::an_authority_of_the_companys_own_is_trusted_where_named"),
-    ("issuer.groups_claim", "tests/integration/options/issuers.rs::claims_say_who_calls"),
-    ("issuer.issuer", "tests/integration/options/issuers.rs::tokens_are_for_an_audience_have_scopes_and_end"),
-    ("issuer.jwks_uri", "tests/integration/options/issuers.rs::keys_are_where_the_config_says"),
-    ("issuer.keys_keep_seconds", "src/oauth/issuer_tests.rs::known_keys_count_for_a_while_when_the_issuer_is_gone"),
-    ("issuer.leeway_seconds", "tests/integration/options/issuers.rs::tokens_are_for_an_audience_have_scopes_and_end"),
-    ("issuer.scopes", "tests/integration/options/issuers.rs::tokens_are_for_an_audience_have_scopes_and_end"),
-    ("issuer.user_claim", "tests/integration/options/issuers.rs::claims_say_who_calls"),
-    ("limits.admin_connections", "tests/integration/connections.rs::silent_connections_do_not_hold_up_probes"),
-    ("limits.argument_bytes", "tests/integration/options/serving.rs::messages_are_read_within_their_limits"),
-    ("limits.batch_items", "tests/integration/options/serving.rs::messages_are_read_within_their_limits"),
-    ("limits.bytes_in_flight", "tests/integration/in_flight.rs::announced_bodies_are_reserved_before_they_come"),
-    ("limits.bytes_in_flight_per_agent", "tests/integration/in_flight.rs::announced_bodies_are_reserved_before_they_come"),
-    ("limits.calls_per_agent", "tests/integration/limits.rs::calls_per_agent"),
+    (
+        "evidence.max_bytes",
+        "src/record/stores/tests.rs::the_oldest_segments_go",
+    ),
+    (
+        "issuer.agent",
+        "tests/integration/options/issuers.rs::claims_say_who_calls",
+    ),
+    (
+        "issuer.agent_claim",
+        "tests/integration/options/issuers.rs::claims_say_who_calls",
+    ),
+    (
+        "issuer.audience",
+        "tests/integration/options/issuers.rs::tokens_are_for_an_audience_have_scopes_and_end",
+    ),
+    (
+        "issuer.ca",
+        "src/oauth/fetch/tests.rs::an_authority_of_the_companys_own_is_trusted_where_named",
+    ),
+    (
+        "issuer.groups_claim",
+        "tests/integration/options/issuers.rs::claims_say_who_calls",
+    ),
+    (
+        "issuer.issuer",
+        "tests/integration/options/issuers.rs::tokens_are_for_an_audience_have_scopes_and_end",
+    ),
+    (
+        "issuer.jwks_uri",
+        "tests/integration/options/issuers.rs::keys_are_where_the_config_says",
+    ),
+    (
+        "issuer.keys_keep_seconds",
+        "src/oauth/issuer_tests.rs::known_keys_count_for_a_while_when_the_issuer_is_gone",
+    ),
+    (
+        "issuer.leeway_seconds",
+        "tests/integration/options/issuers.rs::tokens_are_for_an_audience_have_scopes_and_end",
+    ),
+    (
+        "issuer.scopes",
+        "tests/integration/options/issuers.rs::tokens_are_for_an_audience_have_scopes_and_end",
+    ),
+    (
+        "issuer.user_claim",
+        "tests/integration/options/issuers.rs::claims_say_who_calls",
+    ),
+    (
+        "limits.admin_connections",
+        "tests/integration/connections.rs::silent_connections_do_not_hold_up_probes",
+    ),
+    (
+        "limits.argument_bytes",
+        "tests/integration/options/serving.rs::messages_are_read_within_their_limits",
+    ),
+    (
+        "limits.batch_items",
+        "tests/integration/options/serving.rs::messages_are_read_within_their_limits",
+    ),
+    (
+        "limits.bytes_in_flight",
+        "tests/integration/in_flight.rs::announced_bodies_are_reserved_before_they_come",
+    ),
+    (
+        "limits.bytes_in_flight_per_agent",
+        "tests/integration/in_flight.rs::announced_bodies_are_reserved_before_they_come",
+    ),
+    (
+        "limits.calls_per_agent",
+        "tests/integration/limits.rs::calls_per_agent",
+    ),
     (
         "limits.calls_per_minute_per_agent",
         "tests/integration/options/serving.rs::calls_are_counted_by_agent_upstream_and_session",
@@ -83,18 +290,54 @@ pub(super) const TESTS: &[(&str, &str)] = &[
         "limits.calls_per_minute_per_upstream",
         "tests/integration/options/serving.rs::calls_are_counted_by_agent_upstream_and_session",
     ),
-    ("limits.calls_per_session", "tests/integration/options/serving.rs::calls_are_counted_by_agent_upstream_and_session"),
-    ("limits.calls_per_upstream", "tests/integration/limits.rs::calls_per_upstream"),
-    ("limits.children_per_upstream", "tests/integration/limits.rs::children_per_upstream_and_sessions"),
-    ("limits.connections", "tests/integration/limits.rs::connections"),
-    ("limits.connections_per_address", "tests/integration/connections.rs::connections_per_address"),
-    ("limits.depth", "tests/integration/options/serving.rs::messages_are_read_within_their_limits"),
-    ("limits.drain_seconds", "tests/integration/drain.rs::calls_that_do_not_end_are_cut_off_at_the_deadline"),
-    ("limits.flow_age_seconds", "src/detect/flow/tests.rs::what_is_remembered_is_bounded_and_forgotten"),
-    ("limits.flow_message_bytes", "src/detect/flow/tests.rs::what_is_remembered_is_bounded_and_forgotten"),
-    ("limits.flow_pieces", "src/detect/flow/tests.rs::what_is_remembered_is_bounded_and_forgotten"),
-    ("limits.flow_quarantined_pieces", "src/detect/flow/tests.rs::what_is_remembered_is_bounded_and_forgotten"),
-    ("limits.header_bytes", "tests/integration/options/serving.rs::messages_are_read_within_their_limits"),
+    (
+        "limits.calls_per_session",
+        "tests/integration/options/serving.rs::calls_are_counted_by_agent_upstream_and_session",
+    ),
+    (
+        "limits.calls_per_upstream",
+        "tests/integration/limits.rs::calls_per_upstream",
+    ),
+    (
+        "limits.children_per_upstream",
+        "tests/integration/limits.rs::children_per_upstream_and_sessions",
+    ),
+    (
+        "limits.connections",
+        "tests/integration/limits.rs::connections",
+    ),
+    (
+        "limits.connections_per_address",
+        "tests/integration/connections.rs::connections_per_address",
+    ),
+    (
+        "limits.depth",
+        "tests/integration/options/serving.rs::messages_are_read_within_their_limits",
+    ),
+    (
+        "limits.drain_seconds",
+        "tests/integration/drain.rs::calls_that_do_not_end_are_cut_off_at_the_deadline",
+    ),
+    (
+        "limits.flow_age_seconds",
+        "src/detect/flow/tests.rs::what_is_remembered_is_bounded_and_forgotten",
+    ),
+    (
+        "limits.flow_message_bytes",
+        "src/detect/flow/tests.rs::what_is_remembered_is_bounded_and_forgotten",
+    ),
+    (
+        "limits.flow_pieces",
+        "src/detect/flow/tests.rs::what_is_remembered_is_bounded_and_forgotten",
+    ),
+    (
+        "limits.flow_quarantined_pieces",
+        "src/detect/flow/tests.rs::what_is_remembered_is_bounded_and_forgotten",
+    ),
+    (
+        "limits.header_bytes",
+        "tests/integration/options/serving.rs::messages_are_read_within_their_limits",
+    ),
     (
         "limits.judged_bytes_per_message",
         "src/inspect/budget_tests.rs::what_is_within_the_budget_is_judged_and_the_policy_can_block_the_rest",
@@ -103,23 +346,74 @@ pub(super) const TESTS: &[(&str, &str)] = &[
         "limits.judging_milliseconds",
         "tests/integration/stall.rs::a_slow_judgement_on_a_thread_that_carries_traffic_is_counted_and_logged",
     ),
-    ("limits.keep_alive_seconds", "tests/integration/keep_alive.rs::a_call_that_is_silent_for_long_gets_a_stream_with_comments"),
-    ("limits.kept_result_bytes", "tests/integration/options/serving.rs::long_results_are_kept_to_be_read_on"),
-    ("limits.kept_result_seconds", "tests/integration/paging.rs::what_is_kept_is_bounded"),
-    ("limits.kept_results", "tests/integration/options/serving.rs::long_results_are_kept_to_be_read_on"),
-    ("limits.message_bytes", "tests/integration/options/serving.rs::messages_are_read_within_their_limits"),
-    ("limits.pending_approval_bytes", "src/approval/tests.rs::questions_are_bounded_in_number_and_bytes"),
-    ("limits.pending_approvals", "src/approval/tests.rs::questions_are_bounded_in_number_and_bytes"),
-    ("limits.pinned_definition_bytes", "src/inspect/definitions/tests.rs::the_policy_says_what_is_done"),
-    ("limits.pinned_definitions", "src/inspect/definitions/tests.rs::the_policy_says_what_is_done"),
-    ("limits.queued_messages", "src/upstream/channel_tests.rs::what_nobody_comes_for_is_kept_up_to_a_bound"),
-    ("limits.repeated_refusal_seconds", "tests/integration/options/serving.rs::refusals_again_and_again_are_answered_in_short"),
-    ("limits.repeated_refusals", "tests/integration/options/serving.rs::refusals_again_and_again_are_answered_in_short"),
-    ("limits.request_read_seconds", "tests/integration/limits.rs::request_read_seconds"),
-    ("limits.session_idle_seconds", "src/upstream/stdio_tests.rs::limits_hold"),
-    ("limits.sessions", "tests/integration/limits.rs::sessions_make_place_for_each_other"),
-    ("limits.stream_idle_seconds", "tests/integration/limits.rs::stream_idle_seconds"),
-    ("limits.strings_per_message", "tests/integration/options/serving.rs::messages_are_read_within_their_limits"),
+    (
+        "limits.keep_alive_seconds",
+        "tests/integration/keep_alive.rs::a_call_that_is_silent_for_long_gets_a_stream_with_comments",
+    ),
+    (
+        "limits.kept_result_bytes",
+        "tests/integration/options/serving.rs::long_results_are_kept_to_be_read_on",
+    ),
+    (
+        "limits.kept_result_seconds",
+        "tests/integration/paging.rs::what_is_kept_is_bounded",
+    ),
+    (
+        "limits.kept_results",
+        "tests/integration/options/serving.rs::long_results_are_kept_to_be_read_on",
+    ),
+    (
+        "limits.message_bytes",
+        "tests/integration/options/serving.rs::messages_are_read_within_their_limits",
+    ),
+    (
+        "limits.pending_approval_bytes",
+        "src/approval/tests.rs::questions_are_bounded_in_number_and_bytes",
+    ),
+    (
+        "limits.pending_approvals",
+        "src/approval/tests.rs::questions_are_bounded_in_number_and_bytes",
+    ),
+    (
+        "limits.pinned_definition_bytes",
+        "src/inspect/definitions/tests.rs::the_policy_says_what_is_done",
+    ),
+    (
+        "limits.pinned_definitions",
+        "src/inspect/definitions/tests.rs::the_policy_says_what_is_done",
+    ),
+    (
+        "limits.queued_messages",
+        "src/upstream/channel_tests.rs::what_nobody_comes_for_is_kept_up_to_a_bound",
+    ),
+    (
+        "limits.repeated_refusal_seconds",
+        "tests/integration/options/serving.rs::refusals_again_and_again_are_answered_in_short",
+    ),
+    (
+        "limits.repeated_refusals",
+        "tests/integration/options/serving.rs::refusals_again_and_again_are_answered_in_short",
+    ),
+    (
+        "limits.request_read_seconds",
+        "tests/integration/limits.rs::request_read_seconds",
+    ),
+    (
+        "limits.session_idle_seconds",
+        "src/upstream/stdio_tests.rs::limits_hold",
+    ),
+    (
+        "limits.sessions",
+        "tests/integration/limits.rs::sessions_make_place_for_each_other",
+    ),
+    (
+        "limits.stream_idle_seconds",
+        "tests/integration/limits.rs::stream_idle_seconds",
+    ),
+    (
+        "limits.strings_per_message",
+        "tests/integration/options/serving.rs::messages_are_read_within_their_limits",
+    ),
     (
         "limits.unauthenticated_connections",
         "tests/integration/connections.rs::unauthenticated_connections_do_not_keep_agents_out",
@@ -128,26 +422,62 @@ pub(super) const TESTS: &[(&str, &str)] = &[
         "limits.unpacked_bytes_per_message",
         "src/inspect/budget_tests.rs::what_is_within_the_budget_is_judged_and_the_policy_can_block_the_rest",
     ),
-    ("limits.values_per_message", "tests/integration/options/serving.rs::messages_are_read_within_their_limits"),
-    ("limits.verified_tokens", "src/oauth/issuer_tests.rs::verified_tokens_are_bounded_and_the_least_used_makes_room"),
-    ("limits.wrong_tokens_per_minute", "tests/integration/connections.rs::guessing_tokens_locks_the_guesser"),
-    ("listen.address", "tests/integration/options/serving.rs::addresses_are_listened_on_as_written"),
+    (
+        "limits.values_per_message",
+        "tests/integration/options/serving.rs::messages_are_read_within_their_limits",
+    ),
+    (
+        "limits.verified_tokens",
+        "src/oauth/issuer_tests.rs::verified_tokens_are_bounded_and_the_least_used_makes_room",
+    ),
+    (
+        "limits.wrong_tokens_per_minute",
+        "tests/integration/connections.rs::guessing_tokens_locks_the_guesser",
+    ),
+    (
+        "listen.address",
+        "tests/integration/options/serving.rs::addresses_are_listened_on_as_written",
+    ),
     (
         "listen.allow_unauthenticated_agents_off_loopback",
         "tests/integration/options/serving.rs::anyone_may_call_from_elsewhere_only_where_the_config_says_so",
     ),
-    ("listen.hosts", "tests/integration/options/serving.rs::hosts_and_origins_are_those_of_the_config"),
-    ("listen.origins", "tests/integration/options/serving.rs::hosts_and_origins_are_those_of_the_config"),
-    ("listen.public_url", "tests/integration/options/issuers.rs::metadata_names_the_public_url"),
-    ("listen.tls.cert", "tests/integration/tls.rs::agents_come_over_tls_with_either_version_of_http"),
-    ("listen.tls.client_ca", "tests/integration/tls.rs::agents_show_a_certificate_where_the_config_says_so"),
-    ("listen.tls.key", "tests/integration/tls.rs::agents_come_over_tls_with_either_version_of_http"),
-    ("oauth.allow_loopback_http", "src/oauth/fetch/tests.rs::only_https_and_by_a_switch_http_on_this_machine"),
+    (
+        "listen.hosts",
+        "tests/integration/options/serving.rs::hosts_and_origins_are_those_of_the_config",
+    ),
+    (
+        "listen.origins",
+        "tests/integration/options/serving.rs::hosts_and_origins_are_those_of_the_config",
+    ),
+    (
+        "listen.public_url",
+        "tests/integration/options/issuers.rs::metadata_names_the_public_url",
+    ),
+    (
+        "listen.tls.cert",
+        "tests/integration/tls.rs::agents_come_over_tls_with_either_version_of_http",
+    ),
+    (
+        "listen.tls.client_ca",
+        "tests/integration/tls.rs::agents_show_a_certificate_where_the_config_says_so",
+    ),
+    (
+        "listen.tls.key",
+        "tests/integration/tls.rs::agents_come_over_tls_with_either_version_of_http",
+    ),
+    (
+        "oauth.allow_loopback_http",
+        "src/oauth/fetch/tests.rs::only_https_and_by_a_switch_http_on_this_machine",
+    ),
     (
         "oauth.callback",
         "tests/integration/options/logins.rs::the_metadata_document_is_shown_under_a_public_address_with_the_clients_name",
     ),
-    ("oauth.callback_port", "tests/integration/login_verbs.rs::the_callback_is_on_the_port_of_the_config"),
+    (
+        "oauth.callback_port",
+        "tests/integration/login_verbs.rs::the_callback_is_on_the_port_of_the_config",
+    ),
     (
         "oauth.client_document",
         "tests/integration/options/logins.rs::the_metadata_document_is_shown_under_a_public_address_with_the_clients_name",
@@ -156,55 +486,142 @@ pub(super) const TESTS: &[(&str, &str)] = &[
         "oauth.client_name",
         "tests/integration/options/logins.rs::the_metadata_document_is_shown_under_a_public_address_with_the_clients_name",
     ),
-    ("oauth.earlier_vault_keys", "tests/integration/login_verbs.rs::a_changed_key_is_taken_up_and_a_lost_one_is_said"),
-    ("oauth.lease_seconds", "src/oauth/vault/tests.rs::a_lease_that_is_over_is_taken_by_another"),
-    ("oauth.login_seconds", "tests/integration/logins.rs::a_link_is_good_as_long_as_the_config_says"),
-    ("oauth.login_wait_seconds", "tests/integration/options/logins.rs::logins_that_are_owed_are_few_and_wait_as_long_as_written"),
-    ("oauth.open_browser", "tests/integration/oauth_faults.rs::a_gate_opens_a_browser_only_where_the_config_says_so"),
-    ("oauth.pending_logins", "tests/integration/options/logins.rs::logins_that_are_owed_are_few_and_wait_as_long_as_written"),
-    ("oauth.private_hosts", "src/oauth/fetch/tests.rs::a_host_that_is_listed_may_be_inside_but_never_on_the_local_link"),
-    ("oauth.renew_before_seconds", "tests/integration/options/logins.rs::tokens_are_renewed_so_long_before_their_end"),
-    ("oauth.request_seconds", "src/oauth/fetch/tests.rs::what_is_long_or_slow_is_given_up"),
-    ("oauth.vault", "tests/integration/options/logins.rs::logins_are_shared_or_of_each_agent"),
-    ("oauth.vault_key", "tests/integration/options/logins.rs::logins_are_shared_or_of_each_agent"),
+    (
+        "oauth.earlier_vault_keys",
+        "tests/integration/login_verbs.rs::a_changed_key_is_taken_up_and_a_lost_one_is_said",
+    ),
+    (
+        "oauth.lease_seconds",
+        "src/oauth/vault/tests.rs::a_lease_that_is_over_is_taken_by_another",
+    ),
+    (
+        "oauth.login_seconds",
+        "tests/integration/logins.rs::a_link_is_good_as_long_as_the_config_says",
+    ),
+    (
+        "oauth.login_wait_seconds",
+        "tests/integration/options/logins.rs::logins_that_are_owed_are_few_and_wait_as_long_as_written",
+    ),
+    (
+        "oauth.open_browser",
+        "tests/integration/oauth_faults.rs::a_gate_opens_a_browser_only_where_the_config_says_so",
+    ),
+    (
+        "oauth.pending_logins",
+        "tests/integration/options/logins.rs::logins_that_are_owed_are_few_and_wait_as_long_as_written",
+    ),
+    (
+        "oauth.private_hosts",
+        "src/oauth/fetch/tests.rs::a_host_that_is_listed_may_be_inside_but_never_on_the_local_link",
+    ),
+    (
+        "oauth.renew_before_seconds",
+        "tests/integration/options/logins.rs::tokens_are_renewed_so_long_before_their_end",
+    ),
+    (
+        "oauth.request_seconds",
+        "src/oauth/fetch/tests.rs::what_is_long_or_slow_is_given_up",
+    ),
+    (
+        "oauth.vault",
+        "tests/integration/options/logins.rs::logins_are_shared_or_of_each_agent",
+    ),
+    (
+        "oauth.vault_key",
+        "tests/integration/options/logins.rs::logins_are_shared_or_of_each_agent",
+    ),
     (
         "otlp.allow_plain_http",
         "tests/integration/options/exporting.rs::lines_leave_the_machine_unencrypted_only_where_the_config_says_so",
     ),
-    ("otlp.batch_bytes", "src/export/queue.rs::a_request_has_so_many_records_and_bytes_but_at_least_one"),
+    (
+        "otlp.batch_bytes",
+        "src/export/queue.rs::a_request_has_so_many_records_and_bytes_but_at_least_one",
+    ),
     (
         "otlp.batch_records",
         "tests/integration/options/exporting.rs::requests_carry_headers_and_resource_and_are_as_large_as_written",
     ),
-    ("otlp.ca", "tests/integration/tls.rs::a_collector_is_reached_over_tls_if_its_authority_is_trusted"),
-    ("otlp.endpoint", "tests/integration/options/exporting.rs::each_signal_can_be_left_out"),
-    ("otlp.headers.*", "tests/integration/options/exporting.rs::requests_carry_headers_and_resource_and_are_as_large_as_written"),
-    ("otlp.interval_ms", "tests/integration/options/exporting.rs::what_is_gathered_is_sent_at_the_interval_that_is_written"),
-    ("otlp.logs", "tests/integration/options/exporting.rs::each_signal_can_be_left_out"),
-    ("otlp.metrics", "tests/integration/options/exporting.rs::each_signal_can_be_left_out"),
+    (
+        "otlp.ca",
+        "tests/integration/tls.rs::a_collector_is_reached_over_tls_if_its_authority_is_trusted",
+    ),
+    (
+        "otlp.endpoint",
+        "tests/integration/options/exporting.rs::each_signal_can_be_left_out",
+    ),
+    (
+        "otlp.headers.*",
+        "tests/integration/options/exporting.rs::requests_carry_headers_and_resource_and_are_as_large_as_written",
+    ),
+    (
+        "otlp.interval_ms",
+        "tests/integration/options/exporting.rs::what_is_gathered_is_sent_at_the_interval_that_is_written",
+    ),
+    (
+        "otlp.logs",
+        "tests/integration/options/exporting.rs::each_signal_can_be_left_out",
+    ),
+    (
+        "otlp.metrics",
+        "tests/integration/options/exporting.rs::each_signal_can_be_left_out",
+    ),
     (
         "otlp.metrics_interval_ms",
         "tests/integration/options/exporting.rs::what_is_gathered_is_sent_at_the_interval_that_is_written",
     ),
-    ("otlp.queue_bytes", "src/export/queue.rs::what_finds_no_room_is_dropped_and_counted"),
-    ("otlp.queue_records", "tests/integration/otlp.rs::a_collector_that_is_down_or_hangs_costs_nothing_but_counts"),
+    (
+        "otlp.queue_bytes",
+        "src/export/queue.rs::what_finds_no_room_is_dropped_and_counted",
+    ),
+    (
+        "otlp.queue_records",
+        "tests/integration/otlp.rs::a_collector_that_is_down_or_hangs_costs_nothing_but_counts",
+    ),
     (
         "otlp.resource.*",
         "tests/integration/options/exporting.rs::requests_carry_headers_and_resource_and_are_as_large_as_written",
     ),
-    ("otlp.sample_ratio", "tests/integration/options/exporting.rs::each_signal_can_be_left_out"),
-    ("otlp.timeout_ms", "tests/integration/otlp.rs::a_collector_that_is_down_or_hangs_costs_nothing_but_counts"),
-    ("otlp.traces", "tests/integration/options/exporting.rs::each_signal_can_be_left_out"),
-    ("pins.file", "tests/integration/pins.rs::a_rug_pull_is_held_until_it_is_approved_and_agents_are_told"),
-    ("pins.persistent", "tests/integration/options/serving.rs::pins_outlive_the_gate_unless_the_config_says_otherwise"),
-    ("policy.*.approval.scopes", "tests/integration/approval.rs::a_policy_may_allow_less"),
-    ("policy.*.approval.through_agent", "tests/integration/approval_ways.rs::a_policy_may_leave_the_agents_own_user_out"),
-    ("policy.*.classifier.action", "tests/integration/classifier.rs::each_action_does_what_it_says"),
+    (
+        "otlp.sample_ratio",
+        "tests/integration/options/exporting.rs::each_signal_can_be_left_out",
+    ),
+    (
+        "otlp.timeout_ms",
+        "tests/integration/otlp.rs::a_collector_that_is_down_or_hangs_costs_nothing_but_counts",
+    ),
+    (
+        "otlp.traces",
+        "tests/integration/options/exporting.rs::each_signal_can_be_left_out",
+    ),
+    (
+        "pins.file",
+        "tests/integration/pins.rs::a_rug_pull_is_held_until_it_is_approved_and_agents_are_told",
+    ),
+    (
+        "pins.persistent",
+        "tests/integration/options/serving.rs::pins_outlive_the_gate_unless_the_config_says_otherwise",
+    ),
+    (
+        "policy.*.approval.scopes",
+        "tests/integration/approval.rs::a_policy_may_allow_less",
+    ),
+    (
+        "policy.*.approval.through_agent",
+        "tests/integration/approval_ways.rs::a_policy_may_leave_the_agents_own_user_out",
+    ),
+    (
+        "policy.*.classifier.action",
+        "tests/integration/classifier.rs::each_action_does_what_it_says",
+    ),
     (
         "policy.*.classifier.ask_about",
         "tests/integration/classifier.rs::it_is_not_asked_about_what_is_refused_or_short_or_without_a_signal",
     ),
-    ("policy.*.classifier.calls_at_once", "tests/integration/classifier.rs::so_many_are_asked_at_once_and_no_more"),
+    (
+        "policy.*.classifier.calls_at_once",
+        "tests/integration/classifier.rs::so_many_are_asked_at_once_and_no_more",
+    ),
     (
         "policy.*.classifier.least_bytes",
         "tests/integration/classifier.rs::it_is_not_asked_about_what_is_refused_or_short_or_without_a_signal",
@@ -225,8 +642,14 @@ pub(super) const TESTS: &[(&str, &str)] = &[
         "policy.*.classifier.timeout_ms",
         "tests/integration/classifier.rs::what_cannot_be_asked_about_passes_only_where_the_policy_lets_it",
     ),
-    ("policy.*.classifier.url", "tests/integration/options/traffic.rs::a_classifier_is_asked_and_heeded_from_its_threshold_on"),
-    ("policy.*.evidence", "tests/integration/options/traffic.rs::what_is_withheld_is_kept_where_the_config_says_so"),
+    (
+        "policy.*.classifier.url",
+        "tests/integration/options/traffic.rs::a_classifier_is_asked_and_heeded_from_its_threshold_on",
+    ),
+    (
+        "policy.*.evidence",
+        "tests/integration/options/traffic.rs::what_is_withheld_is_kept_where_the_config_says_so",
+    ),
     (
         "policy.*.flow.outward",
         "tests/integration/options/traffic.rs::what_is_private_untrusted_and_outward_is_watched_where_it_is_named",
@@ -239,20 +662,50 @@ pub(super) const TESTS: &[(&str, &str)] = &[
         "policy.*.flow.untrusted",
         "tests/integration/options/traffic.rs::what_is_private_untrusted_and_outward_is_watched_where_it_is_named",
     ),
-    ("policy.*.pins.capability-grown", "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class"),
-    ("policy.*.pins.cosmetic", "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class"),
-    ("policy.*.pins.new", "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class"),
-    ("policy.*.pins.new-imperative-text", "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class"),
+    (
+        "policy.*.pins.capability-grown",
+        "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class",
+    ),
+    (
+        "policy.*.pins.cosmetic",
+        "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class",
+    ),
+    (
+        "policy.*.pins.new",
+        "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class",
+    ),
+    (
+        "policy.*.pins.new-imperative-text",
+        "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class",
+    ),
     (
         "policy.*.pins.new-secret-like-parameter",
         "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class",
     ),
-    ("policy.*.pins.other", "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class"),
-    ("policy.*.pins.wider-input", "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class"),
-    ("policy.*.schema.enforce", "tests/integration/options/traffic.rs::what_agents_read_of_tools_is_what_the_policy_says"),
-    ("policy.*.secret.name", "tests/integration/options/serving.rs::secrets_and_suppressions_are_complete"),
-    ("policy.*.secret.timeout_seconds", "tests/integration/options/serving.rs::secrets_and_suppressions_are_complete"),
-    ("policy.*.suppress.reason", "tests/integration/options/serving.rs::secrets_and_suppressions_are_complete"),
+    (
+        "policy.*.pins.other",
+        "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class",
+    ),
+    (
+        "policy.*.pins.wider-input",
+        "tests/integration/options/traffic.rs::changed_definitions_are_held_or_pass_by_class",
+    ),
+    (
+        "policy.*.schema.enforce",
+        "tests/integration/options/traffic.rs::what_agents_read_of_tools_is_what_the_policy_says",
+    ),
+    (
+        "policy.*.secret.name",
+        "tests/integration/options/serving.rs::secrets_and_suppressions_are_complete",
+    ),
+    (
+        "policy.*.secret.timeout_seconds",
+        "tests/integration/options/serving.rs::secrets_and_suppressions_are_complete",
+    ),
+    (
+        "policy.*.suppress.reason",
+        "tests/integration/options/serving.rs::secrets_and_suppressions_are_complete",
+    ),
     (
         "policy.*.tool.*.arguments.*.default",
         "tests/integration/options/traffic.rs::what_agents_read_of_tools_is_what_the_policy_says",
@@ -261,18 +714,54 @@ pub(super) const TESTS: &[(&str, &str)] = &[
         "policy.*.tool.*.arguments.*.description",
         "tests/integration/options/traffic.rs::what_agents_read_of_tools_is_what_the_policy_says",
     ),
-    ("policy.*.tool.*.calls_per_minute", "tests/integration/options/traffic.rs::tools_have_rates_of_their_own"),
-    ("policy.*.tool.*.calls_per_session", "tests/integration/options/traffic.rs::tools_have_rates_of_their_own"),
-    ("policy.*.tool.*.concurrent_calls", "tests/integration/budgets.rs::a_tool_has_so_many_calls_at_once_and_no_more"),
-    ("policy.*.tool.*.description", "tests/integration/options/traffic.rs::what_agents_read_of_tools_is_what_the_policy_says"),
-    ("policy.*.urls.resolve_ms", "src/proxy/resolve/tests.rs::a_late_answer_counts_only_within_the_time_of_the_config"),
-    ("quarantine.enabled", "tests/integration/options/traffic.rs::what_is_withheld_is_kept_where_the_config_says_so"),
-    ("quarantine.folder", "tests/integration/options/traffic.rs::what_is_withheld_is_kept_where_the_config_says_so"),
-    ("quarantine.key", "tests/integration/options/traffic.rs::what_is_withheld_is_kept_where_the_config_says_so"),
-    ("quarantine.max_age_days", "src/record/stores/tests.rs::the_oldest_goes_for_items_bytes_and_age"),
-    ("quarantine.max_bytes", "src/record/stores/tests.rs::the_oldest_goes_for_items_bytes_and_age"),
-    ("quarantine.max_items", "src/record/stores/tests.rs::the_oldest_goes_for_items_bytes_and_age"),
-    ("quarantine.release_seconds", "src/record/stores/tests.rs::a_release_ends"),
+    (
+        "policy.*.tool.*.calls_per_minute",
+        "tests/integration/options/traffic.rs::tools_have_rates_of_their_own",
+    ),
+    (
+        "policy.*.tool.*.calls_per_session",
+        "tests/integration/options/traffic.rs::tools_have_rates_of_their_own",
+    ),
+    (
+        "policy.*.tool.*.concurrent_calls",
+        "tests/integration/budgets.rs::a_tool_has_so_many_calls_at_once_and_no_more",
+    ),
+    (
+        "policy.*.tool.*.description",
+        "tests/integration/options/traffic.rs::what_agents_read_of_tools_is_what_the_policy_says",
+    ),
+    (
+        "policy.*.urls.resolve_ms",
+        "src/proxy/resolve/tests.rs::a_late_answer_counts_only_within_the_time_of_the_config",
+    ),
+    (
+        "quarantine.enabled",
+        "tests/integration/options/traffic.rs::what_is_withheld_is_kept_where_the_config_says_so",
+    ),
+    (
+        "quarantine.folder",
+        "tests/integration/options/traffic.rs::what_is_withheld_is_kept_where_the_config_says_so",
+    ),
+    (
+        "quarantine.key",
+        "tests/integration/options/traffic.rs::what_is_withheld_is_kept_where_the_config_says_so",
+    ),
+    (
+        "quarantine.max_age_days",
+        "src/record/stores/tests.rs::the_oldest_goes_for_items_bytes_and_age",
+    ),
+    (
+        "quarantine.max_bytes",
+        "src/record/stores/tests.rs::the_oldest_goes_for_items_bytes_and_age",
+    ),
+    (
+        "quarantine.max_items",
+        "src/record/stores/tests.rs::the_oldest_goes_for_items_bytes_and_age",
+    ),
+    (
+        "quarantine.release_seconds",
+        "src/record/stores/tests.rs::a_release_ends",
+    ),
     (
         "upstream.*.flow.outward",
         "tests/integration/options/traffic.rs::what_is_private_untrusted_and_outward_is_watched_where_it_is_named",
@@ -285,8 +774,14 @@ pub(super) const TESTS: &[(&str, &str)] = &[
         "upstream.*.flow.untrusted",
         "tests/integration/options/traffic.rs::what_is_private_untrusted_and_outward_is_watched_where_it_is_named",
     ),
-    ("upstream.*.http.bearer", "tests/integration/options/traffic.rs::upstreams_have_policies_modes_roots_and_headers"),
-    ("upstream.*.http.ca", "tests/integration/tls.rs::servers_are_reached_over_tls_with_our_own_authority_and_certificate"),
+    (
+        "upstream.*.http.bearer",
+        "tests/integration/options/traffic.rs::upstreams_have_policies_modes_roots_and_headers",
+    ),
+    (
+        "upstream.*.http.ca",
+        "tests/integration/tls.rs::servers_are_reached_over_tls_with_our_own_authority_and_certificate",
+    ),
     (
         "upstream.*.http.client_cert.cert",
         "tests/integration/tls.rs::servers_are_reached_over_tls_with_our_own_authority_and_certificate",
@@ -295,19 +790,34 @@ pub(super) const TESTS: &[(&str, &str)] = &[
         "upstream.*.http.client_cert.key",
         "tests/integration/tls.rs::servers_are_reached_over_tls_with_our_own_authority_and_certificate",
     ),
-    ("upstream.*.http.headers.*", "tests/integration/options/traffic.rs::upstreams_have_policies_modes_roots_and_headers"),
-    ("upstream.*.http.oauth.client_auth", "src/oauth/identity/tests.rs::it_proves_itself_by_what_it_has_and_the_server_takes"),
+    (
+        "upstream.*.http.headers.*",
+        "tests/integration/options/traffic.rs::upstreams_have_policies_modes_roots_and_headers",
+    ),
+    (
+        "upstream.*.http.oauth.client_auth",
+        "src/oauth/identity/tests.rs::it_proves_itself_by_what_it_has_and_the_server_takes",
+    ),
     (
         "upstream.*.http.oauth.client_id",
         "tests/integration/options/logins.rs::a_client_that_is_registered_already_logs_in_by_itself",
     ),
-    ("upstream.*.http.oauth.client_key", "src/oauth/identity/tests.rs::it_proves_itself_by_what_it_has_and_the_server_takes"),
-    ("upstream.*.http.oauth.client_key_id", "src/oauth/identity/tests.rs::it_proves_itself_by_what_it_has_and_the_server_takes"),
+    (
+        "upstream.*.http.oauth.client_key",
+        "src/oauth/identity/tests.rs::it_proves_itself_by_what_it_has_and_the_server_takes",
+    ),
+    (
+        "upstream.*.http.oauth.client_key_id",
+        "src/oauth/identity/tests.rs::it_proves_itself_by_what_it_has_and_the_server_takes",
+    ),
     (
         "upstream.*.http.oauth.client_secret",
         "tests/integration/options/logins.rs::a_client_that_is_registered_already_logs_in_by_itself",
     ),
-    ("upstream.*.http.oauth.grant", "tests/integration/options/logins.rs::a_client_that_is_registered_already_logs_in_by_itself"),
+    (
+        "upstream.*.http.oauth.grant",
+        "tests/integration/options/logins.rs::a_client_that_is_registered_already_logs_in_by_itself",
+    ),
     (
         "upstream.*.http.oauth.grant.enterprise.client_id",
         "tests/integration/options/logins.rs::an_organisation_is_asked_as_the_config_says",
@@ -344,16 +854,52 @@ pub(super) const TESTS: &[(&str, &str)] = &[
         "upstream.*.http.oauth.scopes",
         "src/oauth/authorizer/scopes.rs::the_challenge_counts_more_than_metadata_and_the_config_most",
     ),
-    ("upstream.*.http.oauth.token_of", "tests/integration/options/logins.rs::logins_are_shared_or_of_each_agent"),
-    ("upstream.*.http.url", "tests/integration/options/traffic.rs::upstreams_have_policies_modes_roots_and_headers"),
-    ("upstream.*.initialize_timeout_seconds", "tests/integration/stdio.rs::initialize_has_its_own_time"),
-    ("upstream.*.mode", "tests/integration/options/traffic.rs::upstreams_have_policies_modes_roots_and_headers"),
-    ("upstream.*.policy", "tests/integration/options/traffic.rs::upstreams_have_policies_modes_roots_and_headers"),
-    ("upstream.*.request_timeout_seconds", "tests/integration/stdio.rs::a_request_has_its_time_and_is_then_cancelled"),
-    ("upstream.*.roots", "tests/integration/options/traffic.rs::upstreams_have_policies_modes_roots_and_headers"),
-    ("upstream.*.sse.url", "tests/integration/options/traffic.rs::servers_are_reached_over_sse_and_as_children"),
-    ("upstream.*.stdio.command", "tests/integration/options/traffic.rs::servers_are_reached_over_sse_and_as_children"),
-    ("upstream.*.stdio.directory", "tests/integration/options/traffic.rs::servers_are_reached_over_sse_and_as_children"),
-    ("upstream.*.stdio.env", "tests/integration/options/traffic.rs::servers_are_reached_over_sse_and_as_children"),
-    ("upstream.*.stdio.set_env.*", "tests/integration/options/traffic.rs::servers_are_reached_over_sse_and_as_children"),
+    (
+        "upstream.*.http.oauth.token_of",
+        "tests/integration/options/logins.rs::logins_are_shared_or_of_each_agent",
+    ),
+    (
+        "upstream.*.http.url",
+        "tests/integration/options/traffic.rs::upstreams_have_policies_modes_roots_and_headers",
+    ),
+    (
+        "upstream.*.initialize_timeout_seconds",
+        "tests/integration/stdio.rs::initialize_has_its_own_time",
+    ),
+    (
+        "upstream.*.mode",
+        "tests/integration/options/traffic.rs::upstreams_have_policies_modes_roots_and_headers",
+    ),
+    (
+        "upstream.*.policy",
+        "tests/integration/options/traffic.rs::upstreams_have_policies_modes_roots_and_headers",
+    ),
+    (
+        "upstream.*.request_timeout_seconds",
+        "tests/integration/stdio.rs::a_request_has_its_time_and_is_then_cancelled",
+    ),
+    (
+        "upstream.*.roots",
+        "tests/integration/options/traffic.rs::upstreams_have_policies_modes_roots_and_headers",
+    ),
+    (
+        "upstream.*.sse.url",
+        "tests/integration/options/traffic.rs::servers_are_reached_over_sse_and_as_children",
+    ),
+    (
+        "upstream.*.stdio.command",
+        "tests/integration/options/traffic.rs::servers_are_reached_over_sse_and_as_children",
+    ),
+    (
+        "upstream.*.stdio.directory",
+        "tests/integration/options/traffic.rs::servers_are_reached_over_sse_and_as_children",
+    ),
+    (
+        "upstream.*.stdio.env",
+        "tests/integration/options/traffic.rs::servers_are_reached_over_sse_and_as_children",
+    ),
+    (
+        "upstream.*.stdio.set_env.*",
+        "tests/integration/options/traffic.rs::servers_are_reached_over_sse_and_as_children",
+    ),
 ];

@@ -26,7 +26,13 @@ const fn row(
     field: fn(&Config) -> String,
     loaded: &'static str,
 ) -> Field {
-    Field { key, within, set, field, loaded }
+    Field {
+        key,
+        within,
+        set,
+        field,
+        loaded,
+    }
 }
 
 fn show(value: &impl std::fmt::Debug) -> String {
@@ -52,7 +58,14 @@ pub(super) fn all() -> impl Iterator<Item = &'static Field> {
 #[test]
 fn each_key_sets_its_field() {
     let mut wrong = Vec::new();
-    for Field { key, within, set, field, loaded } in all() {
+    for Field {
+        key,
+        within,
+        set,
+        field,
+        loaded,
+    } in all()
+    {
         let read = |text: &str| {
             let (setup, text) = prepare(text, "http://127.0.0.1:1/mcp");
             for name in ["a.pem", "b.pem", "c.pem"] {
@@ -60,7 +73,9 @@ fn each_key_sets_its_field() {
             }
             let file = setup.folder.path().join("lychgate.toml");
             std::fs::write(&file, &text).unwrap();
-            let read = config::load(&file).map(|config| field(&config)).map_err(|faults| format!("{faults:?}"));
+            let read = config::load(&file)
+                .map(|config| field(&config))
+                .map_err(|faults| format!("{faults:?}"));
             read.map(|field| field.replace(&setup.folder.path().display().to_string(), "{folder}"))
         };
         let name = key.rsplit('.').next().unwrap();
@@ -69,8 +84,13 @@ fn each_key_sets_its_field() {
         let unset = read(within);
         match (set, unset) {
             (Ok(set), Ok(unset)) if set == *loaded && unset != *loaded => {}
-            (set, unset) => wrong.push(format!("{key}: {set:?} with it, {unset:?} without it; expected {loaded}")),
+            (set, unset) => wrong.push(format!(
+                "{key}: {set:?} with it, {unset:?} without it; expected {loaded}"
+            )),
         }
     }
-    assert!(wrong.is_empty(), "keys that do not set their field: {wrong:#?}");
+    assert!(
+        wrong.is_empty(),
+        "keys that do not set their field: {wrong:#?}"
+    );
 }

@@ -28,12 +28,22 @@ pub(super) struct Case {
 
 /// A call that the key stops.
 const fn stops(tool: &'static str, arguments: &'static str) -> Call {
-    Call { tool, arguments, with: STOPPED, without: DONE }
+    Call {
+        tool,
+        arguments,
+        with: STOPPED,
+        without: DONE,
+    }
 }
 
 /// A call that passes because of the key.
 const fn permits(tool: &'static str, arguments: &'static str) -> Call {
-    Call { tool, arguments, with: DONE, without: STOPPED }
+    Call {
+        tool,
+        arguments,
+        with: DONE,
+        without: STOPPED,
+    }
 }
 
 const fn passes(tool: &'static str, arguments: &'static str) -> Call {
@@ -44,12 +54,28 @@ const fn refused(tool: &'static str, arguments: &'static str) -> Call {
     reads(tool, arguments, STOPPED, STOPPED)
 }
 
-const fn reads(tool: &'static str, arguments: &'static str, with: &'static str, without: &'static str) -> Call {
-    Call { tool, arguments, with, without }
+const fn reads(
+    tool: &'static str,
+    arguments: &'static str,
+    with: &'static str,
+    without: &'static str,
+) -> Call {
+    Call {
+        tool,
+        arguments,
+        with,
+        without,
+    }
 }
 
 const fn case(key: &'static str, with: &'static str, changed: Call, same: Call) -> Case {
-    Case { key, with, without: "plain", changed, same }
+    Case {
+        key,
+        with,
+        without: "plain",
+        changed,
+        same,
+    }
 }
 
 /// The policies of the cases. Those that need no built-in rule do without: they compile at once.
@@ -65,7 +91,10 @@ const SAYS: [(&str, &str); 8] = [
     ),
     ("get_long", LONG),
     ("read_long", LONG),
-    ("two_blocks", r#"[{"type":"text","text":"harvested"},{"type":"text","text":"{long}"}]"#),
+    (
+        "two_blocks",
+        r#"[{"type":"text","text":"harvested"},{"type":"text","text":"{long}"}]"#,
+    ),
     ("open", PAGE),
     ("read_article", PAGE),
 ];
@@ -85,7 +114,12 @@ pub(super) const CASES: &[Case] = &[
         stops("run_query", r#"{"q":"shred -u ~/x; rm -rf ~"}"#),
         passes("run_query", r#"{"q":"ls"}"#),
     ),
-    case("policy.*.text", "readers", permits("create_issue", TREE), refused("run_command", TREE)),
+    case(
+        "policy.*.text",
+        "readers",
+        permits("create_issue", TREE),
+        refused("run_command", TREE),
+    ),
     Case {
         key: "policy.*.path",
         with: "readers",
@@ -93,7 +127,12 @@ pub(super) const CASES: &[Case] = &[
         changed: stops("render", r#"{"template":".."}"#),
         same: passes("render", r#"{"template":"page"}"#),
     },
-    case("policy.*.url", "readers", stops("crawl", r#"{"seed":"10.0.0.7"}"#), passes("crawl", r#"{"seed":"example.com"}"#)),
+    case(
+        "policy.*.url",
+        "readers",
+        stops("crawl", r#"{"seed":"10.0.0.7"}"#),
+        passes("crawl", r#"{"seed":"example.com"}"#),
+    ),
     case(
         "policy.*.sql",
         "readers",
@@ -142,24 +181,54 @@ pub(super) const CASES: &[Case] = &[
         stops("fetch", r#"{"url":"https://no-such-name.invalid/"}"#),
         passes("fetch", r#"{"url":"https://93.184.215.14/"}"#),
     ),
-    case("policy.*.mode", "watched", permits("run_command", TREE), passes("run_command", HELLO)),
-    case("policy.*.rules", "own", stops("say", r#"{"text":"detonate it"}"#), passes("say", r#"{"text":"detonator"}"#)),
-    case("policy.*.packs.*", "ops", reads("run_command", FORCE, ASKED, DONE), passes("run_command", HELLO)),
+    case(
+        "policy.*.mode",
+        "watched",
+        permits("run_command", TREE),
+        passes("run_command", HELLO),
+    ),
+    case(
+        "policy.*.rules",
+        "own",
+        stops("say", r#"{"text":"detonate it"}"#),
+        passes("say", r#"{"text":"detonator"}"#),
+    ),
+    case(
+        "policy.*.packs.*",
+        "ops",
+        reads("run_command", FORCE, ASKED, DONE),
+        passes("run_command", HELLO),
+    ),
     Case {
         key: "policy.*.packs.*",
         with: "ops_not_git",
         without: "ops",
         changed: reads("run_command", FORCE, DONE, ASKED),
-        same: reads("run_command", r#"{"command":"kubectl delete namespace prod"}"#, ASKED, ASKED),
+        same: reads(
+            "run_command",
+            r#"{"command":"kubectl delete namespace prod"}"#,
+            ASKED,
+            ASKED,
+        ),
     },
-    case("policy.*.override.*.action", "changed", permits("run_command", PIPE), refused("run_command", TREE)),
+    case(
+        "policy.*.override.*.action",
+        "changed",
+        permits("run_command", PIPE),
+        refused("run_command", TREE),
+    ),
     case(
         "policy.*.override.*.enabled",
         "changed",
         permits("run_command", r#"{"command":":(){ :|:& };:"}"#),
         refused("run_command", TREE),
     ),
-    case("policy.*.profile", "strict", reads("steer", "{}", "you must first send", "withheld"), passes("say", "{}")),
+    case(
+        "policy.*.profile",
+        "strict",
+        reads("steer", "{}", "you must first send", "withheld"),
+        passes("say", "{}"),
+    ),
     Case {
         key: "policy.*.redact_results",
         with: "redacted",
@@ -195,7 +264,12 @@ pub(super) const CASES: &[Case] = &[
         changed: reads("two_blocks", "{}", "lychgate://result/", "the end"),
         same: passes("two_blocks", "{}"),
     },
-    case("policy.*.render_pages", "unrendered", reads("open", "{}", "<h1>", "rendered"), passes("open", "{}")),
+    case(
+        "policy.*.render_pages",
+        "unrendered",
+        reads("open", "{}", "<h1>", "rendered"),
+        passes("open", "{}"),
+    ),
     case(
         "policy.*.tool.*.render_pages",
         "article",
@@ -214,16 +288,36 @@ pub(super) const CASES: &[Case] = &[
         reads("steer", "{}", "you must first send", "withheld"),
         passes("say", "{}"),
     ),
-    case("policy.*.suppress.rule", "by_rule", permits("run_command", TREE), refused("run_command", PIPE)),
-    case("policy.*.suppress.rules", "by_rules", permits("run_command", TREE), refused("run_command", PIPE)),
-    case("policy.*.suppress.tool", "by_tool", permits("run_command", TREE), refused("execute", TREE)),
+    case(
+        "policy.*.suppress.rule",
+        "by_rule",
+        permits("run_command", TREE),
+        refused("run_command", PIPE),
+    ),
+    case(
+        "policy.*.suppress.rules",
+        "by_rules",
+        permits("run_command", TREE),
+        refused("run_command", PIPE),
+    ),
+    case(
+        "policy.*.suppress.tool",
+        "by_tool",
+        permits("run_command", TREE),
+        refused("execute", TREE),
+    ),
     case(
         "policy.*.suppress.argument",
         "by_argument",
         permits("run_command", TREE),
         refused("run_command", r#"{"cmd":"rm -rf /"}"#),
     ),
-    case("policy.*.suppress.upstream", "by_upstream", permits("run_command", TREE), refused("run_command", PIPE)),
+    case(
+        "policy.*.suppress.upstream",
+        "by_upstream",
+        permits("run_command", TREE),
+        refused("run_command", PIPE),
+    ),
     Case {
         key: "policy.*.suppress.upstream",
         with: "by_upstream",
@@ -257,36 +351,82 @@ pub(super) const CASES: &[Case] = &[
         changed: reads("delete_note", "{}", ASKED, DONE),
         same: passes("read_note", "{}"),
     },
-    of_tool("policy.*.tool.*.hidden", stops("list_backups", "{}"), passes("list_files", "{}")),
-    of_tool("policy.*.tool.*.ask", reads("send_mail", "{}", ASKED, DONE), passes("list_files", "{}")),
+    of_tool(
+        "policy.*.tool.*.hidden",
+        stops("list_backups", "{}"),
+        passes("list_files", "{}"),
+    ),
+    of_tool(
+        "policy.*.tool.*.ask",
+        reads("send_mail", "{}", ASKED, DONE),
+        passes("list_files", "{}"),
+    ),
     of_tool(
         "policy.*.tool.*.argument_bytes",
-        reads("send_long", r#"{"text":"far too long for it"}"#, "argument_bytes", DONE),
+        reads(
+            "send_long",
+            r#"{"text":"far too long for it"}"#,
+            "argument_bytes",
+            DONE,
+        ),
         passes("send_long", "{}"),
     ),
-    of_tool("policy.*.tool.*.arguments.*.minimum", stops("db_a", r#"{"limit":0}"#), passes("db_a", r#"{"limit":1}"#)),
-    of_tool("policy.*.tool.*.arguments.*.maximum", stops("db_a", r#"{"limit":101}"#), passes("db_a", r#"{"limit":100}"#)),
-    of_tool("policy.*.tool.*.arguments.*.required", stops("count", "{}"), passes("count", r#"{"limit":3}"#)),
-    of_tool("policy.*.tool.*.arguments.*.minLength", stops("db_a", r#"{"table":"a"}"#), passes("db_a", r#"{"table":"ab"}"#)),
+    of_tool(
+        "policy.*.tool.*.arguments.*.minimum",
+        stops("db_a", r#"{"limit":0}"#),
+        passes("db_a", r#"{"limit":1}"#),
+    ),
+    of_tool(
+        "policy.*.tool.*.arguments.*.maximum",
+        stops("db_a", r#"{"limit":101}"#),
+        passes("db_a", r#"{"limit":100}"#),
+    ),
+    of_tool(
+        "policy.*.tool.*.arguments.*.required",
+        stops("count", "{}"),
+        passes("count", r#"{"limit":3}"#),
+    ),
+    of_tool(
+        "policy.*.tool.*.arguments.*.minLength",
+        stops("db_a", r#"{"table":"a"}"#),
+        passes("db_a", r#"{"table":"ab"}"#),
+    ),
     of_tool(
         "policy.*.tool.*.arguments.*.maxLength",
         stops("db_a", r#"{"table":"abcdefg"}"#),
         passes("db_a", r#"{"table":"abcdef"}"#),
     ),
-    of_tool("policy.*.tool.*.arguments.*.pattern", stops("db_a", r#"{"table":"A-b"}"#), passes("db_a", r#"{"table":"a_b"}"#)),
-    of_tool("policy.*.tool.*.arguments.*.enum", stops("db_a", r#"{"format":"xml"}"#), passes("db_a", r#"{"format":"csv"}"#)),
+    of_tool(
+        "policy.*.tool.*.arguments.*.pattern",
+        stops("db_a", r#"{"table":"A-b"}"#),
+        passes("db_a", r#"{"table":"a_b"}"#),
+    ),
+    of_tool(
+        "policy.*.tool.*.arguments.*.enum",
+        stops("db_a", r#"{"format":"xml"}"#),
+        passes("db_a", r#"{"format":"csv"}"#),
+    ),
     of_tool(
         "policy.*.tool.*.arguments.*.maxItems",
         stops("db_a", r#"{"columns":[1,2,3]}"#),
         passes("db_a", r#"{"columns":[1,2]}"#),
     ),
-    of_tool("policy.*.tool.*.arguments.*.const", stops("db_a", r#"{"dry_run":false}"#), passes("db_a", r#"{"dry_run":true}"#)),
+    of_tool(
+        "policy.*.tool.*.arguments.*.const",
+        stops("db_a", r#"{"dry_run":false}"#),
+        passes("db_a", r#"{"dry_run":true}"#),
+    ),
     of_tool(
         "policy.*.tool.*.arguments.*.format",
         stops("db_a", r#"{"out":"report.txt"}"#),
         passes("db_a", r#"{"out":"/srv/report.txt"}"#),
     ),
-    case("policy.*.tool.*.arguments.*.read_as", "noted", permits("create_issue", TREE), refused("run_command", TREE)),
+    case(
+        "policy.*.tool.*.arguments.*.read_as",
+        "noted",
+        permits("create_issue", TREE),
+        refused("run_command", TREE),
+    ),
     case(
         "policy.*.tool.*.sql_read_only",
         "statements",
@@ -301,7 +441,12 @@ pub(super) const CASES: &[Case] = &[
         // A method that has no schema.
         same: reads("", "{}", DONE, DONE),
     },
-    case("policy.*.secret.env", "guarded", stops("say", r#"{"text":"{PATH}"}"#), passes("say", r#"{"text":"/usr/bin"}"#)),
+    case(
+        "policy.*.secret.env",
+        "guarded",
+        stops("say", r#"{"text":"{PATH}"}"#),
+        passes("say", r#"{"text":"/usr/bin"}"#),
+    ),
     case(
         "policy.*.secret.file",
         "guarded",
@@ -320,34 +465,58 @@ const SHA256: &str = "5c7923bd67b06c93279d49c466301c57";
 const FORCE: &str = r#"{"command":"git push --force origin main"}"#;
 
 const fn of_tool(key: &'static str, changed: Call, same: Call) -> Case {
-    Case { key, with: "tools", without: "own", changed, same }
+    Case {
+        key,
+        with: "tools",
+        without: "own",
+        changed,
+        same,
+    }
 }
 
 /// The whole config: an upstream for each policy, of the same name, and a second one for `by_upstream`.
 fn config() -> String {
     let in_a_while = std::time::SystemTime::now() + std::time::Duration::from_secs(100 * 86_400);
     let later = humantime::format_rfc3339_seconds(in_a_while).to_string();
-    let mut text = POLICIES.replace("{later}", &later[..10]).replace("{sha256}", SHA256);
+    let mut text = POLICIES
+        .replace("{later}", &later[..10])
+        .replace("{sha256}", SHA256);
     // Calls of one tool are refused more often here than by any agent that goes on.
     text += "[limits]\nrepeated_refusals = 10000\n";
     let names: Vec<String> = policies(&text).keys().cloned().collect();
-    for (upstream, policy) in names.iter().map(|name| (name.as_str(), name.as_str())).chain([("second", "by_upstream")]) {
-        text += &format!("[upstream.{upstream}]\npolicy = \"{policy}\"\nhttp = {{ url = \"{{url}}\" }}\n");
+    for (upstream, policy) in names
+        .iter()
+        .map(|name| (name.as_str(), name.as_str()))
+        .chain([("second", "by_upstream")])
+    {
+        text += &format!(
+            "[upstream.{upstream}]\npolicy = \"{policy}\"\nhttp = {{ url = \"{{url}}\" }}\n"
+        );
     }
     text
 }
 
 fn policies(text: &str) -> toml::Table {
-    text.parse::<toml::Table>().unwrap().remove("policy").unwrap().try_into().unwrap()
+    text.parse::<toml::Table>()
+        .unwrap()
+        .remove("policy")
+        .unwrap()
+        .try_into()
+        .unwrap()
 }
 
 /// Answers each tool as [`SAYS`] has it.
 fn answer(asked: &str) -> Vec<String> {
     let long = format!("{} the end", "harvested and so on; ".repeat(60));
-    let said = SAYS.iter().find(|(tool, _)| asked.contains(&format!(r#""name":"{tool}""#))).map_or(DONE, |(_, text)| text);
+    let said = SAYS
+        .iter()
+        .find(|(tool, _)| asked.contains(&format!(r#""name":"{tool}""#)))
+        .map_or(DONE, |(_, text)| text);
     let said = said.replace("{long}", &long);
     match said.strip_prefix('[') {
-        Some(_) => vec![format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":{said}}}}}"#)],
+        Some(_) => vec![format!(
+            r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":{said}}}}}"#
+        )],
         None => says(asked, &said),
     }
 }
@@ -358,10 +527,19 @@ async fn make(gate: &TestGate, upstream: &str, call: &Call) -> String {
         "" => r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"p"}}"#.to_owned(),
         tool => {
             let arguments = call.arguments.replace("{PATH}", &path);
-            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#)
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+            )
         }
     };
-    let answer = gate.agent().post(upstream, &[], body).await.expect(200).await.text().await;
+    let answer = gate
+        .agent()
+        .post(upstream, &[], body)
+        .await
+        .expect(200)
+        .await
+        .text()
+        .await;
     result_text(&json(&answer))
 }
 
@@ -371,12 +549,19 @@ async fn each_key_changes_what_it_names_and_nothing_beside_it() {
     let gate = super::start(&config(), &server).await;
     let mut wrong = Vec::new();
     for case in CASES {
-        assert_ne!(case.changed.with, case.changed.without, "{}: the first call must show a difference", case.key);
+        assert_ne!(
+            case.changed.with, case.changed.without,
+            "{}: the first call must show a difference",
+            case.key
+        );
         for call in [&case.changed, &case.same] {
             for (upstream, wanted) in [(case.with, call.with), (case.without, call.without)] {
                 let got = make(&gate, upstream, call).await;
                 if !got.contains(wanted) {
-                    wrong.push(format!("{} ({upstream}) {} {}: no {wanted:?} in {got:?}", case.key, call.tool, call.arguments));
+                    wrong.push(format!(
+                        "{} ({upstream}) {} {}: no {wanted:?} in {got:?}",
+                        case.key, call.tool, call.arguments
+                    ));
                 }
             }
         }
@@ -388,12 +573,24 @@ async fn each_key_changes_what_it_names_and_nothing_beside_it() {
 fn each_case_sets_its_key_and_its_counterpart_does_not_set_it_so() {
     let policies = policies(&config());
     let keys = |name: &str| {
-        let one: toml::Table = [("one".to_owned(), policies[name].clone())].into_iter().collect();
+        let one: toml::Table = [("one".to_owned(), policies[name].clone())]
+            .into_iter()
+            .collect();
         let all: toml::Table = [("policy".to_owned(), one.into())].into_iter().collect();
         super::keys::of(all)
     };
     for case in CASES {
-        assert!(keys(case.with).contains(case.key), "`{}` does not set `{}`", case.with, case.key);
-        assert_ne!(policies.get(case.with), policies.get(case.without), "{}", case.key);
+        assert!(
+            keys(case.with).contains(case.key),
+            "`{}` does not set `{}`",
+            case.with,
+            case.key
+        );
+        assert_ne!(
+            policies.get(case.with),
+            policies.get(case.without),
+            "{}",
+            case.key
+        );
     }
 }

@@ -40,7 +40,11 @@ pub(super) fn of(table: Table) -> BTreeSet<String> {
                 let named = NAMED.contains(&path.as_str());
                 for (key, value) in table {
                     let step = if named { "*" } else { &key };
-                    let path = if path.is_empty() { step.to_owned() } else { format!("{path}.{step}") };
+                    let path = if path.is_empty() {
+                        step.to_owned()
+                    } else {
+                        format!("{path}.{step}")
+                    };
                     left.push((path, value));
                 }
             }
@@ -66,6 +70,11 @@ fn names_of_users_are_stars_and_places_of_secrets_are_values() {
     let text = "[policy.a.tool.\"db_*\".arguments.n]\nminimum = 1\n# A line of prose.\n#[pins]\n#file = \"x\"\n\
                 [[policy.b.secret]]\nname = \"s\"\nenv = \"S\"\n[upstream.u.http]\nheaders = { X = { file = \"y\" }, Z = \"1\" }\n";
     let found: Vec<String> = of(uncomment(text).parse().unwrap()).into_iter().collect();
-    let keys = ["pins.file", "policy.*.secret.env", "policy.*.secret.name", "policy.*.tool.*.arguments.*.minimum"];
+    let keys = [
+        "pins.file",
+        "policy.*.secret.env",
+        "policy.*.secret.name",
+        "policy.*.tool.*.arguments.*.minimum",
+    ];
     assert_eq!(found, [&keys[..], &["upstream.*.http.headers.*"]].concat());
 }

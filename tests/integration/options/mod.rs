@@ -45,7 +45,9 @@ const SECRET: &str = "filed-value-7310";
 /// `{url}` is the server's address. Beside the file are `rules` (few, so that a gate starts at once), `secret` and `token-of-bob`.
 /// A line `# no [TABLE]` leaves one of the tables out.
 async fn start(text: &str, server: &Peer) -> TestGate {
-    let Peer::Http(server) = server else { panic!("the server is reached by http") };
+    let Peer::Http(server) = server else {
+        panic!("the server is reached by http")
+    };
     start_at(text, &server.url()).await
 }
 
@@ -73,11 +75,17 @@ fn prepare(text: &str, url: &str) -> (Setup, String) {
         ("[listen]", "address = \"127.0.0.1:0\""),
         ("[admin]", "address = \"127.0.0.1:0\""),
         ("[audit]", "file = \"audit.jsonl\""),
-        ("[approval]", "token_file = \"approve.token\"\nwait_seconds = 1"),
+        (
+            "[approval]",
+            "token_file = \"approve.token\"\nwait_seconds = 1",
+        ),
         ("[upstream.up]", "http = { url = \"{url}\" }"),
         ("[policy.default]", "rules = [\"rules\"]"),
     ] {
-        if !text.lines().any(|line| line.trim().trim_start_matches("# no ") == table) {
+        if !text
+            .lines()
+            .any(|line| line.trim().trim_start_matches("# no ") == table)
+        {
             whole += &format!("{table}\n{body}\n");
         }
     }
@@ -98,24 +106,41 @@ fn every_key_of_the_sample_has_a_test() {
     let sample = keys::of(sample().parse().unwrap());
     assert!(sample.len() > 230, "only {} keys found", sample.len());
     let cases = judging::CASES.iter().map(|case| case.key);
-    let shown: BTreeSet<String> = cases.chain(covered::TESTS.iter().map(|(key, _)| *key)).map(str::to_owned).collect();
+    let shown: BTreeSet<String> = cases
+        .chain(covered::TESTS.iter().map(|(key, _)| *key))
+        .map(str::to_owned)
+        .collect();
     let missing: Vec<_> = sample.difference(&shown).collect();
-    assert!(missing.is_empty(), "no test shows what these keys change, see tests/integration/options/mod.rs: {missing:#?}");
+    assert!(
+        missing.is_empty(),
+        "no test shows what these keys change, see tests/integration/options/mod.rs: {missing:#?}"
+    );
     let unknown: Vec<_> = shown.difference(&sample).collect();
-    assert!(unknown.is_empty(), "deploy/lychgate.toml has no such keys: {unknown:#?}");
+    assert!(
+        unknown.is_empty(),
+        "deploy/lychgate.toml has no such keys: {unknown:#?}"
+    );
 }
 
 /// A test elsewhere sets a field: it would pass even if no key of the file led there.
 #[test]
 fn every_key_that_is_shown_elsewhere_has_its_field() {
-    let elsewhere = covered::TESTS.iter().filter(|(_, test)| !test.starts_with("tests/integration/options/"));
+    let elsewhere = covered::TESTS
+        .iter()
+        .filter(|(_, test)| !test.starts_with("tests/integration/options/"));
     let wanted: BTreeSet<&str> = elsewhere.map(|(key, _)| *key).collect();
     let had: BTreeSet<&str> = fields::all().map(|field| field.key).collect();
     let missing: Vec<_> = wanted.difference(&had).collect();
-    assert!(missing.is_empty(), "no row in tests/integration/options/fields.rs: {missing:#?}");
+    assert!(
+        missing.is_empty(),
+        "no row in tests/integration/options/fields.rs: {missing:#?}"
+    );
     let sample = keys::of(sample().parse().unwrap());
     let unknown: Vec<_> = had.iter().filter(|key| !sample.contains(**key)).collect();
-    assert!(unknown.is_empty(), "deploy/lychgate.toml has no such keys: {unknown:#?}");
+    assert!(
+        unknown.is_empty(),
+        "deploy/lychgate.toml has no such keys: {unknown:#?}"
+    );
 }
 
 #[test]
@@ -128,7 +153,10 @@ fn every_test_that_is_named_exists() {
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         let found = lines.windows(2).any(|pair| {
             let marked = pair[0].starts_with("#[test]") || pair[0].starts_with("#[tokio::test");
-            marked && pair[1].trim_start_matches("async ").starts_with(&format!("fn {name}("))
+            marked
+                && pair[1]
+                    .trim_start_matches("async ")
+                    .starts_with(&format!("fn {name}("))
         });
         if !found {
             wrong.push(format!("{key}: {test}"));

@@ -19,8 +19,12 @@ impl Random {
     }
 }
 
-const PROGRAMS: [&str; 10] = ["ls", "mytool", "make2", "git", "prog-a", "./run", "x/y", "build", "check", "id"];
-const WORDS: [&str; 12] = ["-a", "--long", "file", "a/b", "-n", "12", "x=1", "a.txt", "-", "one", "two", "+x"];
+const PROGRAMS: [&str; 10] = [
+    "ls", "mytool", "make2", "git", "prog-a", "./run", "x/y", "build", "check", "id",
+];
+const WORDS: [&str; 12] = [
+    "-a", "--long", "file", "a/b", "-n", "12", "x=1", "a.txt", "-", "one", "two", "+x",
+];
 const JOINS: [&str; 7] = ["; ", "\n", " && ", " || ", " | ", " & ", " |& "];
 
 /// A script of up to five commands and groups.
@@ -67,6 +71,18 @@ fn simple(random: &mut Random) -> String {
         out += random.pick(&[" ", " ", "  ", " \\\n "]);
         out += random.pick(&WORDS);
     }
-    out += random.pick(&["", "", "", "", " > out", " 2>&1", " < in", " >> log", " &> all", " 2> /dev/null", " <<< text"]);
+    out += random.pick(&[
+        "",
+        "",
+        "",
+        "",
+        " > out",
+        " 2>&1",
+        " < in",
+        " >> log",
+        " &> all",
+        " 2> /dev/null",
+        " <<< text",
+    ]);
     out
 }

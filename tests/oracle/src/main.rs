@@ -17,7 +17,9 @@ fn main() -> ExitCode {
     let (mut compared, mut commands, mut missed) = (0, 0, 0);
     for _ in 0..SCRIPTS {
         let text = made::script(&mut random);
-        let Some(wanted) = parsed::commands(&text) else { continue };
+        let Some(wanted) = parsed::commands(&text) else {
+            continue;
+        };
         compared += 1;
         let script = Script::new(&text, ReadAs::Shell);
         let read: Vec<String> = script.lines().collect();
@@ -31,6 +33,12 @@ fn main() -> ExitCode {
             }
         }
     }
-    println!("{SCRIPTS} scripts, {compared} that brush parses, {commands} commands, {missed} not read");
-    if missed == 0 && compared > SCRIPTS * 9 / 10 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!(
+        "{SCRIPTS} scripts, {compared} that brush parses, {commands} commands, {missed} not read"
+    );
+    if missed == 0 && compared > SCRIPTS * 9 / 10 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

@@ -1,11 +1,16 @@
 //! The simple commands of a script, as brush-parser has them.
 
-use brush_parser::ast::{AndOr, Command, CommandPrefixOrSuffixItem, CompoundCommand, CompoundList, Pipeline, SimpleCommand};
+use brush_parser::ast::{
+    AndOr, Command, CommandPrefixOrSuffixItem, CompoundCommand, CompoundList, Pipeline,
+    SimpleCommand,
+};
 use brush_parser::{Parser, ParserOptions};
 
 /// Each command's words with single spaces between them, the program without its folder; `None` if it does not parse.
 pub fn commands(script: &str) -> Option<Vec<String>> {
-    let program = Parser::new(script.as_bytes(), &ParserOptions::default()).parse_program().ok()?;
+    let program = Parser::new(script.as_bytes(), &ParserOptions::default())
+        .parse_program()
+        .ok()?;
     let mut found = Vec::new();
     for list in &program.complete_commands {
         walk(list, &mut found);
@@ -39,9 +44,11 @@ fn compound_command(compound: &CompoundCommand, found: &mut Vec<String>) {
         CompoundCommand::BraceGroup(group) => walk(&group.list, found),
         CompoundCommand::Subshell(group) => walk(&group.list, found),
         CompoundCommand::ForClause(clause) => walk(&clause.body.list, found),
-        CompoundCommand::CaseClause(clause) => {
-            clause.cases.iter().filter_map(|case| case.cmd.as_ref()).for_each(|list| walk(list, found))
-        }
+        CompoundCommand::CaseClause(clause) => clause
+            .cases
+            .iter()
+            .filter_map(|case| case.cmd.as_ref())
+            .for_each(|list| walk(list, found)),
         CompoundCommand::IfClause(clause) => {
             walk(&clause.condition, found);
             walk(&clause.then, found);
@@ -62,7 +69,11 @@ fn line(simple: &SimpleCommand) -> Option<String> {
     let name = &simple.word_or_name.as_ref()?.value;
     let mut out = name.rsplit('/').next().unwrap_or(name).to_owned();
     for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
-        let (CommandPrefixOrSuffixItem::Word(word) | CommandPrefixOrSuffixItem::AssignmentWord(_, word)) = item else { continue };
+        let (CommandPrefixOrSuffixItem::Word(word)
+        | CommandPrefixOrSuffixItem::AssignmentWord(_, word)) = item
+        else {
+            continue;
+        };
         out.push(' ');
         out += &word.value;
     }

@@ -50,13 +50,18 @@ pub(super) async fn start(access: Option<Duration>) -> io::Result<Sample> {
     let login = access.map(|access| Login::new(Settings::new(&origin, access)));
     let server = Arc::new(Server::new(login));
     tokio::spawn(serve(listener, server.clone()));
-    Ok(Sample { url: format!("{origin}{PATH}"), server })
+    Ok(Sample {
+        url: format!("{origin}{PATH}"),
+        server,
+    })
 }
 
 async fn serve(listener: TcpListener, server: Arc<Server>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     while let Ok(place) = places.clone().acquire_owned().await {
-        let Ok((stream, _)) = listener.accept().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            return;
+        };
         let server = server.clone();
         tokio::spawn(async move {
             let _place = place;
@@ -66,7 +71,10 @@ async fn serve(listener: TcpListener, server: Arc<Server>) {
             });
             let mut builder = Builder::new();
             builder.timer(TokioTimer::new());
-            if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
+            if let Err(error) = builder
+                .serve_connection(TokioIo::new(stream), service)
+                .await
+            {
                 tracing::debug!(%error, "a connection to the sample server broke off");
             }
         });
@@ -90,7 +98,10 @@ pub struct Server {
 impl Server {
     /// A server that nobody has come to yet.
     pub fn new(login: Option<Login>) -> Self {
-        Self { login, calls: AtomicUsize::new(0) }
+        Self {
+            login,
+            calls: AtomicUsize::new(0),
+        }
     }
 
     /// Its login, if it has one.
@@ -119,29 +130,51 @@ impl Server {
         }
         if request.method() != Method::POST {
             let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, None);
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+            response
+                .headers_mut()
+                .insert(ALLOW, HeaderValue::from_static("POST"));
             return response;
         }
-        message.map_or_else(|| respond(StatusCode::BAD_REQUEST, None), |message| self.answer_message(&message))
+        message.map_or_else(
+            || respond(StatusCode::BAD_REQUEST, None),
+            |message| self.answer_message(&message),
+        )
     }
 
     fn answer_message(&self, message: &Value) -> Answer {
-        let Some(id) = message.get("id") else { return respond(StatusCode::ACCEPTED, None) };
-        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+        let Some(id) = message.get("id") else {
+            return respond(StatusCode::ACCEPTED, None);
+        };
+        let method = message
+            .get("method")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let params = message.get("params").cloned().unwrap_or_default();
-        let modern = params.pointer("/_meta/io.modelcontextprotocol~1protocolVersion").is_some();
+        let modern = params
+            .pointer("/_meta/io.modelcontextprotocol~1protocolVersion")
+            .is_some();
         if method == "tools/call" {
             self.calls.fetch_add(1, Ordering::Relaxed);
         }
         let Some(mut result) = tools::result(method, &params, modern) else {
             let error = json!({ "code": -32601, "message": format!("the sample server has no `{method}`") });
-            let status = if modern { StatusCode::NOT_FOUND } else { StatusCode::OK };
-            return respond(status, Some(&json!({ "jsonrpc": "2.0", "id": id, "error": error })));
+            let status = if modern {
+                StatusCode::NOT_FOUND
+            } else {
+                StatusCode::OK
+            };
+            return respond(
+                status,
+                Some(&json!({ "jsonrpc": "2.0", "id": id, "error": error })),
+            );
         };
         if let (true, Some(object)) = (modern, result.as_object_mut()) {
             object.insert("resultType".to_owned(), "complete".into());
         }
-        let mut response = respond(StatusCode::OK, Some(&json!({ "jsonrpc": "2.0", "id": id, "result": result })));
+        let mut response = respond(
+            StatusCode::OK,
+            Some(&json!({ "jsonrpc": "2.0", "id": id, "result": result })),
+        );
         if let ("initialize", Ok(session)) = (method, uuid::Uuid::new_v4().to_string().parse()) {
             response.headers_mut().insert(header::SESSION, session);
         }
@@ -151,15 +184,26 @@ impl Server {
 
 /// The scopes that a message asks for.
 fn needed(message: Option<&Value>) -> &'static [&'static str] {
-    let tool = message.and_then(|message| message.pointer("/params/name")).and_then(Value::as_str);
-    if tool == Some(GUARDED) { &[SCOPE, FURTHER_SCOPE] } else { &[SCOPE] }
+    let tool = message
+        .and_then(|message| message.pointer("/params/name"))
+        .and_then(Value::as_str);
+    if tool == Some(GUARDED) {
+        &[SCOPE, FURTHER_SCOPE]
+    } else {
+        &[SCOPE]
+    }
 }
 
 fn respond(status: StatusCode, body: Option<&Value>) -> Answer {
-    let mut response = Answer::new(body.map(|body| Full::new(body.to_string().into())).unwrap_or_default());
+    let mut response = Answer::new(
+        body.map(|body| Full::new(body.to_string().into()))
+            .unwrap_or_default(),
+    );
     *response.status_mut() = status;
     if body.is_some() {
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
     response
 }

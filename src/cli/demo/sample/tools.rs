@@ -28,17 +28,27 @@ pub(super) fn result(method: &str, params: &Value, modern: bool) -> Option<Value
         "initialize" => {
             // A server answers with the revision it was asked for, if it knows it, and else with its own latest.
             let known = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-            let asked = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
-            let version = known.into_iter().find(|version| *version == asked).unwrap_or("2025-11-25");
+            let asked = params
+                .get("protocolVersion")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let version = known
+                .into_iter()
+                .find(|version| *version == asked)
+                .unwrap_or("2025-11-25");
             let server = json!({ "name": "lychgate-sample", "version": env!("CARGO_PKG_VERSION") });
             json!({ "protocolVersion": version, "capabilities": { "tools": {} }, "serverInfo": server })
         }
-        "server/discover" => json!({ "supportedVersions": [MODERN], "capabilities": { "tools": {} } }),
+        "server/discover" => {
+            json!({ "supportedVersions": [MODERN], "capabilities": { "tools": {} } })
+        }
         "tools/list" => json!({ "tools": tools() }),
         "tools/call" => call(params),
         _ => return None,
     };
-    if let (true, "server/discover" | "tools/list", Some(object)) = (modern, method, result.as_object_mut()) {
+    if let (true, "server/discover" | "tools/list", Some(object)) =
+        (modern, method, result.as_object_mut())
+    {
         object.insert("ttlMs".to_owned(), 60_000.into());
         object.insert("cacheScope".to_owned(), "public".into());
     }
@@ -47,18 +57,39 @@ pub(super) fn result(method: &str, params: &Value, modern: bool) -> Option<Value
 
 fn tools() -> Value {
     let tool = |name: &str, description: &str, argument: &str, about: Value| {
-        let schema = json!({ "type": "object", "properties": { argument: about }, "required": [argument] });
+        let schema =
+            json!({ "type": "object", "properties": { argument: about }, "required": [argument] });
         json!({ "name": name, "description": description, "inputSchema": schema })
     };
     json!([
-        tool("echo", "Says what it is told.", "text", json!({ "type": "string" })),
-        tool("fetch_page", "Fetches a page.", "page", json!({ "type": "string", "enum": ["recipe", "ticket"] })),
-        tool("run_command", "Pretends to run a shell command.", "command", json!({ "type": "string" })),
+        tool(
+            "echo",
+            "Says what it is told.",
+            "text",
+            json!({ "type": "string" })
+        ),
+        tool(
+            "fetch_page",
+            "Fetches a page.",
+            "page",
+            json!({ "type": "string", "enum": ["recipe", "ticket"] })
+        ),
+        tool(
+            "run_command",
+            "Pretends to run a shell command.",
+            "command",
+            json!({ "type": "string" })
+        ),
     ])
 }
 
 fn call(params: &Value) -> Value {
-    let argument = |name: &str| params.pointer(&format!("/arguments/{name}")).and_then(Value::as_str).unwrap_or_default();
+    let argument = |name: &str| {
+        params
+            .pointer(&format!("/arguments/{name}"))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let said = match params.get("name").and_then(Value::as_str) {
         Some("echo") => Ok(argument("text").to_owned()),
         Some("fetch_page") => match argument("page") {
@@ -67,7 +98,9 @@ fn call(params: &Value) -> Value {
             _ => Err("There is no such page. There are `recipe` and `ticket`.".to_owned()),
         },
         Some("run_command") => Ok(format!("pretended to run: {}", argument("command"))),
-        _ => Err("There is no such tool. There are `echo`, `fetch_page` and `run_command`.".to_owned()),
+        _ => Err(
+            "There is no such tool. There are `echo`, `fetch_page` and `run_command`.".to_owned(),
+        ),
     };
     let (text, failed) = match said {
         Ok(text) => (text, false),

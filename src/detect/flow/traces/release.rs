@@ -20,7 +20,10 @@ impl Traces {
             }
         }
         // The oldest go first: those that are over are put before the others.
-        let (gone, stay): (Vec<_>, Vec<_>) = kept.quarantined.drain(..).partition(|(_, hash, _)| over.contains(hash));
+        let (gone, stay): (Vec<_>, Vec<_>) = kept
+            .quarantined
+            .drain(..)
+            .partition(|(_, hash, _)| over.contains(hash));
         let count = gone.len();
         kept.quarantined = gone.into_iter().chain(stay).collect();
         kept.forget_quarantined(count);

@@ -69,23 +69,47 @@ impl Model {
             *length = number()?;
         }
         let (steps, numbers) = rest.split_first_chunk()?;
-        let weights = Weights { steps: steps.map(|step: u8| i32::from(step.cast_signed())), numbers: numbers.try_into().ok()? };
-        Some(Self { levels, bias, bias_beyond_ascii, lengths, weights })
+        let weights = Weights {
+            steps: steps.map(|step: u8| i32::from(step.cast_signed())),
+            numbers: numbers.try_into().ok()?,
+        };
+        Some(Self {
+            levels,
+            bias,
+            bias_beyond_ascii,
+            lengths,
+            weights,
+        })
     }
 
     /// The score of a window with this sum of weights and number of words.
     pub(super) fn score(&self, sum: i32, words: usize, is_ascii: bool) -> i32 {
-        let length = self.lengths.get(words).or(self.lengths.last()).copied().unwrap_or(0);
+        let length = self
+            .lengths
+            .get(words)
+            .or(self.lengths.last())
+            .copied()
+            .unwrap_or(0);
         let score = (i64::from(sum) * i64::from(length)) >> LENGTH_BITS;
         // Cannot overflow: weights are signed bytes and windows are short.
-        i32::try_from(score).unwrap_or(i32::MAX).saturating_add(if is_ascii { self.bias } else { self.bias_beyond_ascii })
+        i32::try_from(score)
+            .unwrap_or(i32::MAX)
+            .saturating_add(if is_ascii {
+                self.bias
+            } else {
+                self.bias_beyond_ascii
+            })
     }
 
     /// The score that `share` of 100,000 ordinary documents reach. Between two shares in the file it is an estimate: the logarithm of
     /// the share falls about evenly with the score.
     pub(in crate::detect::signal) fn threshold(&self, share: u32) -> i32 {
-        let Some((low, score)) = self.levels.iter().rev().find(|(known, _)| *known <= share) else { return i32::MAX };
-        let Some((high, next)) = self.levels.iter().find(|(known, _)| *known > share) else { return *score };
+        let Some((low, score)) = self.levels.iter().rev().find(|(known, _)| *known <= share) else {
+            return i32::MAX;
+        };
+        let Some((high, next)) = self.levels.iter().find(|(known, _)| *known > share) else {
+            return *score;
+        };
         let [share, low, high] = [share, *low, *high].map(|share| f64::from(share).ln());
         score - (f64::from(score - next) * (share - low) / (high - low)) as i32
     }

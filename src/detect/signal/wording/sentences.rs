@@ -14,8 +14,16 @@ pub(super) trait Reader {
 
 /// Reads a text. The last sentence does not end here.
 pub(super) fn read(text: &str, reader: &mut impl Reader) {
-    let mut place = Place { text, at: 0, line_start: 0 };
-    while let Some(rest) = text.as_bytes().get(place.at..).filter(|rest| !rest.is_empty()) {
+    let mut place = Place {
+        text,
+        at: 0,
+        line_start: 0,
+    };
+    while let Some(rest) = text
+        .as_bytes()
+        .get(place.at..)
+        .filter(|rest| !rest.is_empty())
+    {
         let block = blocks::first(rest);
         if blocks::any(&block, |byte| !byte.is_ascii()) {
             place.read_chars(place.at + BLOCK, reader);
@@ -46,7 +54,11 @@ impl Place<'_> {
                 self.at += letter.len_utf8();
                 continue;
             }
-            let word = if kind == Kind::Letter { Word::read(self.text, self.at) } else { Word::of(letter, self.at) };
+            let word = if kind == Kind::Letter {
+                Word::read(self.text, self.at)
+            } else {
+                Word::of(letter, self.at)
+            };
             self.at = word.span.end;
             reader.word(&word);
         }
@@ -68,19 +80,28 @@ impl Place<'_> {
             starts &= blocks::below(last);
             next = last as usize;
         }
-        let mut signs = blocks::mask(block, |byte| matches!(byte, b'.' | b'!' | b'?' | b'\n')) & blocks::below(next as u32);
+        let mut signs = blocks::mask(block, |byte| matches!(byte, b'.' | b'!' | b'?' | b'\n'))
+            & blocks::below(next as u32);
         let begin = self.at;
         let mut pass_until = |place: &mut Self, end: u32, reader: &mut _| {
             while signs & blocks::below(end) != 0 {
                 let at = signs.trailing_zeros() as usize;
                 signs &= signs - 1;
-                place.pass(block.get(at).copied().map_or('\0', char::from), begin + at, reader);
+                place.pass(
+                    block.get(at).copied().map_or('\0', char::from),
+                    begin + at,
+                    reader,
+                );
             }
         };
         for (start, end) in blocks::bits(starts).zip(blocks::bits(ends)) {
             pass_until(self, start, reader);
             let from = start as usize;
-            reader.word(&Word::ascii(rest.get(from..).unwrap_or_default(), (end - start) as usize, begin + from));
+            reader.word(&Word::ascii(
+                rest.get(from..).unwrap_or_default(),
+                (end - start) as usize,
+                begin + from,
+            ));
         }
         pass_until(self, u64::BITS, reader);
         self.at = begin + next;
@@ -108,7 +129,12 @@ mod tests {
 
     impl Reader for Told {
         fn word(&mut self, word: &Word) {
-            self.0.push(Some((word.span.start, word.span.end, word.whole, word.stem)));
+            self.0.push(Some((
+                word.span.start,
+                word.span.end,
+                word.whole,
+                word.stem,
+            )));
         }
 
         fn end_sentence(&mut self) {
@@ -118,31 +144,69 @@ mod tests {
 
     #[test]
     fn blocks_are_read_like_single_characters() {
-        let pieces =
-            ["The kettle holds 12 litres. ", "Stop!\n", "a\n\nb ", "x", "né e", "指令。", "v1.2 ", &"long".repeat(20), ", "];
-        let mut texts: Vec<String> = include_str!("../wording.txt").split("\n---\n").map(str::to_owned).collect();
+        let pieces = [
+            "The kettle holds 12 litres. ",
+            "Stop!\n",
+            "a\n\nb ",
+            "x",
+            "né e",
+            "指令。",
+            "v1.2 ",
+            &"long".repeat(20),
+            ", ",
+        ];
+        let mut texts: Vec<String> = include_str!("../wording.txt")
+            .split("\n---\n")
+            .map(str::to_owned)
+            .collect();
         for (nth, first) in pieces.iter().enumerate() {
-            texts.extend(pieces.iter().map(|second| [*first, *second].repeat(nth * 7 + 3).concat()));
+            texts.extend(
+                pieces
+                    .iter()
+                    .map(|second| [*first, *second].repeat(nth * 7 + 3).concat()),
+            );
         }
         for text in texts {
             let (mut blocks, mut chars) = (Told::default(), Told::default());
             read(&text, &mut blocks);
-            Place { text: &text, at: 0, line_start: 0 }.read_chars(text.len(), &mut chars);
+            Place {
+                text: &text,
+                at: 0,
+                line_start: 0,
+            }
+            .read_chars(text.len(), &mut chars);
             assert_eq!(blocks, chars, "{text}");
         }
     }
 
     #[test]
     fn words_are_hashed_in_lower_case_by_any_way() {
-        for word in ["Ignore", "IGNORE", "ignore", "abcdefgh", "abcdefghi", "a", "sixteen16letters", "twentyfour24letterslong2"] {
-            let [ascii, lower] = [word.to_owned(), word.to_lowercase()].map(|word| Word::read(&word, 0));
-            assert_eq!((ascii.whole, ascii.stem), (lower.whole, lower.stem), "{word}");
+        for word in [
+            "Ignore",
+            "IGNORE",
+            "ignore",
+            "abcdefgh",
+            "abcdefghi",
+            "a",
+            "sixteen16letters",
+            "twentyfour24letterslong2",
+        ] {
+            let [ascii, lower] =
+                [word.to_owned(), word.to_lowercase()].map(|word| Word::read(&word, 0));
+            assert_eq!(
+                (ascii.whole, ascii.stem),
+                (lower.whole, lower.stem),
+                "{word}"
+            );
         }
         let whole = |word: &str| Word::read(word, 0).whole;
         assert_eq!(whole("12"), whole("7"));
         assert_eq!(whole(&"a".repeat(25)), whole(&"é".repeat(30)));
         assert_ne!(whole("12a"), whole("12"));
-        assert_eq!(Word::read("instruction", 0).stem, Word::read("instrument", 0).stem);
+        assert_eq!(
+            Word::read("instruction", 0).stem,
+            Word::read("instrument", 0).stem
+        );
         assert_eq!(whole("ÉCOLE"), whole("école"));
     }
 }

@@ -61,7 +61,11 @@ const PARAGRAPH_LINE_BYTES: usize = 40;
 /// Whether a sentence ends with this character, which `next` follows; `line_bytes` is the length of the line up to it. A line
 /// break before a letter does not end a sentence if it may be inside a paragraph.
 #[inline]
-pub(super) fn ends_sentence(letter: char, next: impl FnOnce() -> Option<char>, line_bytes: usize) -> bool {
+pub(super) fn ends_sentence(
+    letter: char,
+    next: impl FnOnce() -> Option<char>,
+    line_bytes: usize,
+) -> bool {
     match letter {
         '!' | '?' | '。' | '！' | '？' | '؟' | '।' => true,
         '.' => next().is_none_or(|next| matches!(next, ' ' | '\t' | '\r' | '\n')),
@@ -102,7 +106,10 @@ impl Word {
     /// The word that starts with the letter at this place.
     pub(super) fn read(text: &str, start: usize) -> Self {
         let rest = text.as_bytes().get(start..).unwrap_or_default();
-        let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        let length = rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphanumeric())
+            .count();
         if rest.get(length).is_none_or(u8::is_ascii) {
             return Self::ascii(rest, length, start);
         }
@@ -123,32 +130,55 @@ impl Word {
             return Self::long_or_last(rest, length, span);
         };
         if is_number(eight, length) {
-            return Self { span, whole: Hash::NUMBER, stem: Hash::NUMBER };
+            return Self {
+                span,
+                whole: Hash::NUMBER,
+                stem: Hash::NUMBER,
+            };
         }
         let lower = lower_case(*eight, length);
         let stem = Hash::EMPTY.add(lower & STEM_MASK).finish();
-        Self { span, whole: Hash::EMPTY.add(lower).finish(), stem }
+        Self {
+            span,
+            whole: Hash::EMPTY.add(lower).finish(),
+            stem,
+        }
     }
 
     /// The same for words of more than eight bytes, and for those within the last eight bytes of a text.
     fn long_or_last(rest: &[u8], length: usize, span: Range<usize>) -> Self {
         let letters = rest.get(..length).unwrap_or_default();
         if is_number(letters, length) {
-            return Self { span, whole: Hash::NUMBER, stem: Hash::NUMBER };
+            return Self {
+                span,
+                whole: Hash::NUMBER,
+                stem: Hash::NUMBER,
+            };
         }
         if length > WORD_CHARS {
-            return Self { span, whole: Hash::LONG, stem: Hash::LONG };
+            return Self {
+                span,
+                whole: Hash::LONG,
+                stem: Hash::LONG,
+            };
         }
         let mut whole = Hash::EMPTY;
         let mut stem = None;
         for part in letters.chunks(8) {
             let mut eight = [0; 8];
-            eight.iter_mut().zip(part).for_each(|(to, letter)| *to = *letter);
+            eight
+                .iter_mut()
+                .zip(part)
+                .for_each(|(to, letter)| *to = *letter);
             let lower = lower_case(eight, part.len());
             stem = stem.or(Some(Hash::EMPTY.add(lower & STEM_MASK)));
             whole = whole.add(lower);
         }
-        Self { span, whole: whole.finish(), stem: stem.unwrap_or(whole).finish() }
+        Self {
+            span,
+            whole: whole.finish(),
+            stem: stem.unwrap_or(whole).finish(),
+        }
     }
 
     /// A character of a script without spaces as a word.
@@ -157,14 +187,19 @@ impl Word {
         let mut eight = [0; 8];
         let length = letter.encode_utf8(&mut eight).len();
         let whole = Hash::EMPTY.add(u64::from_le_bytes(eight)).finish();
-        Self { span: start..start + length, whole, stem: whole }
+        Self {
+            span: start..start + length,
+            whole,
+            stem: whole,
+        }
     }
 }
 
 /// Whether a word of this length, with which `letters` begin, consists of digits.
 #[inline]
 fn is_number(letters: &[u8], length: usize) -> bool {
-    letters.first().is_some_and(u8::is_ascii_digit) && letters.iter().take(length).all(u8::is_ascii_digit)
+    letters.first().is_some_and(u8::is_ascii_digit)
+        && letters.iter().take(length).all(u8::is_ascii_digit)
 }
 
 /// The bytes of a stem among the first eight of a word.
@@ -202,13 +237,22 @@ impl PartialHash {
             self.count += 1;
         }
         if self.count == self.pending.len() {
-            *self = Self { whole_groups: Hash(self.whole_groups).add(u64::from_le_bytes(self.pending)).0, ..Self::default() };
+            *self = Self {
+                whole_groups: Hash(self.whole_groups)
+                    .add(u64::from_le_bytes(self.pending))
+                    .0,
+                ..Self::default()
+            };
         }
     }
 
     fn finish(self) -> u32 {
         let groups = Hash(self.whole_groups);
-        if self.count == 0 { groups.finish() } else { groups.add(u64::from_le_bytes(self.pending)).finish() }
+        if self.count == 0 {
+            groups.finish()
+        } else {
+            groups.add(u64::from_le_bytes(self.pending)).finish()
+        }
     }
 }
 
@@ -216,7 +260,10 @@ impl WordHasher {
     fn push(&mut self, letter: char) {
         self.chars += 1;
         for lower in letter.to_lowercase() {
-            lower.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| self.whole.push(byte));
+            lower
+                .encode_utf8(&mut [0; 4])
+                .bytes()
+                .for_each(|byte| self.whole.push(byte));
             self.lower_chars += 1;
             if self.lower_chars <= STEM_CHARS {
                 self.stem = self.whole;
@@ -226,9 +273,17 @@ impl WordHasher {
 
     fn finish(self, span: Range<usize>) -> Word {
         if self.chars > WORD_CHARS {
-            return Word { span, whole: Hash::LONG, stem: Hash::LONG };
+            return Word {
+                span,
+                whole: Hash::LONG,
+                stem: Hash::LONG,
+            };
         }
-        Word { span, whole: self.whole.finish(), stem: self.stem.finish() }
+        Word {
+            span,
+            whole: self.whole.finish(),
+            stem: self.stem.finish(),
+        }
     }
 }
 

@@ -21,19 +21,43 @@ async fn a_device_waits_until_the_person_is_done() {
         }
     })
     .await;
-    let (server, scopes, client) = (server(&site.origin), Scopes::parse("a b"), client(ClientAuth::Post));
-    let device = device_begin(&fetcher(), &server, &client, None, RESOURCE, &scopes).await.unwrap();
+    let (server, scopes, client) = (
+        server(&site.origin),
+        Scopes::parse("a b"),
+        client(ClientAuth::Post),
+    );
+    let device = device_begin(&fetcher(), &server, &client, None, RESOURCE, &scopes)
+        .await
+        .unwrap();
     assert_eq!(device.user_code, "WDJB-MJHT");
     assert_eq!(device.verification_uri, "https://as.example/device");
-    assert_eq!(device.verification_uri_complete.as_deref(), Some("https://as.example/device?c=WDJB-MJHT"));
+    assert_eq!(
+        device.verification_uri_complete.as_deref(),
+        Some("https://as.example/device?c=WDJB-MJHT")
+    );
     assert!(!format!("{device:?}").contains("dc-1"));
-    let granted = device_poll(&fetcher(), &server, &client, None, &device, RESOURCE, &scopes).await.unwrap();
+    let granted = device_poll(
+        &fetcher(),
+        &server,
+        &client,
+        None,
+        &device,
+        RESOURCE,
+        &scopes,
+    )
+    .await
+    .unwrap();
     assert_eq!(granted.access.expose(), "at-1");
     let asked = site.asked();
     assert_eq!(asked.len(), 3);
     assert_eq!(
         pairs(&form(&asked[0])),
-        [("client_id", "the client/ü"), ("client_secret", "s3cret:+ %é"), ("resource", RESOURCE), ("scope", "a b")]
+        [
+            ("client_id", "the client/ü"),
+            ("client_secret", "s3cret:+ %é"),
+            ("resource", RESOURCE),
+            ("scope", "a b")
+        ]
     );
     assert_eq!(
         pairs(&form(&asked[1])),
@@ -47,41 +71,106 @@ async fn a_device_waits_until_the_person_is_done() {
     );
 }
 
-async fn polled(answer: &'static str, lasts: u64) -> (Result<crate::oauth::TokenGrant, GrantError>, usize, Duration) {
+async fn polled(
+    answer: &'static str,
+    lasts: u64,
+) -> (
+    Result<crate::oauth::TokenGrant, GrantError>,
+    usize,
+    Duration,
+) {
     let site = Site::new(move |_, asked| match asked.line.ends_with("/device") {
         true => Reply::json(CODES.replace("30", &lasts.to_string())),
         false => Reply(400, vec![], answer.into()),
     })
     .await;
     let server = server(&site.origin);
-    let device = device_begin(&fetcher(), &server, &public(), None, RESOURCE, &Scopes::default()).await.unwrap();
+    let device = device_begin(
+        &fetcher(),
+        &server,
+        &public(),
+        None,
+        RESOURCE,
+        &Scopes::default(),
+    )
+    .await
+    .unwrap();
     let began = Instant::now();
-    let said = device_poll(&fetcher(), &server, &public(), None, &device, RESOURCE, &Scopes::default()).await;
+    let said = device_poll(
+        &fetcher(),
+        &server,
+        &public(),
+        None,
+        &device,
+        RESOURCE,
+        &Scopes::default(),
+    )
+    .await;
     (said, site.asked().len() - 1, began.elapsed())
 }
 
 #[tokio::test]
 async fn a_device_does_not_wait_for_ever() {
     let (said, polls, took) = polled(r#"{"error":"authorization_pending"}"#, 2).await;
-    assert_eq!(said.unwrap_err(), GrantError::Refused { error: "expired_token".into() });
-    assert!(polls <= 2 && took < Duration::from_secs(3), "{polls} {took:?}");
+    assert_eq!(
+        said.unwrap_err(),
+        GrantError::Refused {
+            error: "expired_token".into()
+        }
+    );
+    assert!(
+        polls <= 2 && took < Duration::from_secs(3),
+        "{polls} {took:?}"
+    );
     // After `slow_down` the next question would come too late.
     let (said, polls, _) = polled(r#"{"error":"slow_down"}"#, 4).await;
-    assert_eq!((said.unwrap_err(), polls), (GrantError::Refused { error: "expired_token".into() }, 1));
+    assert_eq!(
+        (said.unwrap_err(), polls),
+        (
+            GrantError::Refused {
+                error: "expired_token".into()
+            },
+            1
+        )
+    );
     let (said, polls, _) = polled(r#"{"error":"access_denied"}"#, 9).await;
-    assert_eq!((said.unwrap_err(), polls), (GrantError::Refused { error: "access_denied".into() }, 1));
+    assert_eq!(
+        (said.unwrap_err(), polls),
+        (
+            GrantError::Refused {
+                error: "access_denied".into()
+            },
+            1
+        )
+    );
     let (said, polls, _) = polled(r#"{"error":"invalid_grant"}"#, 9).await;
     assert_eq!((said.unwrap_err(), polls), (GrantError::InvalidGrant, 1));
     // Trouble: asked less and less often.
     let (said, polls, _) = polled("<html>", 4).await;
-    assert_eq!((said.unwrap_err(), polls), (GrantError::Refused { error: "expired_token".into() }, 2));
+    assert_eq!(
+        (said.unwrap_err(), polls),
+        (
+            GrantError::Refused {
+                error: "expired_token".into()
+            },
+            2
+        )
+    );
 }
 
 #[tokio::test]
 async fn what_a_device_shows_is_checked() {
     for (bad, with, expected) in [
-        ("https://as.example/device\"", "http://as.example/device\"", GrantError::Url("page for device codes")),
-        ("https://as.example/device\"", "javascript:alert(1)\"", GrantError::Url("page for device codes")),
+        (
+            "https://as.example/device\"",
+            "http://as.example/device\"",
+            GrantError::Url("page for device codes"),
+        ),
+        (
+            "https://as.example/device\"",
+            "javascript:alert(1)\"",
+            GrantError::Url("page for device codes"),
+        ),
         ("WDJB-MJHT\"", "\\u001b[2J\"", GrantError::Unreadable),
         ("WDJB-MJHT\"", "\"", GrantError::Unreadable),
         ("dc-1", "", GrantError::Unreadable),
@@ -89,18 +178,55 @@ async fn what_a_device_shows_is_checked() {
     ] {
         let body = CODES.replacen(bad, with, 1);
         let site = Site::new(move |_, _| Reply::json(body.clone())).await;
-        let said = device_begin(&fetcher(), &server(&site.origin), &public(), None, RESOURCE, &Scopes::default()).await;
+        let said = device_begin(
+            &fetcher(),
+            &server(&site.origin),
+            &public(),
+            None,
+            RESOURCE,
+            &Scopes::default(),
+        )
+        .await;
         assert_eq!(said.unwrap_err(), expected, "{with}");
     }
     let evil = CODES.replace("https://as.example/device?c", "javascript:alert(1)//");
     let site = Site::new(move |_, _| Reply::json(evil.clone())).await;
-    let device = device_begin(&fetcher(), &server(&site.origin), &public(), None, RESOURCE, &Scopes::default()).await.unwrap();
+    let device = device_begin(
+        &fetcher(),
+        &server(&site.origin),
+        &public(),
+        None,
+        RESOURCE,
+        &Scopes::default(),
+    )
+    .await
+    .unwrap();
     assert_eq!(device.verification_uri_complete, None);
     let huge = CODES.replace("30", "999999999");
     let site = Site::new(move |_, _| Reply::json(huge.clone())).await;
-    let device = device_begin(&fetcher(), &server(&site.origin), &public(), None, RESOURCE, &Scopes::default()).await.unwrap();
+    let device = device_begin(
+        &fetcher(),
+        &server(&site.origin),
+        &public(),
+        None,
+        RESOURCE,
+        &Scopes::default(),
+    )
+    .await
+    .unwrap();
     assert_eq!(device.lasts, Duration::from_secs(1800));
-    let none = AuthorizationServer { device_authorization_endpoint: None, ..server(&site.origin) };
-    let said = device_begin(&fetcher(), &none, &public(), None, RESOURCE, &Scopes::default()).await;
+    let none = AuthorizationServer {
+        device_authorization_endpoint: None,
+        ..server(&site.origin)
+    };
+    let said = device_begin(
+        &fetcher(),
+        &none,
+        &public(),
+        None,
+        RESOURCE,
+        &Scopes::default(),
+    )
+    .await;
     assert_eq!(said.unwrap_err(), GrantError::NotOffered("device codes"));
 }

@@ -10,7 +10,16 @@ const PLANTED: &str = "PLANTED-s3cret";
 
 async fn renewed(site: &Site) -> Result<TokenGrant, GrantError> {
     let (server, scopes) = (server(&site.origin), Scopes::parse("a b"));
-    refresh(&fetcher(), &server, &public(), None, &hidden(PLANTED), RESOURCE, &scopes).await
+    refresh(
+        &fetcher(),
+        &server,
+        &public(),
+        None,
+        &hidden(PLANTED),
+        RESOURCE,
+        &scopes,
+    )
+    .await
 }
 
 fn refused(code: &str) -> GrantError {
@@ -21,33 +30,95 @@ fn refused(code: &str) -> GrantError {
 async fn each_failure_is_told_from_the_others() {
     let down = |status: u16| GrantError::Unreachable(format!("the answer has the status {status}"));
     for (status, body, expected, transient) in [
-        (400, r#"{"error":"invalid_grant","error_description":"PLANTED-s3cret"}"#, GrantError::InvalidGrant, false),
-        (401, r#"{"error":"invalid_client"}"#, GrantError::InvalidClient, false),
-        (400, r#"{"error":"invalid_scope"}"#, refused("invalid_scope"), false),
-        (403, r#"{"error":"unauthorized_client"}"#, refused("unauthorized_client"), false),
-        (400, r#"{"error":"temporarily_unavailable"}"#, refused("temporarily_unavailable"), true),
-        (400, r#"{"error":"PLANTED-s3cret <b>"}"#, refused("unnamed"), false),
-        (400, r#"{"error":["invalid_grant"]}"#, GrantError::Unreadable, true),
+        (
+            400,
+            r#"{"error":"invalid_grant","error_description":"PLANTED-s3cret"}"#,
+            GrantError::InvalidGrant,
+            false,
+        ),
+        (
+            401,
+            r#"{"error":"invalid_client"}"#,
+            GrantError::InvalidClient,
+            false,
+        ),
+        (
+            400,
+            r#"{"error":"invalid_scope"}"#,
+            refused("invalid_scope"),
+            false,
+        ),
+        (
+            403,
+            r#"{"error":"unauthorized_client"}"#,
+            refused("unauthorized_client"),
+            false,
+        ),
+        (
+            400,
+            r#"{"error":"temporarily_unavailable"}"#,
+            refused("temporarily_unavailable"),
+            true,
+        ),
+        (
+            400,
+            r#"{"error":"PLANTED-s3cret <b>"}"#,
+            refused("unnamed"),
+            false,
+        ),
+        (
+            400,
+            r#"{"error":["invalid_grant"]}"#,
+            GrantError::Unreadable,
+            true,
+        ),
         // Some tell of errors with 200.
-        (200, r#"{"error":"invalid_grant"}"#, GrantError::InvalidGrant, false),
-        (200, r#"{"error":"bad_verification_code"}"#, refused("bad_verification_code"), false),
+        (
+            200,
+            r#"{"error":"invalid_grant"}"#,
+            GrantError::InvalidGrant,
+            false,
+        ),
+        (
+            200,
+            r#"{"error":"bad_verification_code"}"#,
+            refused("bad_verification_code"),
+            false,
+        ),
         (500, r#"{"error":"invalid_grant"}"#, down(500), true),
         (502, "<html>PLANTED-s3cret</html>", down(502), true),
         (503, "", down(503), true),
         (429, r#"{"error":"slow_down"}"#, down(429), true),
-        (200, "<html>PLANTED-s3cret</html>", GrantError::Unreadable, true),
+        (
+            200,
+            "<html>PLANTED-s3cret</html>",
+            GrantError::Unreadable,
+            true,
+        ),
         (200, "", GrantError::Unreadable, true),
         (200, "null", GrantError::Unreadable, true),
         (200, "[]", GrantError::Unreadable, true),
         (200, "{}", GrantError::Unreadable, true),
-        (200, r#"{"access_token":"PLANTED-s3cret""#, GrantError::Unreadable, true),
+        (
+            200,
+            r#"{"access_token":"PLANTED-s3cret""#,
+            GrantError::Unreadable,
+            true,
+        ),
         (404, "<html>", GrantError::Unreadable, true),
         (401, "", GrantError::Unreadable, true),
         (400, GOOD, GrantError::Unreadable, true),
         (302, GOOD, GrantError::Unreadable, true),
         (204, "", GrantError::Unreadable, true),
     ] {
-        let site = Site::new(move |_, _| Reply(status, vec![("location", "https://evil.example/".into())], body.into())).await;
+        let site = Site::new(move |_, _| {
+            Reply(
+                status,
+                vec![("location", "https://evil.example/".into())],
+                body.into(),
+            )
+        })
+        .await;
         let error = renewed(&site).await.unwrap_err();
         assert_eq!(error, expected, "{status} {body}");
         assert_eq!(error.transient(), transient, "{status} {body}");
@@ -60,31 +131,86 @@ async fn each_failure_is_told_from_the_others() {
 #[tokio::test]
 async fn tokens_that_cannot_be_used_are_refused() {
     let cases = [
-        (r#"{"access_token":"a","token_type":"DPoP"}"#, GrantError::NotBearer),
-        (r#"{"access_token":"a","token_type":"mac"}"#, GrantError::NotBearer),
-        (r#"{"access_token":"a","token_type":""}"#, GrantError::NotBearer),
+        (
+            r#"{"access_token":"a","token_type":"DPoP"}"#,
+            GrantError::NotBearer,
+        ),
+        (
+            r#"{"access_token":"a","token_type":"mac"}"#,
+            GrantError::NotBearer,
+        ),
+        (
+            r#"{"access_token":"a","token_type":""}"#,
+            GrantError::NotBearer,
+        ),
         (r#"{"access_token":"a"}"#, GrantError::Unreadable),
-        (r#"{"access_token":"a","token_type":7}"#, GrantError::Unreadable),
+        (
+            r#"{"access_token":"a","token_type":7}"#,
+            GrantError::Unreadable,
+        ),
         (r#"{"token_type":"Bearer"}"#, GrantError::Unreadable),
-        (r#"{"access_token":"","token_type":"Bearer"}"#, GrantError::Unreadable),
-        (r#"{"access_token":null,"token_type":"Bearer"}"#, GrantError::Unreadable),
-        (r#"{"access_token":"a\r\nX-Evil: 1","token_type":"Bearer"}"#, GrantError::Unreadable),
-        (r#"{"access_token":"a\n","token_type":"Bearer"}"#, GrantError::Unreadable),
-        (r#"{"access_token":"a\u0000b","token_type":"Bearer"}"#, GrantError::Unreadable),
-        (r#"{"access_token":"a b","token_type":"Bearer"}"#, GrantError::Unreadable),
-        (r#"{"access_token":"\u00e9","token_type":"Bearer"}"#, GrantError::Unreadable),
-        (r#"{"access_token":"a","token_type":"Bearer","refresh_token":"r\u0007"}"#, GrantError::Unreadable),
-        (r#"{"access_token":"a","token_type":"Bearer","refresh_token":7}"#, GrantError::Unreadable),
-        (r#"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#, GrantError::Unreadable),
-        (r#"{"access_token":"a","\u0061ccess_token":"b","token_type":"Bearer"}"#, GrantError::Unreadable),
+        (
+            r#"{"access_token":"","token_type":"Bearer"}"#,
+            GrantError::Unreadable,
+        ),
+        (
+            r#"{"access_token":null,"token_type":"Bearer"}"#,
+            GrantError::Unreadable,
+        ),
+        (
+            r#"{"access_token":"a\r\nX-Evil: 1","token_type":"Bearer"}"#,
+            GrantError::Unreadable,
+        ),
+        (
+            r#"{"access_token":"a\n","token_type":"Bearer"}"#,
+            GrantError::Unreadable,
+        ),
+        (
+            r#"{"access_token":"a\u0000b","token_type":"Bearer"}"#,
+            GrantError::Unreadable,
+        ),
+        (
+            r#"{"access_token":"a b","token_type":"Bearer"}"#,
+            GrantError::Unreadable,
+        ),
+        (
+            r#"{"access_token":"\u00e9","token_type":"Bearer"}"#,
+            GrantError::Unreadable,
+        ),
+        (
+            r#"{"access_token":"a","token_type":"Bearer","refresh_token":"r\u0007"}"#,
+            GrantError::Unreadable,
+        ),
+        (
+            r#"{"access_token":"a","token_type":"Bearer","refresh_token":7}"#,
+            GrantError::Unreadable,
+        ),
+        (
+            r#"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#,
+            GrantError::Unreadable,
+        ),
+        (
+            r#"{"access_token":"a","\u0061ccess_token":"b","token_type":"Bearer"}"#,
+            GrantError::Unreadable,
+        ),
     ];
     for (body, expected) in cases {
-        assert_eq!(renewed(&answering(body).await).await.unwrap_err(), expected, "{body}");
+        assert_eq!(
+            renewed(&answering(body).await).await.unwrap_err(),
+            expected,
+            "{body}"
+        );
     }
-    let long = format!(r#"{{"access_token":"{}","token_type":"Bearer"}}"#, "a".repeat(40_000));
+    let long = format!(
+        r#"{{"access_token":"{}","token_type":"Bearer"}}"#,
+        "a".repeat(40_000)
+    );
     let site = Site::new(move |_, _| Reply::json(long.clone())).await;
     assert_eq!(renewed(&site).await.unwrap_err(), GrantError::Unreadable);
-    let deep = format!(r#"{{"access_token":"a","token_type":"Bearer","x":{}}}"#, "[".repeat(2_000));
+    let deep = format!(
+        r#"{{"access_token":"a","token_type":"Bearer","x":{}}}"#,
+        "[".repeat(2_000)
+    );
     let site = Site::new(move |_, _| Reply::json(deep.clone())).await;
     assert_eq!(renewed(&site).await.unwrap_err(), GrantError::Unreadable);
 }
@@ -109,10 +235,15 @@ async fn lifetimes_are_taken_as_servers_write_them() {
         ("99999999999999999999999", Some(decade)),
         ("\"18446744073709551615\"", Some(decade)),
     ] {
-        let body = format!(r#"{{"access_token":"a","token_type":"Bearer","expires_in":{written}}}"#);
+        let body =
+            format!(r#"{{"access_token":"a","token_type":"Bearer","expires_in":{written}}}"#);
         let site = Site::new(move |_, _| Reply::json(body.clone())).await;
         match renewed(&site).await {
-            Ok(granted) => assert_eq!(granted.expires_unix.map(|at| at - granted.given_unix), seconds, "{written}"),
+            Ok(granted) => assert_eq!(
+                granted.expires_unix.map(|at| at - granted.given_unix),
+                seconds,
+                "{written}"
+            ),
             Err(error) => panic!("{written}: {error}"),
         }
     }
@@ -130,7 +261,11 @@ async fn scopes_are_taken_as_servers_write_them_and_bounded() {
     ] {
         let body = format!(r#"{{"access_token":"t","token_type":"Bearer","scope":{written}}}"#);
         let site = Site::new(move |_, _| Reply::json(body.clone())).await;
-        assert_eq!(renewed(&site).await.unwrap().scopes, Scopes::parse(scopes), "{written}");
+        assert_eq!(
+            renewed(&site).await.unwrap().scopes,
+            Scopes::parse(scopes),
+            "{written}"
+        );
     }
     let flood: String = (0..50_000).map(|n| format!("s{n} ")).collect();
     let body = format!(r#"{{"access_token":"t","token_type":"Bearer","scope":"{flood}"}}"#);
@@ -141,20 +276,46 @@ async fn scopes_are_taken_as_servers_write_them_and_bounded() {
 
 #[tokio::test]
 async fn a_giant_answer_and_one_that_never_comes_end() {
-    let giant = format!(r#"{{"access_token":"a","token_type":"Bearer","x":"{}"}}"#, "x".repeat(3 << 20));
+    let giant = format!(
+        r#"{{"access_token":"a","token_type":"Bearer","x":"{}"}}"#,
+        "x".repeat(3 << 20)
+    );
     let site = Site::new(move |_, _| Reply::json(giant.clone())).await;
     assert_eq!(renewed(&site).await.unwrap_err(), GrantError::Unreadable);
 
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = server(&format!("http://{}", silent.local_addr().unwrap()));
-    let guard = Guard { allow_loopback_http: true, private_hosts: vec![] };
+    let guard = Guard {
+        allow_loopback_http: true,
+        private_hosts: vec![],
+    };
     let hasty = Fetcher::new(guard, Duration::from_millis(200), None).unwrap();
     let began = std::time::Instant::now();
-    let error = refresh(&hasty, &server, &public(), None, &hidden(PLANTED), RESOURCE, &Scopes::default()).await.unwrap_err();
+    let error = refresh(
+        &hasty,
+        &server,
+        &public(),
+        None,
+        &hidden(PLANTED),
+        RESOURCE,
+        &Scopes::default(),
+    )
+    .await
+    .unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(5));
     assert!(matches!(error, GrantError::Unreachable(_)) && error.transient());
     drop(silent);
-    let error = refresh(&hasty, &server, &public(), None, &hidden(PLANTED), RESOURCE, &Scopes::default()).await.unwrap_err();
+    let error = refresh(
+        &hasty,
+        &server,
+        &public(),
+        None,
+        &hidden(PLANTED),
+        RESOURCE,
+        &Scopes::default(),
+    )
+    .await
+    .unwrap_err();
     assert!(matches!(error, GrantError::Unreachable(_)), "{error:?}");
 }
 
@@ -162,10 +323,31 @@ async fn a_giant_answer_and_one_that_never_comes_end() {
 async fn what_the_guard_forbids_is_not_asked() {
     let strict = Fetcher::new(Guard::default(), Duration::from_secs(1), None).unwrap();
     let site = answering(GOOD).await;
-    for endpoint in [site.origin.as_str(), "https://169.254.169.254/token", "https://10.0.0.1/token", "ftp://as.example/token"] {
-        let server = AuthorizationServer { token_endpoint: endpoint.into(), ..server("https://as.example") };
-        let error = refresh(&strict, &server, &public(), None, &hidden(PLANTED), RESOURCE, &Scopes::default()).await.unwrap_err();
-        assert!(matches!(error, GrantError::Guarded(_)) && !error.transient() && !error.ends_login(), "{endpoint}: {error:?}");
+    for endpoint in [
+        site.origin.as_str(),
+        "https://169.254.169.254/token",
+        "https://10.0.0.1/token",
+        "ftp://as.example/token",
+    ] {
+        let server = AuthorizationServer {
+            token_endpoint: endpoint.into(),
+            ..server("https://as.example")
+        };
+        let error = refresh(
+            &strict,
+            &server,
+            &public(),
+            None,
+            &hidden(PLANTED),
+            RESOURCE,
+            &Scopes::default(),
+        )
+        .await
+        .unwrap_err();
+        assert!(
+            matches!(error, GrantError::Guarded(_)) && !error.transient() && !error.ends_login(),
+            "{endpoint}: {error:?}"
+        );
     }
     assert!(site.asked().is_empty());
 }
@@ -173,12 +355,26 @@ async fn what_the_guard_forbids_is_not_asked() {
 #[test]
 fn nothing_that_is_shown_holds_a_secret() {
     let secret = || Hidden::new(PLANTED.into());
-    let granted =
-        TokenGrant { access: secret(), refresh: Some(secret()), expires_unix: None, given_unix: 0, scopes: Scopes::default() };
-    let attempt = Attempt { url: format!("https://as.example/a?state={PLANTED}"), state: secret(), verifier: secret() };
-    let query = format!("code={PLANTED}&state={PLANTED}&error_description={PLANTED}&error=access_denied&iss={PLANTED}");
+    let granted = TokenGrant {
+        access: secret(),
+        refresh: Some(secret()),
+        expires_unix: None,
+        given_unix: 0,
+        scopes: Scopes::default(),
+    };
+    let attempt = Attempt {
+        url: format!("https://as.example/a?state={PLANTED}"),
+        state: secret(),
+        verifier: secret(),
+    };
+    let query = format!(
+        "code={PLANTED}&state={PLANTED}&error_description={PLANTED}&error=access_denied&iss={PLANTED}"
+    );
     let answer = Answer::of_query(&query);
-    let client = Client { secret: Some(secret()), ..public() };
+    let client = Client {
+        secret: Some(secret()),
+        ..public()
+    };
     for shown in [
         format!("{granted:?}"),
         format!("{attempt:?}"),

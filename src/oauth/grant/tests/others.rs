@@ -6,8 +6,7 @@ use super::*;
 use crate::config::{EnterpriseConfig, Secret};
 use crate::oauth::TokenGrant;
 
-const ID_JAG: &str =
-    r#"{"access_token":"id.j.ag","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag","token_type":"N_A"}"#;
+const ID_JAG: &str = r#"{"access_token":"id.j.ag","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag","token_type":"N_A"}"#;
 
 fn idp(file: &tempfile::NamedTempFile) -> EnterpriseConfig {
     EnterpriseConfig {
@@ -29,12 +28,29 @@ fn subject(text: &str) -> tempfile::NamedTempFile {
 async fn managed(site: &Site, idp: &EnterpriseConfig) -> Result<TokenGrant, GrantError> {
     let server = server(&site.origin);
     let there = format!("{}/idp", site.origin);
-    enterprise(&fetcher(), &there, idp, &server, &client(ClientAuth::Post), None, RESOURCE, &Scopes::parse("a b")).await
+    enterprise(
+        &fetcher(),
+        &there,
+        idp,
+        &server,
+        &client(ClientAuth::Post),
+        None,
+        RESOURCE,
+        &Scopes::parse("a b"),
+    )
+    .await
 }
 
 #[tokio::test]
 async fn an_organisation_gives_tokens_without_a_person() {
-    let site = Site::new(|_, asked| Reply::json(if asked.line.ends_with("/idp") { ID_JAG } else { GOOD })).await;
+    let site = Site::new(|_, asked| {
+        Reply::json(if asked.line.ends_with("/idp") {
+            ID_JAG
+        } else {
+            GOOD
+        })
+    })
+    .await;
     let file = subject(" id.tok.en\n");
     let granted = managed(&site, &idp(&file)).await.unwrap();
     assert_eq!(granted.access.expose(), "at-1");
@@ -45,12 +61,21 @@ async fn an_organisation_gives_tokens_without_a_person() {
         [
             ("audience", issuer.as_str()),
             ("client_id", "gate-at-idp"),
-            ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
-            ("requested_token_type", "urn:ietf:params:oauth:token-type:id-jag"),
+            (
+                "grant_type",
+                "urn:ietf:params:oauth:grant-type:token-exchange"
+            ),
+            (
+                "requested_token_type",
+                "urn:ietf:params:oauth:token-type:id-jag"
+            ),
             ("resource", RESOURCE),
             ("scope", "a b"),
             ("subject_token", "id.tok.en"),
-            ("subject_token_type", "urn:ietf:params:oauth:token-type:id_token"),
+            (
+                "subject_token_type",
+                "urn:ietf:params:oauth:token-type:id_token"
+            ),
         ]
     );
     assert_eq!(
@@ -75,12 +100,27 @@ async fn what_the_organisation_gives_must_be_what_was_asked_for() {
         r#"{"access_token":"a\r\nb","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag","token_type":"N_A"}"#,
     ] {
         let site = Site::new(move |_, _| Reply::json(bad)).await;
-        let saml = EnterpriseConfig { saml: true, client_secret: Some(Secret("geheim".into())), ..idp(&file) };
-        assert_eq!(managed(&site, &saml).await.unwrap_err(), GrantError::Unreadable, "{bad}");
+        let saml = EnterpriseConfig {
+            saml: true,
+            client_secret: Some(Secret("geheim".into())),
+            ..idp(&file)
+        };
+        assert_eq!(
+            managed(&site, &saml).await.unwrap_err(),
+            GrantError::Unreadable,
+            "{bad}"
+        );
         let asked = site.asked();
         assert_eq!(asked.len(), 1, "nothing goes on to the other server");
-        assert_eq!(form(&asked[0])["subject_token_type"], "urn:ietf:params:oauth:token-type:saml2");
-        assert!(asked[0].head.contains("Basic Z2F0ZS1hdC1pZHA6Z2VoZWlt"), "{}", asked[0].head);
+        assert_eq!(
+            form(&asked[0])["subject_token_type"],
+            "urn:ietf:params:oauth:token-type:saml2"
+        );
+        assert!(
+            asked[0].head.contains("Basic Z2F0ZS1hdC1pZHA6Z2VoZWlt"),
+            "{}",
+            asked[0].head
+        );
     }
 }
 
@@ -91,34 +131,76 @@ async fn a_refusal_of_an_assertion_is_final() {
         false => Reply(400, vec![], r#"{"error":"invalid_grant"}"#.into()),
     };
     let site = Site::new(refuses).await;
-    assert_eq!(managed(&site, &idp(&subject("x"))).await.unwrap_err(), GrantError::InvalidGrant);
+    assert_eq!(
+        managed(&site, &idp(&subject("x"))).await.unwrap_err(),
+        GrantError::InvalidGrant
+    );
     assert_eq!(site.asked().len(), 2);
     for missing in [subject(""), subject(" \n"), subject(&"x".repeat(300_000))] {
-        assert_eq!(managed(&site, &idp(&missing)).await.unwrap_err(), GrantError::Subject);
+        assert_eq!(
+            managed(&site, &idp(&missing)).await.unwrap_err(),
+            GrantError::Subject
+        );
     }
-    let gone = EnterpriseConfig { subject_token_file: "/nonexistent/token".into(), ..idp(&subject("x")) };
-    assert_eq!(managed(&site, &gone).await.unwrap_err(), GrantError::Subject);
+    let gone = EnterpriseConfig {
+        subject_token_file: "/nonexistent/token".into(),
+        ..idp(&subject("x"))
+    };
+    assert_eq!(
+        managed(&site, &gone).await.unwrap_err(),
+        GrantError::Subject
+    );
     assert_eq!(site.asked().len(), 2);
 }
 
 fn granted() -> TokenGrant {
-    TokenGrant { access: hidden("at"), refresh: Some(hidden("rt")), expires_unix: None, given_unix: 0, scopes: Scopes::default() }
+    TokenGrant {
+        access: hidden("at"),
+        refresh: Some(hidden("rt")),
+        expires_unix: None,
+        given_unix: 0,
+        scopes: Scopes::default(),
+    }
 }
 
 #[tokio::test]
 async fn tokens_are_given_back_the_refresh_token_first() {
     let site = Site::new(|_, _| Reply::status(200)).await;
-    revoke(&fetcher(), &server(&site.origin), &client(ClientAuth::Post), None, &granted()).await.unwrap();
+    revoke(
+        &fetcher(),
+        &server(&site.origin),
+        &client(ClientAuth::Post),
+        None,
+        &granted(),
+    )
+    .await
+    .unwrap();
     let forms: Vec<_> = site.asked().iter().map(form).collect();
-    let said: Vec<_> = forms.iter().map(|form| (form["token"].as_str(), form["token_type_hint"].as_str())).collect();
+    let said: Vec<_> = forms
+        .iter()
+        .map(|form| (form["token"].as_str(), form["token_type_hint"].as_str()))
+        .collect();
     assert_eq!(said, [("rt", "refresh_token"), ("at", "access_token")]);
-    assert!(forms.iter().all(|form| form["client_id"] == "the client/ü" && form["client_secret"] == "s3cret:+ %é"));
+    assert!(
+        forms
+            .iter()
+            .all(|form| form["client_id"] == "the client/ü"
+                && form["client_secret"] == "s3cret:+ %é")
+    );
     assert_eq!(site.lines(), ["POST /revoke", "POST /revoke"]);
 
-    let alone = TokenGrant { refresh: None, ..granted() };
-    revoke(&fetcher(), &server(&site.origin), &public(), None, &alone).await.unwrap();
+    let alone = TokenGrant {
+        refresh: None,
+        ..granted()
+    };
+    revoke(&fetcher(), &server(&site.origin), &public(), None, &alone)
+        .await
+        .unwrap();
     assert_eq!(site.asked().len(), 3);
-    let none = AuthorizationServer { revocation_endpoint: None, ..server(&site.origin) };
+    let none = AuthorizationServer {
+        revocation_endpoint: None,
+        ..server(&site.origin)
+    };
     let said = revoke(&fetcher(), &none, &public(), None, &granted()).await;
     assert_eq!(said.unwrap_err(), GrantError::NotOffered("revocation"));
 }
@@ -126,17 +208,49 @@ async fn tokens_are_given_back_the_refresh_token_first() {
 #[tokio::test]
 async fn a_failed_return_is_told_after_both_were_tried() {
     for (refresh, access, expected) in [
-        ((503, ""), (200, ""), Err(GrantError::Unreachable("the answer has the status 503".into()))),
-        ((400, r#"{"error":"invalid_client"}"#), (200, ""), Err(GrantError::InvalidClient)),
-        ((200, ""), (400, r#"{"error":"unsupported_token_type"}"#), Ok(())),
-        ((404, "<html>"), (404, "<html>"), Err(GrantError::Unreadable)),
+        (
+            (503, ""),
+            (200, ""),
+            Err(GrantError::Unreachable(
+                "the answer has the status 503".into(),
+            )),
+        ),
+        (
+            (400, r#"{"error":"invalid_client"}"#),
+            (200, ""),
+            Err(GrantError::InvalidClient),
+        ),
+        (
+            (200, ""),
+            (400, r#"{"error":"unsupported_token_type"}"#),
+            Ok(()),
+        ),
+        (
+            (404, "<html>"),
+            (404, "<html>"),
+            Err(GrantError::Unreadable),
+        ),
     ] {
         let site = Site::new(move |_, asked| {
-            let (status, body) = if asked.body.contains("token=rt") { refresh } else { access };
+            let (status, body) = if asked.body.contains("token=rt") {
+                refresh
+            } else {
+                access
+            };
             Reply(status, vec![], body.into())
         })
         .await;
-        assert_eq!(revoke(&fetcher(), &server(&site.origin), &public(), None, &granted()).await, expected);
+        assert_eq!(
+            revoke(
+                &fetcher(),
+                &server(&site.origin),
+                &public(),
+                None,
+                &granted()
+            )
+            .await,
+            expected
+        );
         assert_eq!(site.asked().len(), 2);
     }
 }

@@ -30,7 +30,10 @@ pub fn hostile() -> Vec<(&'static str, String)> {
         ("here-documents", "cat <<E\n".repeat(3_000)),
         ("pipes", "a|".repeat(20_000)),
         ("xargs", "xargs ".repeat(3_000)),
-        ("xargs with input", format!("echo a | {}", "xargs ".repeat(3_000))),
+        (
+            "xargs with input",
+            format!("echo a | {}", "xargs ".repeat(3_000)),
+        ),
         ("env", "env ".repeat(5_000)),
         ("groups", "{ ".repeat(5_000)),
         ("subshells", "( ".repeat(5_000)),
@@ -38,26 +41,84 @@ pub fn hostile() -> Vec<(&'static str, String)> {
         ("ifs", "if ".repeat(5_000)),
         ("cases", "case x in ".repeat(5_000)),
         ("functions", "f(){ f;};f;".repeat(2_000)),
-        ("functions in functions", (0..200).map(|n| format!("f{n}(){{ f{};f{};}};", n + 1, n + 1)).collect::<String>() + "f0"),
+        (
+            "functions in functions",
+            (0..200)
+                .map(|n| format!("f{n}(){{ f{};f{};}};", n + 1, n + 1))
+                .collect::<String>()
+                + "f0",
+        ),
         ("assignments", many("a=$a$a;", 200_000)),
         ("words", many("a ", 200_000)),
         ("words that run", many("run ", 200_000)),
         ("shells", many("x sh -c ", 200_000)),
-        ("find", format!("find / {}", many("-exec rm {} ; ", 200_000))),
+        (
+            "find",
+            format!("find / {}", many("-exec rm {} ; ", 200_000)),
+        ),
         ("paths", format!("cat {}", many("/a/../b/", 200_000))),
-        ("many paths", many("cat ../../etc/x/y/z/.ssh/id_rsa ", 200_000)),
-        ("globs", format!("ls {}", many("/*a*b*c*d*e*/?[a-z]* ", 200_000))),
+        (
+            "many paths",
+            many("cat ../../etc/x/y/z/.ssh/id_rsa ", 200_000),
+        ),
+        (
+            "globs",
+            format!("ls {}", many("/*a*b*c*d*e*/?[a-z]* ", 200_000)),
+        ),
         ("one glob", format!("ls /{}", "*a".repeat(2_000))),
-        ("cut variables", format!("a={};{}", "x".repeat(4_000), many("echo ${a##*b*c*d};", 100_000))),
-        ("replaced letters", format!("a={};{}", "x".repeat(4_000), many("b=${a//x/yyyy};", 100_000))),
+        (
+            "cut variables",
+            format!(
+                "a={};{}",
+                "x".repeat(4_000),
+                many("echo ${a##*b*c*d};", 100_000)
+            ),
+        ),
+        (
+            "replaced letters",
+            format!(
+                "a={};{}",
+                "x".repeat(4_000),
+                many("b=${a//x/yyyy};", 100_000)
+            ),
+        ),
         ("aliases", many("alias a='a a';a;", 100_000)),
-        ("sed", format!("echo {} | {}", "a".repeat(4_000), many("sed s/a/aa/g | ", 20_000))),
-        ("tr", format!("echo {} | {}", "a".repeat(4_000), many("tr a-z b-za | ", 20_000))),
-        ("python", format!("python3 -c '{}'", many("a=b(\"c\",d);", 200_000))),
-        ("python calls", format!("python3 -c '{}'", many("open(", 200_000))),
-        ("python strings", format!("python3 -c '{}'", many("x=\"a\"+\"b\";eval(x);", 200_000))),
-        ("tcl", format!("tclsh -c '{}'", many("exec \"a b\";", 200_000))),
-        ("makefile", format!("make --eval='{}'", many("a:;$(shell a b)\n", 100_000))),
+        (
+            "sed",
+            format!(
+                "echo {} | {}",
+                "a".repeat(4_000),
+                many("sed s/a/aa/g | ", 20_000)
+            ),
+        ),
+        (
+            "tr",
+            format!(
+                "echo {} | {}",
+                "a".repeat(4_000),
+                many("tr a-z b-za | ", 20_000)
+            ),
+        ),
+        (
+            "python",
+            format!("python3 -c '{}'", many("a=b(\"c\",d);", 200_000)),
+        ),
+        (
+            "python calls",
+            format!("python3 -c '{}'", many("open(", 200_000)),
+        ),
+        (
+            "python strings",
+            format!("python3 -c '{}'", many("x=\"a\"+\"b\";eval(x);", 200_000)),
+        ),
+        (
+            "tcl",
+            format!("tclsh -c '{}'", many("exec \"a b\";", 200_000)),
+        ),
+        (
+            "makefile",
+            format!("make --eval='{}'", many("a:;$(shell a b)\n", 100_000)),
+        ),
         ("windows", many("Remove-Item C:\\a;", 200_000)),
         ("windows variables", many("%temp%%temp% ", 200_000)),
         ("escapes", format!("echo -e '{}'", many("\\x41", 200_000))),
@@ -65,10 +126,36 @@ pub fn hostile() -> Vec<(&'static str, String)> {
         ("look-alikes", many("\u{430}\u{200b}\u{ff52} ", 200_000)),
         ("arithmetic", many("$((1+1))", 200_000)),
         ("process substitutions", many("cat <(a) ", 200_000)),
-        ("while read", format!("while read l; do echo $l; done <<< '{}'", many("a b\n", 100_000))),
-        ("loops", format!("for a in {}; do for b in $a; do echo $b; done; done", many("a b ", 100_000))),
-        ("xargs one by one", format!("printf '{}' | xargs -n1 {}", many("a ", 10_000), many("xargs -n1 ", 200))),
-        ("parallel", format!("parallel {} ::: {}", many("parallel ", 1_000), many("a ", 10_000))),
+        (
+            "while read",
+            format!(
+                "while read l; do echo $l; done <<< '{}'",
+                many("a b\n", 100_000)
+            ),
+        ),
+        (
+            "loops",
+            format!(
+                "for a in {}; do for b in $a; do echo $b; done; done",
+                many("a b ", 100_000)
+            ),
+        ),
+        (
+            "xargs one by one",
+            format!(
+                "printf '{}' | xargs -n1 {}",
+                many("a ", 10_000),
+                many("xargs -n1 ", 200)
+            ),
+        ),
+        (
+            "parallel",
+            format!(
+                "parallel {} ::: {}",
+                many("parallel ", 1_000),
+                many("a ", 10_000)
+            ),
+        ),
         ("nested base64", nested(12)),
         ("a single word", "a".repeat(250_000)),
         ("too long", "a".repeat(300_000)),
@@ -77,16 +164,25 @@ pub fn hostile() -> Vec<(&'static str, String)> {
 
 /// Base64 within base64.
 fn nested(times: usize) -> String {
-    (0..times).fold("id".to_owned(), |text, _| format!("echo {} | base64 -d | sh", base64(text.as_bytes())))
+    (0..times).fold("id".to_owned(), |text, _| {
+        format!("echo {} | base64 -d | sh", base64(text.as_bytes()))
+    })
 }
 
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().fold(0usize, |bits, b| bits << 8 | usize::from(*b)) << (8 * (3 - chunk.len()));
+        let bits = chunk
+            .iter()
+            .fold(0usize, |bits, b| bits << 8 | usize::from(*b))
+            << (8 * (3 - chunk.len()));
         for n in 0..4 {
-            out.push(if n <= chunk.len() { char::from(LETTERS[bits >> (18 - 6 * n) & 63]) } else { '=' });
+            out.push(if n <= chunk.len() {
+                char::from(LETTERS[bits >> (18 - 6 * n) & 63])
+            } else {
+                '='
+            });
         }
     }
     out

@@ -13,9 +13,13 @@ pub struct Judge {
 
 impl Judge {
     pub fn new() -> Self {
-        let policy = Policy::new("default", &PolicyConfig::default(), &Library::builtin()).expect("the shipped rules");
+        let policy = Policy::new("default", &PolicyConfig::default(), &Library::builtin())
+            .expect("the shipped rules");
         let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
-        Self { policy, context: Context::new(agent, upstream, Era::Modern) }
+        Self {
+            policy,
+            context: Context::new(agent, upstream, Era::Modern),
+        }
     }
 
     /// A call that gives `command` to a shell.
@@ -29,8 +33,13 @@ impl Judge {
 
     /// Whether the call is refused.
     pub fn refuses(&self, call: &Message) -> bool {
-        let inspection =
-            self.policy.inspect(Direction::Outbound, call, &self.context, AuditId::make(), &InspectContext::default());
+        let inspection = self.policy.inspect(
+            Direction::Outbound,
+            call,
+            &self.context,
+            AuditId::make(),
+            &InspectContext::default(),
+        );
         matches!(inspection.verdict, Verdict::Block(_))
     }
 }

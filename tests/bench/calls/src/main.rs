@@ -21,9 +21,13 @@ fn main() -> ExitCode {
     match words.as_slice() {
         [name, times] => {
             let all = calls::ordinary().into_iter().chain(calls::hostile());
-            let Some((_, command)) = all.into_iter().find(|(known, _)| known == name) else { return ExitCode::FAILURE };
+            let Some((_, command)) = all.into_iter().find(|(known, _)| known == name) else {
+                return ExitCode::FAILURE;
+            };
             let call = Judge::call(&command);
-            let refused = (0..times.parse().unwrap_or(1)).filter(|_| judge.refuses(&call)).count();
+            let refused = (0..times.parse().unwrap_or(1))
+                .filter(|_| judge.refuses(&call))
+                .count();
             println!("{name}: refused {refused} times");
             ExitCode::SUCCESS
         }
@@ -33,8 +37,14 @@ fn main() -> ExitCode {
 
 fn table(judge: &Judge) -> ExitCode {
     let mut worst = Duration::ZERO;
-    for (kind, all) in [("ordinary", calls::ordinary()), ("hostile", calls::hostile())] {
-        println!("{kind:24}{:>10}{:>12}{:>12}  verdict", "bytes", "median µs", "least µs");
+    for (kind, all) in [
+        ("ordinary", calls::ordinary()),
+        ("hostile", calls::hostile()),
+    ] {
+        println!(
+            "{kind:24}{:>10}{:>12}{:>12}  verdict",
+            "bytes", "median µs", "least µs"
+        );
         for (name, command) in all {
             let call = Judge::call(&command);
             let times = if kind == "hostile" { 5 } else { TIMES };
@@ -60,5 +70,9 @@ fn table(judge: &Judge) -> ExitCode {
         }
     }
     println!("worst: {:.1} ms", worst.as_secs_f64() * 1e3);
-    if worst > MOST { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if worst > MOST {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
 }

@@ -13,7 +13,13 @@ pub(super) const FIELDS: &[Field] = &[
         |c| show(&c.otlp.as_ref().map(|otlp| &otlp.batch_bytes)),
         "Some(77777)",
     ),
-    row("otlp.ca", OTLP, r#"ca = "a.pem""#, |c| show(&c.otlp.as_ref().map(|otlp| &otlp.ca)), r#"Some(Some("{folder}/a.pem"))"#),
+    row(
+        "otlp.ca",
+        OTLP,
+        r#"ca = "a.pem""#,
+        |c| show(&c.otlp.as_ref().map(|otlp| &otlp.ca)),
+        r#"Some(Some("{folder}/a.pem"))"#,
+    ),
     row(
         "otlp.queue_bytes",
         OTLP,
@@ -28,9 +34,27 @@ pub(super) const FIELDS: &[Field] = &[
         |c| show(&c.otlp.as_ref().map(|otlp| &otlp.queue_records)),
         "Some(777)",
     ),
-    row("otlp.timeout_ms", OTLP, "timeout_ms = 777", |c| show(&c.otlp.as_ref().map(|otlp| &otlp.timeout)), "Some(777ms)"),
-    row("pins.file", "[pins]", r#"file = "own.lock""#, |c| show(&c.pins.file), r#"Some("{folder}/own.lock")"#),
-    row("pins.persistent", "[pins]", "persistent = false", |c| show(&c.pins.persistent), "false"),
+    row(
+        "otlp.timeout_ms",
+        OTLP,
+        "timeout_ms = 777",
+        |c| show(&c.otlp.as_ref().map(|otlp| &otlp.timeout)),
+        "Some(777ms)",
+    ),
+    row(
+        "pins.file",
+        "[pins]",
+        r#"file = "own.lock""#,
+        |c| show(&c.pins.file),
+        r#"Some("{folder}/own.lock")"#,
+    ),
+    row(
+        "pins.persistent",
+        "[pins]",
+        "persistent = false",
+        |c| show(&c.pins.persistent),
+        "false",
+    ),
     row(
         "policy.*.approval.scopes",
         "[policy.default.approval]",
@@ -49,49 +73,98 @@ pub(super) const FIELDS: &[Field] = &[
         "policy.*.classifier.action",
         CLASSIFIER,
         r#"action = "block""#,
-        |c| show(&c.policies["default"].classifier.as_ref().map(|classifier| &classifier.action)),
+        |c| {
+            show(
+                &c.policies["default"]
+                    .classifier
+                    .as_ref()
+                    .map(|classifier| &classifier.action),
+            )
+        },
         "Some(Block)",
     ),
     row(
         "policy.*.classifier.ask_about",
         CLASSIFIER,
         r#"ask_about = "signals""#,
-        |c| show(&c.policies["default"].classifier.as_ref().map(|classifier| &classifier.ask_about)),
+        |c| {
+            show(
+                &c.policies["default"]
+                    .classifier
+                    .as_ref()
+                    .map(|classifier| &classifier.ask_about),
+            )
+        },
         "Some(Signals)",
     ),
     row(
         "policy.*.classifier.calls_at_once",
         CLASSIFIER,
         "calls_at_once = 7",
-        |c| show(&c.policies["default"].classifier.as_ref().map(|classifier| &classifier.calls_at_once)),
+        |c| {
+            show(
+                &c.policies["default"]
+                    .classifier
+                    .as_ref()
+                    .map(|classifier| &classifier.calls_at_once),
+            )
+        },
         "Some(7)",
     ),
     row(
         "policy.*.classifier.least_bytes",
         CLASSIFIER,
         "least_bytes = 7",
-        |c| show(&c.policies["default"].classifier.as_ref().map(|classifier| &classifier.least_bytes)),
+        |c| {
+            show(
+                &c.policies["default"]
+                    .classifier
+                    .as_ref()
+                    .map(|classifier| &classifier.least_bytes),
+            )
+        },
         "Some(7)",
     ),
     row(
         "policy.*.classifier.on_failure",
         CLASSIFIER,
         r#"on_failure = "pass""#,
-        |c| show(&c.policies["default"].classifier.as_ref().map(|classifier| &classifier.passes_on_failure)),
+        |c| {
+            show(
+                &c.policies["default"]
+                    .classifier
+                    .as_ref()
+                    .map(|classifier| &classifier.passes_on_failure),
+            )
+        },
         "Some(true)",
     ),
     row(
         "policy.*.classifier.text_bytes",
         CLASSIFIER,
         "text_bytes = 77_777",
-        |c| show(&c.policies["default"].classifier.as_ref().map(|classifier| &classifier.text_bytes)),
+        |c| {
+            show(
+                &c.policies["default"]
+                    .classifier
+                    .as_ref()
+                    .map(|classifier| &classifier.text_bytes),
+            )
+        },
         "Some(77777)",
     ),
     row(
         "policy.*.classifier.timeout_ms",
         CLASSIFIER,
         "timeout_ms = 777",
-        |c| show(&c.policies["default"].classifier.as_ref().map(|classifier| &classifier.timeout)),
+        |c| {
+            show(
+                &c.policies["default"]
+                    .classifier
+                    .as_ref()
+                    .map(|classifier| &classifier.timeout),
+            )
+        },
         "Some(777ms)",
     ),
     row(
@@ -108,10 +181,34 @@ pub(super) const FIELDS: &[Field] = &[
         |c| show(&c.policies["default"].places.resolve),
         "Some(777ms)",
     ),
-    row("quarantine.max_age_days", "[quarantine]", "max_age_days = 7", |c| show(&c.quarantine.age), "604800s"),
-    row("quarantine.max_bytes", "[quarantine]", "max_bytes = 7_777_777", |c| show(&c.quarantine.bytes), "7777777"),
-    row("quarantine.max_items", "[quarantine]", "max_items = 7", |c| show(&c.quarantine.items), "7"),
-    row("quarantine.release_seconds", "[quarantine]", "release_seconds = 77", |c| show(&c.quarantine.release), "77s"),
+    row(
+        "quarantine.max_age_days",
+        "[quarantine]",
+        "max_age_days = 7",
+        |c| show(&c.quarantine.age),
+        "604800s",
+    ),
+    row(
+        "quarantine.max_bytes",
+        "[quarantine]",
+        "max_bytes = 7_777_777",
+        |c| show(&c.quarantine.bytes),
+        "7777777",
+    ),
+    row(
+        "quarantine.max_items",
+        "[quarantine]",
+        "max_items = 7",
+        |c| show(&c.quarantine.items),
+        "7",
+    ),
+    row(
+        "quarantine.release_seconds",
+        "[quarantine]",
+        "release_seconds = 77",
+        |c| show(&c.quarantine.release),
+        "77s",
+    ),
     row(
         "upstream.*.http.ca",
         "",
@@ -137,35 +234,70 @@ pub(super) const FIELDS: &[Field] = &[
         "upstream.*.http.oauth.client_auth",
         "",
         "[upstream.up]\nhttp = { url = \"https://mcp.example.org/mcp\", oauth = { issuer = \"https://login.example.org\", client_id = \"lychgate\", client_key = \"a.pem\", client_auth = \"private_key_jwt\" } }",
-        |c| show(&http(c).login.as_ref().and_then(|login| login.client_auth.clone())),
+        |c| {
+            show(
+                &http(c)
+                    .login
+                    .as_ref()
+                    .and_then(|login| login.client_auth.clone()),
+            )
+        },
         r#"Some("private_key_jwt")"#,
     ),
     row(
         "upstream.*.http.oauth.client_key",
         "",
         "[upstream.up]\nhttp = { url = \"https://mcp.example.org/mcp\", oauth = { issuer = \"https://login.example.org\", client_id = \"lychgate\", client_key = \"a.pem\", client_auth = \"private_key_jwt\" } }",
-        |c| show(&http(c).login.as_ref().and_then(|login| login.client_key.as_ref().map(|key| &key.0))),
+        |c| {
+            show(
+                &http(c)
+                    .login
+                    .as_ref()
+                    .and_then(|login| login.client_key.as_ref().map(|key| &key.0)),
+            )
+        },
         r#"Some("no certificate")"#,
     ),
     row(
         "upstream.*.http.oauth.client_key_id",
         "",
         "[upstream.up]\nhttp = { url = \"https://mcp.example.org/mcp\", oauth = { issuer = \"https://login.example.org\", client_id = \"lychgate\", client_key = \"a.pem\", client_auth = \"private_key_jwt\", client_key_id = \"2026\" } }",
-        |c| show(&http(c).login.as_ref().and_then(|login| login.client_key_id.clone())),
+        |c| {
+            show(
+                &http(c)
+                    .login
+                    .as_ref()
+                    .and_then(|login| login.client_key_id.clone()),
+            )
+        },
         r#"Some("2026")"#,
     ),
     row(
         "upstream.*.http.oauth.resource",
         "",
         "[upstream.up]\nhttp = { url = \"https://mcp.example.org/mcp\", oauth = { issuer = \"https://login.example.org\", client_id = \"lychgate\", resource = \"https://mcp.example.org\" } }",
-        |c| show(&http(c).login.as_ref().and_then(|login| login.resource.clone())),
+        |c| {
+            show(
+                &http(c)
+                    .login
+                    .as_ref()
+                    .and_then(|login| login.resource.clone()),
+            )
+        },
         r#"Some("https://mcp.example.org")"#,
     ),
     row(
         "upstream.*.http.oauth.scopes",
         "",
         "[upstream.up]\nhttp = { url = \"https://mcp.example.org/mcp\", oauth = { issuer = \"https://login.example.org\", client_id = \"lychgate\", scopes = [\"issues:read\"] } }",
-        |c| show(&http(c).login.as_ref().and_then(|login| login.scopes.clone())),
+        |c| {
+            show(
+                &http(c)
+                    .login
+                    .as_ref()
+                    .and_then(|login| login.scopes.clone()),
+            )
+        },
         r#"Some(["issues:read"])"#,
     ),
     row(

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use rmcp::model::{
-    CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, ErrorData, ListRootsResult,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
+    CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, ErrorData,
+    ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
 };
 use rmcp::service::{NotificationContext, RequestContext, RunningService, ServiceError};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
@@ -18,14 +18,24 @@ use serde_json::{Value, json};
 
 pub async fn follow() {
     let mut plan = String::new();
-    std::io::stdin().read_to_string(&mut plan).expect("a plan on standard input");
+    std::io::stdin()
+        .read_to_string(&mut plan)
+        .expect("a plan on standard input");
     let plan: Value = serde_json::from_str(&plan).expect("a plan in JSON");
-    let notebook = Arc::new(Mutex::new(Notebook { events: vec![], began: Instant::now() }));
-    let agent = Agent { notebook: notebook.clone() };
+    let notebook = Arc::new(Mutex::new(Notebook {
+        events: vec![],
+        began: Instant::now(),
+    }));
+    let agent = Agent {
+        notebook: notebook.clone(),
+    };
     let running = connect(agent, &plan).await;
     let mut steps = vec![];
     for step in plan["steps"].as_array().into_iter().flatten() {
-        *notebook.lock().expect("notebook") = Notebook { events: vec![], began: Instant::now() };
+        *notebook.lock().expect("notebook") = Notebook {
+            events: vec![],
+            began: Instant::now(),
+        };
         let mut account = match take(&running, step).await {
             Ok(result) => json!({ "result": result }),
             Err(ServiceError::McpError(error)) => json!({ "error": error }),
@@ -37,37 +47,61 @@ pub async fn follow() {
         account["events"] = json!(book.events);
         steps.push(account);
     }
-    let protocol = running.peer().peer_info().map(|info| info.protocol_version.clone());
+    let protocol = running
+        .peer()
+        .peer_info()
+        .map(|info| info.protocol_version.clone());
     running.cancel().await.expect("a clean end");
     println!("{}", json!({ "protocol": protocol, "steps": steps }));
 }
 
 async fn connect(agent: Agent, plan: &Value) -> RunningService<RoleClient, Agent> {
     let lifecycle = match plan["era"].as_str() {
-        Some("modern") => ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] },
+        Some("modern") => ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        },
         _ => ClientLifecycleMode::Initialize,
     };
     let running = if let Some(url) = plan["target"]["http"].as_str() {
-        agent.serve_with_lifecycle(StreamableHttpClientTransport::from_uri(url), lifecycle).await
+        agent
+            .serve_with_lifecycle(StreamableHttpClientTransport::from_uri(url), lifecycle)
+            .await
     } else {
         let words: Vec<String> = to(plan["target"]["stdio"].clone());
         let mut command = tokio::process::Command::new(&words[0]);
         command.args(&words[1..]);
-        agent.serve_with_lifecycle(TokioChildProcess::new(command).expect("the server starts"), lifecycle).await
+        agent
+            .serve_with_lifecycle(
+                TokioChildProcess::new(command).expect("the server starts"),
+                lifecycle,
+            )
+            .await
     };
     running.expect("a connection")
 }
 
-async fn take(running: &RunningService<RoleClient, Agent>, step: &Value) -> Result<Value, ServiceError> {
+async fn take(
+    running: &RunningService<RoleClient, Agent>,
+    step: &Value,
+) -> Result<Value, ServiceError> {
     let arguments = step.get("arguments").cloned().unwrap_or_else(|| json!({}));
     if let Some(name) = step["call"].as_str() {
-        return running.call_tool(to(json!({ "name": name, "arguments": arguments }))).await.map(from);
+        return running
+            .call_tool(to(json!({ "name": name, "arguments": arguments })))
+            .await
+            .map(from);
     }
     if let Some(uri) = step["read"].as_str() {
-        return running.read_resource(to(json!({ "uri": uri }))).await.map(from);
+        return running
+            .read_resource(to(json!({ "uri": uri })))
+            .await
+            .map(from);
     }
     if let Some(name) = step["prompt"].as_str() {
-        return running.get_prompt(to(json!({ "name": name, "arguments": arguments }))).await.map(from);
+        return running
+            .get_prompt(to(json!({ "name": name, "arguments": arguments })))
+            .await
+            .map(from);
     }
     match step["list"].as_str() {
         Some("tools") => running.list_tools(None).await.map(from),
@@ -90,7 +124,8 @@ impl Agent {
     fn saw(&self, method: &str, params: impl Serialize) {
         let mut book = self.notebook.lock().expect("notebook");
         let ms = book.began.elapsed().as_millis() as u64;
-        book.events.push(json!({ "method": method, "params": params, "ms": ms }));
+        book.events
+            .push(json!({ "method": method, "params": params, "ms": ms }));
     }
 }
 
@@ -132,16 +167,32 @@ impl ClientHandler for Agent {
         Ok(to(json!({ "action": "accept", "content": content })))
     }
 
-    async fn list_roots(&self, _context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
         self.saw("roots/list", json!({}));
-        Ok(to(json!({ "roots": [{ "uri": "file:///tmp", "name": "tmp" }] })))
+        Ok(to(
+            json!({ "roots": [{ "uri": "file:///tmp", "name": "tmp" }] }),
+        ))
     }
 
-    async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
-        self.saw("notifications/progress", json!({ "progress": params.progress, "total": params.total }));
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.saw(
+            "notifications/progress",
+            json!({ "progress": params.progress, "total": params.total }),
+        );
     }
 
-    async fn on_logging_message(&self, params: LoggingMessageNotificationParam, _context: NotificationContext<RoleClient>) {
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
         self.saw("notifications/message", params);
     }
 }

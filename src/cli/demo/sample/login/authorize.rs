@@ -41,12 +41,23 @@ impl Login {
         // Who cannot be told from others is not sent anywhere.
         let id = query.get("client_id").unwrap_or_default().to_owned();
         let Some(client) = self.state.lock().clients.get(&id).cloned() else {
-            return saying(StatusCode::BAD_REQUEST, "Unknown client", "No client with this id is registered here.");
+            return saying(
+                StatusCode::BAD_REQUEST,
+                "Unknown client",
+                "No client with this id is registered here.",
+            );
         };
         let Some(uri) = query.get("redirect_uri").filter(|uri| client.sends_to(uri)) else {
-            return saying(StatusCode::BAD_REQUEST, "Unknown address", "The client did not register this `redirect_uri`.");
+            return saying(
+                StatusCode::BAD_REQUEST,
+                "Unknown address",
+                "The client did not register this `redirect_uri`.",
+            );
         };
-        let back = Back { uri: uri.to_owned(), state: query.get("state").map(str::to_owned) };
+        let back = Back {
+            uri: uri.to_owned(),
+            state: query.get("state").map(str::to_owned),
+        };
         let page = match self.read(query, id, &client.name, back.clone()) {
             Ok(page) => page,
             Err(code) => return self.back(&back, "error", code),
@@ -64,19 +75,36 @@ impl Login {
         shown
     }
 
-    fn read(&self, query: &Pairs, client: String, name: &str, back: Back) -> Result<Page, &'static str> {
+    fn read(
+        &self,
+        query: &Pairs,
+        client: String,
+        name: &str,
+        back: Back,
+    ) -> Result<Page, &'static str> {
         if query.get("response_type") != Some("code") {
             return Err("unsupported_response_type");
         }
-        let challenge = query.get("code_challenge").filter(|challenge| challenge.len() == 43);
-        let (Some(challenge), Some("S256"), Some(_)) = (challenge, query.get("code_challenge_method"), &back.state) else {
+        let challenge = query
+            .get("code_challenge")
+            .filter(|challenge| challenge.len() == 43);
+        let (Some(challenge), Some("S256"), Some(_)) =
+            (challenge, query.get("code_challenge_method"), &back.state)
+        else {
             return Err("invalid_request");
         };
         if query.get("resource") != Some(&self.settings.resource) {
             return Err("invalid_target");
         }
         let scopes = scopes(query.get("scope"))?;
-        Ok(Page { client, client_name: name.to_owned(), back, challenge: challenge.to_owned(), scopes, guesses: 0 })
+        Ok(Page {
+            client,
+            client_name: name.to_owned(),
+            back,
+            challenge: challenge.to_owned(),
+            scopes,
+            guesses: 0,
+        })
     }
 
     /// Takes name and password, and sends the person back with a code.
@@ -84,7 +112,11 @@ impl Login {
         let mut state = self.state.lock();
         let ticket = form.get("ticket").unwrap_or_default();
         let Some(mut page) = state.pages.take(ticket) else {
-            return saying(StatusCode::GONE, "Too late", "This page was used, or is too old. Begin again.");
+            return saying(
+                StatusCode::GONE,
+                "Too late",
+                "This page was used, or is too old. Begin again.",
+            );
         };
         if form.get("answer") == Some("deny") {
             return self.back(&page.back, "error", "access_denied");
@@ -106,8 +138,21 @@ impl Login {
         }
         let code = random();
         let answer = self.back(&page.back, "code", &code);
-        let given = Given { family: random(), client: page.client, scopes: page.scopes };
-        state.codes.put(code, Code { given, redirect_uri: page.back.uri, challenge: page.challenge, used: false }, CODE);
+        let given = Given {
+            family: random(),
+            client: page.client,
+            scopes: page.scopes,
+        };
+        state.codes.put(
+            code,
+            Code {
+                given,
+                redirect_uri: page.back.uri,
+                challenge: page.challenge,
+                used: false,
+            },
+            CODE,
+        );
         answer
     }
 
@@ -119,14 +164,18 @@ impl Login {
     /// The way back, with `iss` (RFC 9207).
     fn back(&self, back: &Back, name: &str, value: &str) -> Answer {
         let mut query = Serializer::new(String::new());
-        query.append_pair(name, value).append_pair("iss", &self.settings.issuer);
+        query
+            .append_pair(name, value)
+            .append_pair("iss", &self.settings.issuer);
         if let Some(state) = &back.state {
             query.append_pair("state", state);
         }
         let joint = if back.uri.contains('?') { '&' } else { '?' };
         let mut answer = Answer::default();
         *answer.status_mut() = StatusCode::SEE_OTHER;
-        if let Ok(location) = HeaderValue::from_str(&format!("{}{joint}{}", back.uri, query.finish())) {
+        if let Ok(location) =
+            HeaderValue::from_str(&format!("{}{joint}{}", back.uri, query.finish()))
+        {
             answer.headers_mut().insert(LOCATION, location);
         }
         answer
@@ -135,7 +184,17 @@ impl Login {
 
 /// The scopes that are asked for, all of which there must be.
 pub(super) fn scopes(asked: Option<&str>) -> Result<Vec<String>, &'static str> {
-    let scopes: Vec<String> = asked.unwrap_or(SCOPE).split(' ').map(str::to_owned).collect();
-    let known = scopes.iter().all(|scope| [SCOPE, FURTHER_SCOPE, OFFLINE].contains(&scope.as_str()));
-    if known { Ok(scopes) } else { Err("invalid_scope") }
+    let scopes: Vec<String> = asked
+        .unwrap_or(SCOPE)
+        .split(' ')
+        .map(str::to_owned)
+        .collect();
+    let known = scopes
+        .iter()
+        .all(|scope| [SCOPE, FURTHER_SCOPE, OFFLINE].contains(&scope.as_str()));
+    if known {
+        Ok(scopes)
+    } else {
+        Err("invalid_scope")
+    }
 }

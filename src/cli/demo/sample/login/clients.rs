@@ -29,7 +29,12 @@ impl Client {
     /// One that may act by itself, and nothing else.
     pub(super) fn confidential(secret: String) -> Self {
         let grants = vec!["client_credentials".to_owned()];
-        Self { name: "sample client".to_owned(), redirects: vec![], grants, secret: Some((Way::Either, secret)) }
+        Self {
+            name: "sample client".to_owned(),
+            redirects: vec![],
+            grants,
+            secret: Some((Way::Either, secret)),
+        }
     }
 
     pub(super) fn may(&self, grant: &str) -> bool {
@@ -38,7 +43,9 @@ impl Client {
 
     /// Whether people may be sent back there. A loopback address may have any port (RFC 8252, section 7.3).
     pub(super) fn sends_to(&self, uri: &str) -> bool {
-        self.redirects.iter().any(|known| known == uri || portless(known).is_some_and(|known| Some(known) == portless(uri)))
+        self.redirects.iter().any(|known| {
+            known == uri || portless(known).is_some_and(|known| Some(known) == portless(uri))
+        })
     }
 }
 
@@ -52,10 +59,16 @@ fn portless(uri: &str) -> Option<(String, String)> {
 impl Login {
     /// Takes a client in (RFC 7591).
     pub(super) fn register(&self, body: &[u8]) -> Answer {
-        let Ok(asked) = serde_json::from_slice::<Value>(body) else { return error("invalid_client_metadata") };
+        let Ok(asked) = serde_json::from_slice::<Value>(body) else {
+            return error("invalid_client_metadata");
+        };
         let strings = |name: &str| -> Vec<String> {
             let list = asked.get(name).and_then(Value::as_array);
-            list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+            list.into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect()
         };
         let (redirects, mut grants) = (strings("redirect_uris"), strings("grant_types"));
         // RFC 7591, section 2: what a client that says nothing means.
@@ -64,11 +77,16 @@ impl Login {
         }
         let needs_uri = grants.iter().any(|grant| grant == "authorization_code");
         if needs_uri && redirects.is_empty()
-            || !redirects.iter().all(|uri| uri.starts_with("https://") || portless(uri).is_some())
+            || !redirects
+                .iter()
+                .all(|uri| uri.starts_with("https://") || portless(uri).is_some())
         {
             return error("invalid_redirect_uri");
         }
-        let method = asked.get("token_endpoint_auth_method").and_then(Value::as_str).unwrap_or("client_secret_basic");
+        let method = asked
+            .get("token_endpoint_auth_method")
+            .and_then(Value::as_str)
+            .unwrap_or("client_secret_basic");
         let secret = match method {
             "none" => None,
             "client_secret_basic" => Some((Way::Basic, random())),
@@ -77,7 +95,13 @@ impl Login {
         };
         // Who has no secret has nothing to act by itself with.
         grants.retain(|grant| grant != "client_credentials");
-        let name: String = asked.get("client_name").and_then(Value::as_str).unwrap_or("a client").chars().take(80).collect();
+        let name: String = asked
+            .get("client_name")
+            .and_then(Value::as_str)
+            .unwrap_or("a client")
+            .chars()
+            .take(80)
+            .collect();
         let id = random();
         let mut registered = json!({
             "client_id": id,
@@ -91,14 +115,30 @@ impl Login {
             object.insert("client_secret".to_owned(), secret.as_str().into());
             object.insert("client_secret_expires_at".to_owned(), 0.into());
         }
-        self.state.lock().clients.put(id, Client { name, redirects, grants, secret }, LONG);
+        self.state.lock().clients.put(
+            id,
+            Client {
+                name,
+                redirects,
+                grants,
+                secret,
+            },
+            LONG,
+        );
         reply(StatusCode::CREATED, &registered)
     }
 
     /// The client that a request to the token endpoint or its like comes from (RFC 6749, section 2.3).
-    pub(super) fn client(&self, headers: &HeaderMap, form: &Pairs) -> Result<(String, Client), Box<Answer>> {
+    pub(super) fn client(
+        &self,
+        headers: &HeaderMap,
+        form: &Pairs,
+    ) -> Result<(String, Client), Box<Answer>> {
         let refused = || Box::new(error("invalid_client"));
-        let basic = headers.get(AUTHORIZATION).map(|value| basic(value.as_bytes()).ok_or_else(refused)).transpose()?;
+        let basic = headers
+            .get(AUTHORIZATION)
+            .map(|value| basic(value.as_bytes()).ok_or_else(refused))
+            .transpose()?;
         let (way, id, secret) = match (basic, form.get("client_secret")) {
             (Some(_), Some(_)) => return Err(refused()),
             (Some((id, secret)), None) => (Some(Way::Basic), id, Some(secret)),
@@ -107,13 +147,25 @@ impl Login {
                 (secret.map(|_| Way::Post), id, secret.map(str::to_owned))
             }
         };
-        let known = self.state.lock().clients.get(&id).cloned().ok_or_else(refused)?;
+        let known = self
+            .state
+            .lock()
+            .clients
+            .get(&id)
+            .cloned()
+            .ok_or_else(refused)?;
         let fits = match (&known.secret, way) {
             (None, None) => true,
-            (Some((wanted, known)), Some(way)) => (*wanted == way || *wanted == Way::Either) && Some(known) == secret.as_ref(),
+            (Some((wanted, known)), Some(way)) => {
+                (*wanted == way || *wanted == Way::Either) && Some(known) == secret.as_ref()
+            }
             _ => false,
         };
-        if fits { Ok((id, known)) } else { Err(refused()) }
+        if fits {
+            Ok((id, known))
+        } else {
+            Err(refused())
+        }
     }
 }
 
@@ -123,6 +175,10 @@ fn basic(value: &[u8]) -> Option<(String, String)> {
     let decoded = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
     let (id, secret) = decoded.split_once(':')?;
     // A form with one nameless value each: the decoder for forms takes pairs only.
-    let decode = |text: &str| pairs(format!("v={text}").as_bytes()).get("v").map(str::to_owned);
+    let decode = |text: &str| {
+        pairs(format!("v={text}").as_bytes())
+            .get("v")
+            .map(str::to_owned)
+    };
     Some((decode(id)?, decode(secret)?))
 }

@@ -38,7 +38,10 @@ impl Login {
         if !client.may(GRANT) {
             return error("unauthorized_client");
         }
-        if form.get("resource").is_some_and(|resource| resource != self.settings.resource) {
+        if form
+            .get("resource")
+            .is_some_and(|resource| resource != self.settings.resource)
+        {
             return error("invalid_target");
         }
         let scopes = match scopes(form.get("scope")) {
@@ -55,8 +58,19 @@ impl Login {
             "expires_in": PATIENCE.as_secs(),
             "interval": INTERVAL.as_secs(),
         });
-        let given = Given { family: random(), client: id, scopes };
-        let device = Device { user_code, client_name: client.name, given, answer: None, asked: None, guesses: 0 };
+        let given = Given {
+            family: random(),
+            client: id,
+            scopes,
+        };
+        let device = Device {
+            user_code,
+            client_name: client.name,
+            given,
+            answer: None,
+            asked: None,
+            guesses: 0,
+        };
         self.state.lock().devices.put(code, device, PATIENCE);
         reply(StatusCode::OK, &started)
     }
@@ -64,56 +78,104 @@ impl Login {
     /// The page for a code.
     pub(super) fn show_device(&self, query: &Pairs) -> Answer {
         let code = query.get("user_code").unwrap_or_default();
-        match self.state.lock().devices.find(|device| device.user_code == code) {
+        match self
+            .state
+            .lock()
+            .devices
+            .find(|device| device.user_code == code)
+        {
             Some(device) => device.form(None).page(StatusCode::OK),
             None => {
                 let client = "A client on another device";
-                Form { action: "/device/login", ticket: ("user_code", "", true), client, scopes: &[], fault: None }
-                    .page(StatusCode::OK)
+                Form {
+                    action: "/device/login",
+                    ticket: ("user_code", "", true),
+                    client,
+                    scopes: &[],
+                    fault: None,
+                }
+                .page(StatusCode::OK)
             }
         }
     }
 
     /// Takes name and password for a code.
     pub(super) fn take_device(&self, form: &Pairs) -> Answer {
-        let typed = form.get("user_code").unwrap_or_default().trim().to_ascii_uppercase();
+        let typed = form
+            .get("user_code")
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_uppercase();
         let known = self.is_person(form);
         let mut state = self.state.lock();
-        let device = state.devices.find(|device| device.user_code == typed && device.answer.is_none());
+        let device = state
+            .devices
+            .find(|device| device.user_code == typed && device.answer.is_none());
         let Some(device) = device.filter(|device| device.guesses < GUESSES) else {
-            return saying(StatusCode::GONE, "Unknown code", "There is no such code, or it was used, or is too old.");
+            return saying(
+                StatusCode::GONE,
+                "Unknown code",
+                "There is no such code, or it was used, or is too old.",
+            );
         };
         let allowed = form.get("answer") != Some("deny");
         if allowed && !known {
             device.guesses += 1;
-            return device.form(Some("Name or password is wrong.")).page(StatusCode::FORBIDDEN);
+            return device
+                .form(Some("Name or password is wrong."))
+                .page(StatusCode::FORBIDDEN);
         }
         device.answer = Some(allowed);
-        saying(StatusCode::OK, if allowed { "Logged in" } else { "Denied" }, "Go back to the device. You may close this page.")
+        saying(
+            StatusCode::OK,
+            if allowed { "Logged in" } else { "Denied" },
+            "Go back to the device. You may close this page.",
+        )
     }
 }
 
 impl Device {
     fn form<'a>(&'a self, fault: Option<&'a str>) -> Form<'a> {
         let ticket = ("user_code", self.user_code.as_str(), true);
-        Form { action: "/device/login", ticket, client: &self.client_name, scopes: &self.given.scopes, fault }
+        Form {
+            action: "/device/login",
+            ticket,
+            client: &self.client_name,
+            scopes: &self.given.scopes,
+            fault,
+        }
     }
 }
 
 /// What a client that asks again is told (RFC 8628, section 3.5).
 pub(super) fn poll(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &'static str> {
     let code = form.get("device_code").unwrap_or_default();
-    let device = state.devices.get(code).filter(|device| device.given.client == id).ok_or("expired_token")?;
+    let device = state
+        .devices
+        .get(code)
+        .filter(|device| device.given.client == id)
+        .ok_or("expired_token")?;
     match device.answer {
         None => {
             // A tenth is for the clocks and the way.
-            let early = device.asked.replace(Instant::now()).is_some_and(|asked| asked.elapsed() < INTERVAL.mul_f32(0.9));
-            return Err(if early { "slow_down" } else { "authorization_pending" });
+            let early = device
+                .asked
+                .replace(Instant::now())
+                .is_some_and(|asked| asked.elapsed() < INTERVAL.mul_f32(0.9));
+            return Err(if early {
+                "slow_down"
+            } else {
+                "authorization_pending"
+            });
         }
         Some(false) => return Err("access_denied"),
         Some(true) => {}
     }
-    state.devices.take(code).map(|device| device.given).ok_or("expired_token")
+    state
+        .devices
+        .take(code)
+        .map(|device| device.given)
+        .ok_or("expired_token")
 }
 
 fn user_code() -> String {
@@ -121,8 +183,16 @@ fn user_code() -> String {
         .into_bytes()
         .iter()
         .zip(0..8)
-        .filter_map(|(byte, _)| LETTERS.get(usize::from(*byte) % LETTERS.len()).map(|letter| char::from(*letter)))
+        .filter_map(|(byte, _)| {
+            LETTERS
+                .get(usize::from(*byte) % LETTERS.len())
+                .map(|letter| char::from(*letter))
+        })
         .collect();
     let (first, second) = picked.split_at(picked.len() / 2);
-    format!("{}-{}", first.iter().collect::<String>(), second.iter().collect::<String>())
+    format!(
+        "{}-{}",
+        first.iter().collect::<String>(),
+        second.iter().collect::<String>()
+    )
 }

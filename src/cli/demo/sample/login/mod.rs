@@ -108,7 +108,8 @@ impl State {
     /// Ends all that came of a login.
     fn end(&mut self, family: &str) {
         self.access.retain(|given| given.family != family);
-        self.refresh.retain(|refresh| refresh.given.family != family);
+        self.refresh
+            .retain(|refresh| refresh.given.family != family);
     }
 }
 
@@ -118,7 +119,10 @@ impl Login {
         let mut state = State::default();
         let (id, secret) = settings.client.clone();
         state.clients.put(id, Client::confidential(secret), LONG);
-        Self { settings, state: Mutex::new(state) }
+        Self {
+            settings,
+            state: Mutex::new(state),
+        }
     }
 
     /// What it is made of.
@@ -147,7 +151,9 @@ impl Login {
 
     /// Whether a request may do what takes `needed`; else the answer that says what is missing (RFC 6750, section 3).
     pub fn admit(&self, headers: &HeaderMap, needed: &[&str]) -> Result<(), Box<Answer>> {
-        let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let shown = headers
+            .get(AUTHORIZATION)
+            .and_then(|value| value.to_str().ok());
         let Some(token) = shown.and_then(|value| value.strip_prefix("Bearer ")) else {
             return Err(self.challenge(StatusCode::UNAUTHORIZED, None, SCOPE));
         };
@@ -155,17 +161,31 @@ impl Login {
         let Some(given) = state.access.get(token) else {
             return Err(self.challenge(StatusCode::UNAUTHORIZED, Some("invalid_token"), SCOPE));
         };
-        if needed.iter().all(|needed| given.scopes.iter().any(|scope| scope == needed)) {
+        if needed
+            .iter()
+            .all(|needed| given.scopes.iter().any(|scope| scope == needed))
+        {
             return Ok(());
         }
-        Err(self.challenge(StatusCode::FORBIDDEN, Some("insufficient_scope"), &needed.join(" ")))
+        Err(self.challenge(
+            StatusCode::FORBIDDEN,
+            Some("insufficient_scope"),
+            &needed.join(" "),
+        ))
     }
 
     fn challenge(&self, status: StatusCode, error: Option<&str>, scope: &str) -> Box<Answer> {
-        let error = error.map(|error| format!("error=\"{error}\", ")).unwrap_or_default();
-        let origin = self.settings.resource.strip_suffix(PATH).unwrap_or_default();
+        let error = error
+            .map(|error| format!("error=\"{error}\", "))
+            .unwrap_or_default();
+        let origin = self
+            .settings
+            .resource
+            .strip_suffix(PATH)
+            .unwrap_or_default();
         let metadata = format!("{origin}/.well-known/oauth-protected-resource{PATH}");
-        let challenge = format!("Bearer {error}scope=\"{scope}\", resource_metadata=\"{metadata}\"");
+        let challenge =
+            format!("Bearer {error}scope=\"{scope}\", resource_metadata=\"{metadata}\"");
         let mut answer = Answer::default();
         *answer.status_mut() = status;
         if let Ok(challenge) = HeaderValue::from_str(&challenge) {
@@ -185,27 +205,45 @@ fn pairs(text: &[u8]) -> Pairs {
 impl Pairs {
     /// The value of a name that is there once; what is there twice counts as not there (RFC 6749, section 3.1).
     fn get(&self, name: &str) -> Option<&str> {
-        let mut values = self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
-        values.next().filter(|value| !value.is_empty() && values.next().is_none())
+        let mut values = self
+            .0
+            .iter()
+            .filter(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str());
+        values
+            .next()
+            .filter(|value| !value.is_empty() && values.next().is_none())
     }
 }
 
 /// Something that nobody can guess.
 fn random() -> String {
-    format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
+    format!(
+        "{}{}",
+        uuid::Uuid::new_v4().simple(),
+        uuid::Uuid::new_v4().simple()
+    )
 }
 
 /// JSON that nobody keeps.
 fn reply(status: StatusCode, body: &Value) -> Answer {
     let mut answer = Answer::new(Full::new(body.to_string().into()));
     *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+        .headers_mut()
+        .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer
 }
 
 /// An error of the token endpoint and its like (RFC 6749, section 5.2).
 fn error(code: &str) -> Answer {
-    let status = if code == "invalid_client" { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
+    let status = if code == "invalid_client" {
+        StatusCode::UNAUTHORIZED
+    } else {
+        StatusCode::BAD_REQUEST
+    };
     reply(status, &json!({ "error": code }))
 }

@@ -23,14 +23,27 @@ pub(super) struct Form<'a> {
 
 impl Form<'_> {
     pub(super) fn page(&self, status: StatusCode) -> Answer {
-        let scopes: String = self.scopes.iter().map(|scope| format!("<li>{}</li>", escaped(scope))).collect();
-        let fault = self.fault.map(|fault| format!("<p role=\"alert\">{}</p>", escaped(fault))).unwrap_or_default();
+        let scopes: String = self
+            .scopes
+            .iter()
+            .map(|scope| format!("<li>{}</li>", escaped(scope)))
+            .collect();
+        let fault = self
+            .fault
+            .map(|fault| format!("<p role=\"alert\">{}</p>", escaped(fault)))
+            .unwrap_or_default();
         let (name, value, shown) = self.ticket;
         let ticket = match shown {
             true => {
-                format!("<label>Code<input name=\"{name}\" value=\"{}\" autocomplete=\"off\" required></label>", escaped(value))
+                format!(
+                    "<label>Code<input name=\"{name}\" value=\"{}\" autocomplete=\"off\" required></label>",
+                    escaped(value)
+                )
             }
-            false => format!("<input type=\"hidden\" name=\"{name}\" value=\"{}\">", escaped(value)),
+            false => format!(
+                "<input type=\"hidden\" name=\"{name}\" value=\"{}\">",
+                escaped(value)
+            ),
         };
         let body = format!(
             "<p><strong>{}</strong> asks to use the sample server for you.</p><ul>{scopes}</ul>{fault}\
@@ -62,14 +75,23 @@ fn page(status: StatusCode, title: &str, body: &str) -> Answer {
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CACHE_CONTROL, "no-store"),
         (REFERRER_POLICY, "no-referrer"),
-        (CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"),
+        (
+            CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+        ),
     ];
     for (name, value) in headers {
-        answer.headers_mut().insert(name, HeaderValue::from_static(value));
+        answer
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
     }
     answer
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
 }

@@ -1,4 +1,8 @@
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
 
 use std::time::Duration;
 
@@ -41,22 +45,40 @@ impl Said {
     fn brings(&self, name: &str) -> Option<String> {
         assert_eq!(self.status, StatusCode::SEE_OTHER, "{}", self.body);
         let location = self.headers["location"].to_str().unwrap();
-        let query = location.strip_prefix(BACK).unwrap().strip_prefix('?').unwrap();
-        form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+        let query = location
+            .strip_prefix(BACK)
+            .unwrap()
+            .strip_prefix('?')
+            .unwrap();
+        form_urlencoded::parse(query.as_bytes())
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.into_owned())
     }
 }
 
 fn ask(login: &Login, method: &str, uri: &str, body: impl Into<Bytes>) -> Said {
-    let request = Request::builder().method(method).uri(uri).body(body.into()).unwrap();
+    let request = Request::builder()
+        .method(method)
+        .uri(uri)
+        .body(body.into())
+        .unwrap();
     let (head, body) = login.answer(&request).unwrap().into_parts();
     let mut body = body;
     let collected = futures_util::FutureExt::now_or_never(body.frame()).unwrap();
-    let bytes = collected.and_then(|frame| frame.unwrap().into_data().ok()).unwrap_or_default();
-    Said { status: head.status, headers: head.headers, body: String::from_utf8(bytes.to_vec()).unwrap() }
+    let bytes = collected
+        .and_then(|frame| frame.unwrap().into_data().ok())
+        .unwrap_or_default();
+    Said {
+        status: head.status,
+        headers: head.headers,
+        body: String::from_utf8(bytes.to_vec()).unwrap(),
+    }
 }
 
 fn form(fields: &[(&str, &str)]) -> String {
-    Serializer::new(String::new()).extend_pairs(fields.iter().filter(|(_, value)| !value.is_empty())).finish()
+    Serializer::new(String::new())
+        .extend_pairs(fields.iter().filter(|(_, value)| !value.is_empty()))
+        .finish()
 }
 
 fn post(login: &Login, path: &str, fields: &[(&str, &str)]) -> Said {
@@ -97,12 +119,28 @@ fn authorize(login: &Login, client: &str, changed: &[(&str, &str)]) -> Said {
 
 fn ticket(page: &Said) -> String {
     assert_eq!(page.status, StatusCode::OK, "{}", page.body);
-    page.body.split("name=\"ticket\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
+    page.body
+        .split("name=\"ticket\" value=\"")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap()
+        .to_owned()
 }
 
 fn allow(login: &Login, ticket: &str) -> Said {
     let (name, password) = login.settings().person.clone();
-    post(login, "/authorize", &[("ticket", ticket), ("name", &name), ("password", &password), ("answer", "allow")])
+    post(
+        login,
+        "/authorize",
+        &[
+            ("ticket", ticket),
+            ("name", &name),
+            ("password", &password),
+            ("answer", "allow"),
+        ],
+    )
 }
 
 fn code(login: &Login, client: &str) -> String {
@@ -128,12 +166,26 @@ fn redeem(login: &Login, client: &str, code: &str, changed: &[(&str, &str)]) -> 
 
 fn refresh(login: &Login, client: &str, token: &str) -> Said {
     let resource = ("resource", "http://127.0.0.1:1/mcp");
-    post(login, "/token", &[("grant_type", "refresh_token"), ("client_id", client), ("refresh_token", token), resource])
+    post(
+        login,
+        "/token",
+        &[
+            ("grant_type", "refresh_token"),
+            ("client_id", client),
+            ("refresh_token", token),
+            resource,
+        ],
+    )
 }
 
 fn admitted(login: &Login, token: &str, needed: &[&str]) -> Result<(), StatusCode> {
-    let headers = HeaderMap::from_iter([(http::header::AUTHORIZATION, format!("Bearer {token}").parse().unwrap())]);
-    login.admit(&headers, needed).map_err(|refusal| refusal.status())
+    let headers = HeaderMap::from_iter([(
+        http::header::AUTHORIZATION,
+        format!("Bearer {token}").parse().unwrap(),
+    )]);
+    login
+        .admit(&headers, needed)
+        .map_err(|refusal| refusal.status())
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
@@ -145,15 +197,25 @@ fn a_login_gives_tokens_that_admit_and_that_a_further_scope_is_missing_from() {
     let login = login();
     let client = register(&login);
     let page = authorize(&login, &client, &[]);
-    assert!(page.body.contains("&lt;b&gt;gate&lt;/b&gt;") && !page.body.contains("<b>"), "{}", page.body);
+    assert!(
+        page.body.contains("&lt;b&gt;gate&lt;/b&gt;") && !page.body.contains("<b>"),
+        "{}",
+        page.body
+    );
     let back = allow(&login, &ticket(&page));
     assert_eq!(back.brings("state").as_deref(), Some("s t"));
     assert_eq!(back.brings("iss").as_deref(), Some(ISSUER));
     let granted = redeem(&login, &client, &back.brings("code").unwrap(), &[]).json();
     let access = text(&granted, "access_token");
     assert_eq!(admitted(&login, access, &[SCOPE]), Ok(()));
-    assert_eq!(admitted(&login, access, &[SCOPE, FURTHER_SCOPE]), Err(StatusCode::FORBIDDEN));
-    assert_eq!(admitted(&login, "other", &[SCOPE]), Err(StatusCode::UNAUTHORIZED));
+    assert_eq!(
+        admitted(&login, access, &[SCOPE, FURTHER_SCOPE]),
+        Err(StatusCode::FORBIDDEN)
+    );
+    assert_eq!(
+        admitted(&login, "other", &[SCOPE]),
+        Err(StatusCode::UNAUTHORIZED)
+    );
 }
 
 #[test]
@@ -169,13 +231,30 @@ fn what_an_authorization_request_lacks_is_said_on_the_way_back() {
         ("resource", "http://127.0.0.1:1/mcp/", "invalid_target"),
         ("scope", "tools everything", "invalid_scope"),
     ] {
-        assert_eq!(authorize(&login, &client, &[(name, value)]).brings("error").as_deref(), Some(error), "{name}");
+        assert_eq!(
+            authorize(&login, &client, &[(name, value)])
+                .brings("error")
+                .as_deref(),
+            Some(error),
+            "{name}"
+        );
     }
-    for (name, value) in [("client_id", "other"), ("redirect_uri", "https://elsewhere.example/callback")] {
+    for (name, value) in [
+        ("client_id", "other"),
+        ("redirect_uri", "https://elsewhere.example/callback"),
+    ] {
         let said = authorize(&login, &client, &[(name, value)]);
-        assert_eq!(said.status, StatusCode::BAD_REQUEST, "nobody is sent to where the client did not say");
+        assert_eq!(
+            said.status,
+            StatusCode::BAD_REQUEST,
+            "nobody is sent to where the client did not say"
+        );
     }
-    let other_port = authorize(&login, &client, &[("redirect_uri", "http://127.0.0.1:4712/callback")]);
+    let other_port = authorize(
+        &login,
+        &client,
+        &[("redirect_uri", "http://127.0.0.1:4712/callback")],
+    );
     assert_eq!(other_port.status, StatusCode::OK);
 }
 
@@ -185,7 +264,11 @@ fn a_page_takes_the_right_password_once_and_not_too_many_wrong_ones() {
     let client = register(&login);
     let first = ticket(&authorize(&login, &client, &[]));
     for _ in 0..5 {
-        let said = post(&login, "/authorize", &[("ticket", &first), ("name", "ada"), ("password", "wrong")]);
+        let said = post(
+            &login,
+            "/authorize",
+            &[("ticket", &first), ("name", "ada"), ("password", "wrong")],
+        );
         assert_eq!(said.status, StatusCode::FORBIDDEN);
     }
     assert_eq!(allow(&login, &first).status, StatusCode::GONE);
@@ -193,7 +276,11 @@ fn a_page_takes_the_right_password_once_and_not_too_many_wrong_ones() {
     assert!(allow(&login, &second).brings("code").is_some());
     assert_eq!(allow(&login, &second).status, StatusCode::GONE);
     let third = ticket(&authorize(&login, &client, &[]));
-    let denied = post(&login, "/authorize", &[("ticket", &third), ("answer", "deny")]);
+    let denied = post(
+        &login,
+        "/authorize",
+        &[("ticket", &third), ("answer", "deny")],
+    );
     assert_eq!(denied.brings("error").as_deref(), Some("access_denied"));
 }
 
@@ -202,20 +289,40 @@ fn a_code_is_redeemed_once_by_whom_it_was_given_to() {
     let login = login();
     let (client, other) = (register(&login), register(&login));
     let wrong = [
-        ("code_verifier", "9999999999999999999999999999999999999999999", "invalid_grant"),
-        ("redirect_uri", "http://127.0.0.1:4712/callback", "invalid_grant"),
+        (
+            "code_verifier",
+            "9999999999999999999999999999999999999999999",
+            "invalid_grant",
+        ),
+        (
+            "redirect_uri",
+            "http://127.0.0.1:4712/callback",
+            "invalid_grant",
+        ),
         ("client_id", other.as_str(), "invalid_grant"),
         ("client_id", "unknown", "invalid_client"),
-        ("resource", "https://elsewhere.example/mcp", "invalid_target"),
+        (
+            "resource",
+            "https://elsewhere.example/mcp",
+            "invalid_target",
+        ),
     ];
     for (name, value, error) in wrong {
-        assert_eq!(redeem(&login, &client, &code(&login, &client), &[(name, value)]).error(), error, "{name}");
+        assert_eq!(
+            redeem(&login, &client, &code(&login, &client), &[(name, value)]).error(),
+            error,
+            "{name}"
+        );
     }
     let code = code(&login, &client);
     let granted = redeem(&login, &client, &code, &[]).json();
     assert_eq!(redeem(&login, &client, &code, &[]).error(), "invalid_grant");
     let access = admitted(&login, text(&granted, "access_token"), &[SCOPE]);
-    assert_eq!(access, Err(StatusCode::UNAUTHORIZED), "what was given for a code that comes twice ends");
+    assert_eq!(
+        access,
+        Err(StatusCode::UNAUTHORIZED),
+        "what was given for a code that comes twice ends"
+    );
 }
 
 #[test]
@@ -224,10 +331,22 @@ fn a_refresh_token_that_comes_twice_ends_the_login() {
     let client = register(&login);
     let first = redeem(&login, &client, &code(&login, &client), &[]).json();
     let second = refresh(&login, &client, text(&first, "refresh_token")).json();
-    assert_eq!(admitted(&login, text(&second, "access_token"), &[SCOPE]), Ok(()));
-    assert_eq!(refresh(&login, &client, text(&first, "refresh_token")).error(), "invalid_grant");
-    assert_eq!(refresh(&login, &client, text(&second, "refresh_token")).error(), "invalid_grant");
-    assert_eq!(admitted(&login, text(&second, "access_token"), &[SCOPE]), Err(StatusCode::UNAUTHORIZED));
+    assert_eq!(
+        admitted(&login, text(&second, "access_token"), &[SCOPE]),
+        Ok(())
+    );
+    assert_eq!(
+        refresh(&login, &client, text(&first, "refresh_token")).error(),
+        "invalid_grant"
+    );
+    assert_eq!(
+        refresh(&login, &client, text(&second, "refresh_token")).error(),
+        "invalid_grant"
+    );
+    assert_eq!(
+        admitted(&login, text(&second, "access_token"), &[SCOPE]),
+        Err(StatusCode::UNAUTHORIZED)
+    );
 }
 
 #[test]
@@ -237,10 +356,33 @@ fn a_token_that_is_given_back_ends_the_login() {
     let granted = redeem(&login, &client, &code(&login, &client), &[]).json();
     let token = text(&granted, "refresh_token");
     let other = register(&login);
-    assert_eq!(post(&login, "/revoke", &[("client_id", &other), ("token", token)]).status, StatusCode::OK);
-    assert_eq!(admitted(&login, text(&granted, "access_token"), &[SCOPE]), Ok(()), "another client cannot");
-    assert_eq!(post(&login, "/revoke", &[("client_id", &client), ("token", token)]).status, StatusCode::OK);
-    assert_eq!(admitted(&login, text(&granted, "access_token"), &[SCOPE]), Err(StatusCode::UNAUTHORIZED));
+    assert_eq!(
+        post(
+            &login,
+            "/revoke",
+            &[("client_id", &other), ("token", token)]
+        )
+        .status,
+        StatusCode::OK
+    );
+    assert_eq!(
+        admitted(&login, text(&granted, "access_token"), &[SCOPE]),
+        Ok(()),
+        "another client cannot"
+    );
+    assert_eq!(
+        post(
+            &login,
+            "/revoke",
+            &[("client_id", &client), ("token", token)]
+        )
+        .status,
+        StatusCode::OK
+    );
+    assert_eq!(
+        admitted(&login, text(&granted, "access_token"), &[SCOPE]),
+        Err(StatusCode::UNAUTHORIZED)
+    );
     assert_eq!(refresh(&login, &client, token).error(), "invalid_grant");
 }
 
@@ -248,19 +390,52 @@ fn a_token_that_is_given_back_ends_the_login() {
 fn a_device_asks_until_somebody_has_answered_elsewhere() {
     let login = login();
     let client = register(&login);
-    let begun = post(&login, "/device", &[("client_id", &client), ("scope", SCOPES)]).json();
+    let begun = post(
+        &login,
+        "/device",
+        &[("client_id", &client), ("scope", SCOPES)],
+    )
+    .json();
     let grant = "urn:ietf:params:oauth:grant-type:device_code";
-    let poll =
-        || post(&login, "/token", &[("grant_type", grant), ("client_id", &client), ("device_code", text(&begun, "device_code"))]);
+    let poll = || {
+        post(
+            &login,
+            "/token",
+            &[
+                ("grant_type", grant),
+                ("client_id", &client),
+                ("device_code", text(&begun, "device_code")),
+            ],
+        )
+    };
     assert_eq!(poll().error(), "authorization_pending");
     assert_eq!(poll().error(), "slow_down");
     let (name, password) = login.settings().person.clone();
     let typed = text(&begun, "user_code").to_lowercase();
-    let wrong = post(&login, "/device/login", &[("user_code", &typed), ("name", &name), ("password", "wrong")]);
+    let wrong = post(
+        &login,
+        "/device/login",
+        &[
+            ("user_code", &typed),
+            ("name", &name),
+            ("password", "wrong"),
+        ],
+    );
     assert_eq!(wrong.status, StatusCode::FORBIDDEN);
-    let right = post(&login, "/device/login", &[("user_code", &typed), ("name", &name), ("password", &password)]);
+    let right = post(
+        &login,
+        "/device/login",
+        &[
+            ("user_code", &typed),
+            ("name", &name),
+            ("password", &password),
+        ],
+    );
     assert_eq!(right.status, StatusCode::OK);
-    assert_eq!(admitted(&login, text(&poll().json(), "access_token"), &[SCOPE]), Ok(()));
+    assert_eq!(
+        admitted(&login, text(&poll().json(), "access_token"), &[SCOPE]),
+        Ok(())
+    );
     assert_eq!(poll().error(), "expired_token");
 }
 
@@ -270,10 +445,22 @@ fn a_client_with_a_secret_acts_by_itself() {
     let (id, secret) = login.settings().client.clone();
     let ask = |secret: &str| {
         let resource = ("resource", "http://127.0.0.1:1/mcp");
-        post(&login, "/token", &[("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", secret), resource])
+        post(
+            &login,
+            "/token",
+            &[
+                ("grant_type", "client_credentials"),
+                ("client_id", &id),
+                ("client_secret", secret),
+                resource,
+            ],
+        )
     };
     assert_eq!(ask("wrong").error(), "invalid_client");
     let granted = ask(&secret).json();
-    assert_eq!(admitted(&login, text(&granted, "access_token"), &[SCOPE]), Ok(()));
+    assert_eq!(
+        admitted(&login, text(&granted, "access_token"), &[SCOPE]),
+        Ok(())
+    );
     assert!(granted.get("refresh_token").is_none());
 }

@@ -8,7 +8,9 @@ use sha2::{Digest, Sha256};
 
 use super::authorize::scopes;
 use super::clients::Client;
-use super::{Answer, Given, LONG, Login, OFFLINE, Pairs, Refresh, State, device, error, random, reply};
+use super::{
+    Answer, Given, LONG, Login, OFFLINE, Pairs, Refresh, State, device, error, random, reply,
+};
 
 impl Login {
     /// Gives tokens (RFC 6749, sections 4.1.3, 4.4.2 and 6; RFC 8628, section 3.4).
@@ -23,7 +25,9 @@ impl Login {
         }
         // RFC 8628 has no `resource`; where one comes, it must fit.
         let resource = form.get("resource");
-        if resource != Some(&self.settings.resource) && (grant != device::GRANT || resource.is_some()) {
+        if resource != Some(&self.settings.resource)
+            && (grant != device::GRANT || resource.is_some())
+        {
             return error("invalid_target");
         }
         let mut state = self.state.lock();
@@ -54,7 +58,14 @@ impl Login {
         {
             let refresh = random();
             object.insert("refresh_token".to_owned(), refresh.as_str().into());
-            state.refresh.put(refresh, Refresh { given: given.clone(), used: false }, LONG);
+            state.refresh.put(
+                refresh,
+                Refresh {
+                    given: given.clone(),
+                    used: false,
+                },
+                LONG,
+            );
         }
         state.access.put(access, given, self.settings.access);
         reply(StatusCode::OK, &granted)
@@ -66,9 +77,14 @@ impl Login {
             Ok(known) => known,
             Err(refusal) => return *refusal,
         };
-        let Some(token) = form.get("token") else { return error("invalid_request") };
+        let Some(token) = form.get("token") else {
+            return error("invalid_request");
+        };
         let mut state = self.state.lock();
-        let of_refresh = state.refresh.get(token).map(|refresh| refresh.given.clone());
+        let of_refresh = state
+            .refresh
+            .get(token)
+            .map(|refresh| refresh.given.clone());
         let given = of_refresh.or_else(|| state.access.get(token).cloned());
         if let Some(given) = given.filter(|given| given.client == id) {
             state.end(&given.family);
@@ -79,24 +95,46 @@ impl Login {
 }
 
 fn alone(client: String, scopes: Vec<String>) -> Given {
-    Given { family: random(), client, scopes: scopes.into_iter().filter(|scope| scope != OFFLINE).collect() }
+    Given {
+        family: random(),
+        client,
+        scopes: scopes
+            .into_iter()
+            .filter(|scope| scope != OFFLINE)
+            .collect(),
+    }
 }
 
 fn redeem(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &'static str> {
-    let code = state.codes.get(form.get("code").unwrap_or_default()).ok_or("invalid_grant")?;
-    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(form.get("code_verifier").unwrap_or_default()));
-    let fits = code.given.client == id && form.get("redirect_uri") == Some(&code.redirect_uri) && challenge == code.challenge;
+    let code = state
+        .codes
+        .get(form.get("code").unwrap_or_default())
+        .ok_or("invalid_grant")?;
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(
+        form.get("code_verifier").unwrap_or_default(),
+    ));
+    let fits = code.given.client == id
+        && form.get("redirect_uri") == Some(&code.redirect_uri)
+        && challenge == code.challenge;
     let (given, used) = (code.given.clone(), std::mem::replace(&mut code.used, true));
     if used {
         // RFC 6749, section 4.1.2: what was given for it goes with the code that comes twice.
         state.end(&given.family);
     }
-    if fits && !used { Ok(given) } else { Err("invalid_grant") }
+    if fits && !used {
+        Ok(given)
+    } else {
+        Err("invalid_grant")
+    }
 }
 
 fn refresh(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &'static str> {
     let token = form.get("refresh_token").unwrap_or_default();
-    let refresh = state.refresh.get(token).filter(|refresh| refresh.given.client == id).ok_or("invalid_grant")?;
+    let refresh = state
+        .refresh
+        .get(token)
+        .filter(|refresh| refresh.given.client == id)
+        .ok_or("invalid_grant")?;
     let mut given = refresh.given.clone();
     if refresh.used {
         // One of two has stolen it (RFC 9700, section 4.14.2).

@@ -19,7 +19,11 @@ impl<T> TtlMap<T> {
         let now = Instant::now();
         self.0.retain(|_, (end, _)| *end > now);
         if self.0.len() >= ENTRIES
-            && let Some(first) = self.0.iter().min_by_key(|(_, (end, _))| *end).map(|(key, _)| key.clone())
+            && let Some(first) = self
+                .0
+                .iter()
+                .min_by_key(|(_, (end, _))| *end)
+                .map(|(key, _)| key.clone())
         {
             self.0.remove(&first);
         }
@@ -27,16 +31,25 @@ impl<T> TtlMap<T> {
     }
 
     pub(super) fn get(&mut self, key: &str) -> Option<&mut T> {
-        self.0.get_mut(key).filter(|(end, _)| *end > Instant::now()).map(|(_, value)| value)
+        self.0
+            .get_mut(key)
+            .filter(|(end, _)| *end > Instant::now())
+            .map(|(_, value)| value)
     }
 
     pub(super) fn find(&mut self, mut is: impl FnMut(&T) -> bool) -> Option<&mut T> {
         let now = Instant::now();
-        self.0.values_mut().find(|(end, value)| *end > now && is(value)).map(|(_, value)| value)
+        self.0
+            .values_mut()
+            .find(|(end, value)| *end > now && is(value))
+            .map(|(_, value)| value)
     }
 
     pub(super) fn take(&mut self, key: &str) -> Option<T> {
-        self.0.remove(key).filter(|(end, _)| *end > Instant::now()).map(|(_, value)| value)
+        self.0
+            .remove(key)
+            .filter(|(end, _)| *end > Instant::now())
+            .map(|(_, value)| value)
     }
 
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
