@@ -268,7 +268,7 @@ fn a_gate_that_is_killed_under_load_has_a_line_for_every_call() {
                         let id = format!("k-{round}-{agent}-{number}");
                         match calls.call(&id) {
                             Ok((200, body)) if body.contains(&id) => {
-                                drop(answered.lock().unwrap().insert(id))
+                                answered.lock().unwrap().insert(id);
                             }
                             Ok(other) => panic!("{other:?}"),
                             Err(_) => return,

@@ -87,7 +87,7 @@ fn what_is_known_by_its_name_is_known_backwards() {
         "DB_PASSWORD=q8Zt4vNp2rKx7w",
         "client_secret = TfU9e8bi1y1FRVSrVdj5Bziy6C9H",
     ] {
-        let backwards = mirror::reversed(text);
+        let backwards = crate::detect::secret::mirror::reversed(text);
         assert!(found(&backwards).contains(&(1, "reversed")), "{backwards}");
         assert!(
             !found(text)
