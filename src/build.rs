@@ -364,7 +364,7 @@ fn add_shape(shape: &DeValue<'_>, prepared: &mut Prepared) {
     }
 }
 
-/// The table as `src/detect/prepared/mod.rs` says.
+/// The table as `src/detect/prepared.rs` says.
 fn table(prepared: &Prepared) -> Vec<u8> {
     let mut table = Writer::default();
     table.number(prepared.len());

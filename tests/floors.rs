@@ -221,8 +221,5 @@ fn a_breach_is_told_with_its_line() {
         .len(),
         1
     );
-    assert_eq!(
-        faults("text", "text/mod.rs", &"\n".repeat(LINES + 1)).len(),
-        1
-    );
+    assert_eq!(faults("text", "text.rs", &"\n".repeat(LINES + 1)).len(), 1);
 }

@@ -254,5 +254,4 @@ fn well_known(issuer: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[path = "issuer_tests.rs"]
 mod tests;

@@ -281,5 +281,4 @@ fn line_end(bytes: &[u8]) -> Option<(usize, &'static [u8])> {
 }
 
 #[cfg(test)]
-#[path = "sse_tests.rs"]
 mod tests;

@@ -428,5 +428,4 @@ fn unasked(question: &Question, message: &Message) -> Refusal {
 }
 
 #[cfg(test)]
-#[path = "judge_tests.rs"]
 mod tests;

@@ -463,5 +463,4 @@ impl State {
 }
 
 #[cfg(test)]
-#[path = "channel_tests.rs"]
 mod tests;

@@ -381,5 +381,4 @@ fn own_headers(transport: &HttpTransport) -> Result<HeaderMap, String> {
 }
 
 #[cfg(test)]
-#[path = "client_tests.rs"]
 mod tests;

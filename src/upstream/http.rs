@@ -259,5 +259,4 @@ fn encoded(headers: &HeaderMap) -> bool {
 }
 
 #[cfg(test)]
-#[path = "http_tests.rs"]
 mod tests;

@@ -301,5 +301,4 @@ fn is_executable(program: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "probe_tests.rs"]
 mod tests;

@@ -375,5 +375,4 @@ fn without_dots(path: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "sse_tests.rs"]
 mod tests;

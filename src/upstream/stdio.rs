@@ -299,5 +299,4 @@ impl SpawnHistory {
 }
 
 #[cfg(test)]
-#[path = "stdio_tests.rs"]
 mod tests;

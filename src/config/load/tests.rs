@@ -394,7 +394,7 @@ fn the_sample_loads_as_it_is_and_with_every_option_set() {
 #[test]
 fn the_sample_explains_every_key_that_is_read() {
     let sources = [
-        include_str!("mod.rs"),
+        include_str!("../load.rs"),
         include_str!("listen.rs"),
         include_str!("agents.rs"),
         include_str!("access.rs"),

@@ -283,9 +283,9 @@ fn reasons_that_are_told_are_in_the_table() {
         "listen/admit.rs",
         "listen/approvals.rs",
         "listen/authentication.rs",
-        "listen/mod.rs",
+        "listen.rs",
         "listen/resource.rs",
-        "record/mod.rs",
+        "record.rs",
     ] {
         let text =
             std::fs::read_to_string(format!("{}/src/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();

@@ -244,7 +244,7 @@ pub(super) const TESTS: &[(&str, &str)] = &[
     ),
     (
         "issuer.keys_keep_seconds",
-        "src/oauth/issuer_tests.rs::known_keys_count_for_a_while_when_the_issuer_is_gone",
+        "src/oauth/issuer/tests.rs::known_keys_count_for_a_while_when_the_issuer_is_gone",
     ),
     (
         "issuer.leeway_seconds",
@@ -384,7 +384,7 @@ pub(super) const TESTS: &[(&str, &str)] = &[
     ),
     (
         "limits.queued_messages",
-        "src/upstream/channel_tests.rs::what_nobody_comes_for_is_kept_up_to_a_bound",
+        "src/upstream/channel/tests.rs::what_nobody_comes_for_is_kept_up_to_a_bound",
     ),
     (
         "limits.repeated_refusal_seconds",
@@ -400,7 +400,7 @@ pub(super) const TESTS: &[(&str, &str)] = &[
     ),
     (
         "limits.session_idle_seconds",
-        "src/upstream/stdio_tests.rs::limits_hold",
+        "src/upstream/stdio/tests.rs::limits_hold",
     ),
     (
         "limits.sessions",
@@ -428,7 +428,7 @@ pub(super) const TESTS: &[(&str, &str)] = &[
     ),
     (
         "limits.verified_tokens",
-        "src/oauth/issuer_tests.rs::verified_tokens_are_bounded_and_the_least_used_makes_room",
+        "src/oauth/issuer/tests.rs::verified_tokens_are_bounded_and_the_least_used_makes_room",
     ),
     (
         "limits.wrong_tokens_per_minute",

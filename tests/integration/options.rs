@@ -113,7 +113,7 @@ fn every_key_of_the_sample_has_a_test() {
     let missing: Vec<_> = sample.difference(&shown).collect();
     assert!(
         missing.is_empty(),
-        "no test shows what these keys change, see tests/integration/options/mod.rs: {missing:#?}"
+        "no test shows what these keys change, see tests/integration/options.rs: {missing:#?}"
     );
     let unknown: Vec<_> = shown.difference(&sample).collect();
     assert!(

@@ -49,9 +49,9 @@ fn state_folder_by(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBu
 mod tests {
     use super::*;
 
-    const UNIT: &str = include_str!("../../deploy/lychgate.service");
-    const COMPOSE: &str = include_str!("../../deploy/compose.yaml");
-    const IMAGE: &str = include_str!("../../deploy/Dockerfile");
+    const UNIT: &str = include_str!("../deploy/lychgate.service");
+    const COMPOSE: &str = include_str!("../deploy/compose.yaml");
+    const IMAGE: &str = include_str!("../deploy/Dockerfile");
 
     fn value<'t>(text: &'t str, start: &str) -> &'t str {
         let found = text

@@ -5,9 +5,9 @@ mod reference;
 use std::io::{self, Write};
 
 /// A Grafana dashboard. Edit it in Grafana and export it; the tests hold its queries to the table of metrics.
-const DASHBOARD: &str = include_str!("../../../deploy/grafana/lychgate.json");
+const DASHBOARD: &str = include_str!("../../deploy/grafana/lychgate.json");
 /// Alert rules of Prometheus, held to the table of metrics as well.
-const ALERTS: &str = include_str!("../../../deploy/alerts.yml");
+const ALERTS: &str = include_str!("../../deploy/alerts.yml");
 
 /// Arguments of `lychgate metrics`.
 #[derive(clap::Args)]
