@@ -75,7 +75,8 @@ pub(super) async fn watch(
         // Refused or not, the same state is not tried again.
         touched.extend(differing(&in_force, &now));
         in_force = now;
-        let (old, file) = (config.clone(), source.clone());
+        let old = config.clone();
+        let file = source.clone();
         let loaded = tokio::task::spawn_blocking(move || load(&old, file.as_deref())).await;
         let loaded =
             loaded.unwrap_or_else(|_| Err(vec![Fault::of_file("reload", "loading failed", None)]));
@@ -263,7 +264,8 @@ fn rules(policies: &Policies) -> usize {
 }
 
 async fn read_stamps(config: &Arc<Config>, source: Option<&PathBuf>) -> Vec<Stamp> {
-    let (config, source) = (config.clone(), source.cloned());
+    let config = config.clone();
+    let source = source.cloned();
     tokio::task::spawn_blocking(move || stamps(&config, source.as_deref()))
         .await
         .unwrap_or_default()

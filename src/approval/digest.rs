@@ -150,7 +150,8 @@ mod tests {
     use crate::protocol::{AgentName, Era, UpstreamName};
 
     fn of(agent: &str, text: &str) -> CallDigest {
-        let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
+        let agent = AgentName(agent.into());
+        let upstream = UpstreamName("u".into());
         let context = Context::new(agent, upstream, Era::Legacy);
         let message = Message::parse(text.to_owned().into(), &ReadLimits::default()).unwrap();
         CallDigest::of(&context, &message, message.single().unwrap())

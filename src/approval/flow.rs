@@ -260,7 +260,8 @@ impl OpenQuestion {
 
     /// The question as the gate puts it to an agent until 2025-11-25.
     pub(crate) fn question(&self) -> String {
-        let (wire, form) = (self.ticket.wire(), form(&self.matter));
+        let wire = self.ticket.wire();
+        let form = form(&self.matter);
         format!(
             r#"{{"jsonrpc":"2.0","id":"{wire}","method":"elicitation/create","params":{form}}}"#
         )

@@ -61,7 +61,8 @@ impl Notifier {
         if ways.is_empty() {
             return Ok(None);
         }
-        let (mut queues, mut deliveries) = (Vec::new(), Vec::new());
+        let mut queues = Vec::new();
+        let mut deliveries = Vec::new();
         for (name, way) in ways {
             let (sender, queue) = mpsc::channel(QUEUED);
             let counts = recorder.notification_counts(name);

@@ -277,7 +277,8 @@ mod tests {
     }
 
     fn context(agent: &str) -> Context {
-        let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
+        let agent = AgentName(agent.into());
+        let upstream = UpstreamName("u".into());
         Context::new(agent, upstream, Era::Legacy)
     }
 

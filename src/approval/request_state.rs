@@ -73,7 +73,8 @@ impl StateKey {
                 .and_then(|params| params.get(key))
                 .map_or("null", |value| value.raw())
         };
-        let (state, answers) = (raw("requestState"), raw("inputResponses"));
+        let state = raw("requestState");
+        let answers = raw("inputResponses");
         if state.len() + answers.len() > CARRIED_BYTES {
             return None;
         }
@@ -145,7 +146,8 @@ impl StateKey {
             let value = kept(key).filter(|value| value.raw() != "null");
             members.extend(value.map(|value| format!("{}:{}", quote(name), value.raw())));
         }
-        let (bytes, span) = (message.bytes(), params.span());
+        let bytes = message.bytes();
+        let span = params.span();
         let around = bytes.get(..span.start).zip(bytes.get(span.end..));
         let (before, after) = around.ok_or_else(wrong)?;
         let whole: Bytes = [
@@ -171,7 +173,8 @@ mod tests {
     use crate::protocol::{AgentName, Era, UpstreamName};
 
     fn context(agent: &str) -> Context {
-        let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
+        let agent = AgentName(agent.into());
+        let upstream = UpstreamName("u".into());
         Context::new(agent, upstream, Era::Modern)
     }
 
@@ -183,7 +186,8 @@ mod tests {
     }
 
     fn made(seal: &StateKey, message: &Message) -> String {
-        let (context, envelope) = (context("a"), message.single().unwrap());
+        let context = context("a");
+        let envelope = message.single().unwrap();
         let digest = CallDigest::of(&context, message, envelope);
         seal.seal("q1", &digest, &context, message, envelope)
             .unwrap()

@@ -9,14 +9,16 @@ use crate::protocol::{AgentName, Era, SessionId, UpstreamName};
 use crate::rules::{RuleId, Severity};
 
 fn approvals(change: impl FnOnce(&mut ApprovalConfig, &mut Limits)) -> Arc<Approvals> {
-    let (mut config, mut limits) = (ApprovalConfig::default(), Limits::default());
+    let mut config = ApprovalConfig::default();
+    let mut limits = Limits::default();
     change(&mut config, &mut limits);
     let recorder = Arc::new(Recorder::new(&AuditConfig::default()).unwrap());
     Arc::new(Approvals::new(&config, &limits, recorder, false).unwrap())
 }
 
 fn context(agent: &str, session: Option<&str>) -> Context {
-    let (agent, upstream) = (AgentName(agent.into()), UpstreamName("u".into()));
+    let agent = AgentName(agent.into());
+    let upstream = UpstreamName("u".into());
     Context {
         session: session.and_then(SessionId::new),
         ..Context::new(agent, upstream, Era::Legacy)

@@ -226,7 +226,8 @@ fn hold(file: &Path) -> io::Result<File> {
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    let (folder, started) = (File::open(folder)?, Instant::now());
+    let folder = File::open(folder)?;
+    let started = Instant::now();
     loop {
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(folder),
@@ -272,7 +273,8 @@ mod tests {
         let words = ["agent", "--config", config.to_str().unwrap()]
             .into_iter()
             .chain(line.split(' '));
-        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut out = Vec::new();
+        let mut err = Vec::new();
         let code = run(&Line::parse_from(words).args, &mut out, &mut err).unwrap();
         (
             code,

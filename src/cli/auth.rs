@@ -130,7 +130,8 @@ fn in_json(account: &Account) -> serde_json::Value {
 }
 
 fn in_words(account: &Account, out: &mut dyn Write) -> io::Result<()> {
-    let (party, plain) = (&account.party, super::login::plain);
+    let party = &account.party;
+    let plain = super::login::plain;
     writeln!(
         out,
         "{}  {}",

@@ -124,10 +124,8 @@ async fn demo(&Args { once, oauth }: &Args) -> Result<bool, Stopped> {
         )?;
     } else {
         // Heard from before the words that say how to end it.
-        let (mut terminate, mut interrupt) = (
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::interrupt())?,
-        );
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
         invite(&mut screen, &gate, &metrics, &audit)?;
         tokio::select! {
             _ = terminate.recv() => {}

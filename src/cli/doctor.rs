@@ -202,7 +202,8 @@ fn worst(report: &Report) -> Option<Level> {
 }
 
 async fn check(file: PathBuf) -> Report {
-    let (path, mut result) = (file.clone(), CheckResult::default());
+    let path = file.clone();
+    let mut result = CheckResult::default();
     let loaded = tokio::task::spawn_blocking(move || config::load(&path)).await;
     let config = match loaded {
         Ok(Ok(config)) => Arc::new(config),
@@ -364,7 +365,9 @@ fn in_words(report: &Report) -> String {
         .collect();
     all.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.level));
     for (area, Finding { level, what, fix }) in &all {
-        let (level, what, fix) = (level.name(), plain(what, SENTENCE), plain(fix, SENTENCE));
+        let level = level.name();
+        let what = plain(what, SENTENCE);
+        let fix = plain(fix, SENTENCE);
         out.push_str(&format!(
             "{level:<8} {area:<13} {what}\n                       fix: {fix}\n"
         ));
@@ -384,11 +387,9 @@ fn in_words(report: &Report) -> String {
             .filter(|(_, finding)| finding.level == level)
             .count()
     };
-    let (errors, warnings, notes) = (
-        count(Level::Error),
-        count(Level::Warning),
-        count(Level::Note),
-    );
+    let errors = count(Level::Error);
+    let warnings = count(Level::Warning);
+    let notes = count(Level::Note);
     let many = |count: usize, what: &str| {
         if count == 1 {
             format!("1 {what}")
@@ -418,7 +419,8 @@ fn in_json(report: &Report) -> String {
             .iter()
             .map(move |what| json!({ "area": area, "what": what }))
     });
-    let (findings, passed): (Vec<Value>, Vec<Value>) = (found.collect(), passed.collect());
+    let findings: Vec<Value> = found.collect();
+    let passed: Vec<Value> = passed.collect();
     format!(
         "{:#}\n",
         json!({ "ok": worst(report) <= Some(Level::Note), "findings": findings, "passed": passed })

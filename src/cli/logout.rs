@@ -85,7 +85,8 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     for who in &whose {
         let end = runtime.block_on(end(&vault, &revoker, &args.upstream, who));
         code = code.max(end.code());
-        let (at, who) = (&args.upstream, super::login::plain(&who.to_string()));
+        let at = &args.upstream;
+        let who = super::login::plain(&who.to_string());
         match end {
             LogoutOutcome::GivenBack => writeln!(out, "{at}: {who} is logged out")?,
             LogoutOutcome::Erased(why) => writeln!(
@@ -189,7 +190,8 @@ impl Revoker {
         let Some(granted) = &account.granted else {
             return Ok(());
         };
-        let (server, client) = (&account.server, &account.client);
+        let server = &account.server;
+        let client = &account.client;
         grant::revoke(&self.fetcher, server, client, self.key.as_ref(), granted)
             .await
             .map_err(|error| error.to_string())

@@ -53,7 +53,8 @@ mod tests {
 
     #[test]
     fn only_what_takes_long_is_told_and_only_to_who_looks() {
-        let (short, long) = (Duration::from_millis(1), Duration::from_secs(60));
+        let short = Duration::from_millis(1);
+        let long = Duration::from_secs(60);
         let outcome = |limit, shows| {
             let mut err = Vec::new();
             let act = || std::thread::sleep(Duration::from_millis(60));

@@ -178,7 +178,8 @@ impl Args {
                 let release = quarantine
                     .release(audit, by(checked(reason)?))?
                     .ok_or_else(|| none(id))?;
-                let (agent, until) = (visible(&release.about.agent), time(release.until));
+                let agent = visible(&release.about.agent);
+                let until = time(release.until);
                 match renewed {
                     true => writeln!(
                         out,
@@ -354,14 +355,12 @@ fn as_json(about: &MessageInfo) -> serde_json::Value {
 
 fn list_json(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io::Result<()> {
     let each = |item: &&Item| {
-        let (mut one, until) = (
-            as_json(&item.about),
-            if let State::Released { until } = &item.state {
-                Some(time(*until))
-            } else {
-                None
-            },
-        );
+        let mut one = as_json(&item.about);
+        let until = if let State::Released { until } = &item.state {
+            Some(time(*until))
+        } else {
+            None
+        };
         one["state"] = match item.state {
             State::Kept => "kept",
             State::Released { .. } => "released",

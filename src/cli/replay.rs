@@ -141,7 +141,9 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
         .map(|id| wanted(id, &log))
         .collect::<Result<BTreeSet<_>, _>>()?;
     let mut seen = BTreeSet::new();
-    let (start, mut shown_at, shows) = (Instant::now(), Instant::now(), io::stderr().is_terminal());
+    let start = Instant::now();
+    let mut shown_at = Instant::now();
+    let shows = io::stderr().is_terminal();
     let stores = review_args::stores(&config)?;
     let mut evidence = EvidenceReader::of(&stores)?;
     // Loading rules runs their test cases: arguments and the log are checked before.

@@ -377,7 +377,8 @@ mod tests {
     use super::*;
 
     fn described(verb: Verb) -> (u8, String, String) {
-        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut out = Vec::new();
+        let mut err = Vec::new();
         let code = run(&Args { verb }, &mut out, &mut err).unwrap();
         (
             code,

@@ -185,7 +185,8 @@ impl Args {
         let (targets, limits, lock) = target::targets(self)?;
         let progress = io::stderr().is_terminal();
         let time = Duration::from_secs(self.timeout_seconds);
-        let (began, limits_of) = (Instant::now(), &limits);
+        let began = Instant::now();
+        let limits_of = &limits;
         let asked = stream::iter(&targets)
             .map(|target| async move { (target, self.ask(target, limits_of, time).await) });
         let mut asked = asked.buffered(AT_ONCE);
@@ -198,7 +199,8 @@ impl Args {
             }
             if progress && began.elapsed() >= LONG {
                 // A terminal that cannot be written to shows nothing.
-                let (done, of) = (all.len(), targets.len());
+                let done = all.len();
+                let of = targets.len();
                 let _shown = write!(err, "\r\x1b[Kscanning: {done} of {of} done …")
                     .and_then(|()| err.flush());
             }

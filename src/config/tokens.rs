@@ -158,7 +158,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
-        let (line, hash) = ("[[token]]\nagent = \"a\"\nsha256 = ", "01".repeat(32));
+        let line = "[[token]]\nagent = \"a\"\nsha256 = ";
+        let hash = "01".repeat(32);
         for (text, says) in [
             (format!("{line}\"{hash}\"\n{line}\"{hash}\"\n"), "f:6:"),
             (format!("{line}\"01\"\n"), "64 hexadecimal"),

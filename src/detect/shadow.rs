@@ -175,7 +175,8 @@ fn mentioned(raw: &str, own: &Names, place: &Place<'_>) -> Option<std::ops::Rang
     let mut at = 0;
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     for (count, piece) in raw.split(|c: char| !word(c)).enumerate() {
-        let (start, end) = (at, at + piece.len());
+        let start = at;
+        let end = at + piece.len();
         at = end
             + raw
                 .get(end..)
@@ -236,7 +237,8 @@ mod tests {
     }
 
     fn found(detector: &dyn Detector, tool: &str, text: &str) -> Vec<usize> {
-        let (mut all, mut here) = (Names::default(), Names::default());
+        let mut all = Names::default();
+        let mut here = Names::default();
         [
             ("mail", "send_email"),
             ("mail", "search"),

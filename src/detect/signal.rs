@@ -124,12 +124,10 @@ fn sum(table: &Table<'_>) -> Option<Sum> {
             Some(0)
         }
     };
-    let (disguise, odd, encoded, hidden) = (
-        extra("disguise"),
-        extra("odd"),
-        extra("encoded"),
-        extra("hidden"),
-    );
+    let disguise = extra("disguise");
+    let odd = extra("odd");
+    let encoded = extra("encoded");
+    let hidden = extra("hidden");
     let [intents, except] = ["intents", "except"].map(|key| {
         table
             .strings(key)

@@ -82,7 +82,9 @@ pub(crate) fn write(
     texts: &mut Texts,
     to: &mut Writer,
 ) -> Result<(), String> {
-    let (mut tags, mut starts, mut members) = (Vec::new(), Vec::new(), Writer::default());
+    let mut tags = Vec::new();
+    let mut starts = Vec::new();
+    let mut members = Writer::default();
     for (name, value) in table {
         tags.push(tag(name.get_ref()));
         starts.push(u32::try_from(members.0.len()).unwrap_or(u32::MAX));

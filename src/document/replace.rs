@@ -55,10 +55,8 @@ mod tests {
     #[test]
     fn a_replaced_file_keeps_its_mode_and_a_link_its_target() {
         let folder = tempfile::tempdir().unwrap();
-        let (real, link) = (
-            folder.path().join("real.toml"),
-            folder.path().join("link.toml"),
-        );
+        let real = folder.path().join("real.toml");
+        let link = folder.path().join("link.toml");
         fs::write(&real, "a = 1\n").unwrap();
         fs::set_permissions(&real, Permissions::from_mode(0o640)).unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();

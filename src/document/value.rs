@@ -120,7 +120,8 @@ impl<'s> Members<'s> {
             Self::Parsed(table) => table.get(key).map(Value::parsed),
             Self::Prepared(bytes) => {
                 let mut from = Reader(bytes);
-                let (tags, starts) = (from.numbers()?, from.numbers()?);
+                let tags = from.numbers()?;
+                let starts = from.numbers()?;
                 let tag = prepared::tag(key).to_le_bytes();
                 let same = tags.iter().zip(starts).filter(|(other, _)| **other == tag);
                 same.filter_map(|(_, start)| {

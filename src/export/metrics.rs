@@ -23,9 +23,11 @@ pub(super) fn requests(
     began: SystemTime,
     most: usize,
 ) -> Vec<Request> {
-    let (began, now) = (nanos(began), nanos(SystemTime::now()));
+    let began = nanos(began);
+    let now = nanos(SystemTime::now());
     let mut out = Vec::new();
-    let (mut metrics, mut points) = (Vec::new(), 0);
+    let mut metrics = Vec::new();
+    let mut points = 0;
     for family in families {
         let more = family.get_metric().len();
         if points > 0 && points + more > most {

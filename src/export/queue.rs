@@ -72,7 +72,8 @@ impl<T> Queue<T> {
     /// The next records for one request, at least one; `None` if nothing waits.
     pub(super) fn take(&self) -> Option<Vec<T>> {
         let mut waiting = self.waiting.lock();
-        let (mut out, mut bytes) = (Vec::new(), 0);
+        let mut out = Vec::new();
+        let mut bytes = 0;
         while let Some((_, more)) = waiting.records.front() {
             if !out.is_empty()
                 && (out.len() >= self.batch_records || bytes + more > self.batch_bytes)

@@ -164,7 +164,8 @@ mod tests {
     use crate::protocol::{AgentName, CallTarget, Caller, Era, OpenRequest, UpstreamName};
 
     fn context(method: &str, table: AccessConfig) -> Context {
-        let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
+        let agent = AgentName("a".into());
+        let upstream = UpstreamName("u".into());
         let table = AccessConfig {
             name: "t".into(),
             agents: vec!["*".into()],
@@ -233,7 +234,8 @@ mod tests {
     #[test]
     fn every_way_to_ask_for_something_is_seen() {
         let ask = |text: &str| {
-            let (tools, pins) = (Tools::default(), Pins::default());
+            let tools = Tools::default();
+            let pins = Pins::default();
             barred(
                 &parsed(text),
                 &context("x", denying(&["*/b", "*/file:///etc/*"])),

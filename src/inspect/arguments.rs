@@ -291,7 +291,8 @@ impl<'m> Units<'m> {
                     );
                 }
             }
-            let (node, argument) = (self.nodes.len() - 1, child.argument.clone());
+            let node = self.nodes.len() - 1;
+            let argument = child.argument.clone();
             let read_as = if file { ReadAs::Path } else { ReadAs::Text };
             let pairs = paired
                 .iter()
@@ -336,7 +337,8 @@ impl<'m> Units<'m> {
                     .iter()
                     .map(|line| format!("{}\n", line.trim_end_matches('\n')))
                     .collect();
-                let (argument, read_as) = (frame.argument.clone(), frame.read_as(&text));
+                let argument = frame.argument.clone();
+                let read_as = frame.read_as(&text);
                 self.units.push(Unit {
                     text: text.into(),
                     argument,
@@ -391,7 +393,8 @@ impl<'m> Units<'m> {
         };
         let commands: Vec<String> = elements.iter().take(STEPS).filter_map(command).collect();
         if commands.len() > 1 {
-            let (text, argument) = (Cow::Owned(commands.join("\n")), frame.argument.clone());
+            let text = Cow::Owned(commands.join("\n"));
+            let argument = frame.argument.clone();
             self.units.push(Unit {
                 text,
                 argument,

@@ -318,12 +318,15 @@ fn as_text(bytes: &[u8]) -> Option<String> {
 
 /// What stands in the `data:` addresses of a text, as far as it is no plain text, which other readings of it show.
 pub(super) fn in_addresses(text: &str, budget: &Budget) -> Vec<(String, Contents)> {
-    let (mut found, mut at, mut room) = (Vec::new(), 0, DATA_BYTES);
+    let mut found = Vec::new();
+    let mut at = 0;
+    let mut room = DATA_BYTES;
     while let Some(next) = text
         .get(at..)
         .and_then(|rest| memchr::memmem::find(rest.as_bytes(), b";base64,"))
     {
-        let (mark, start) = (at + next, at + next + ";base64,".len());
+        let mark = at + next;
+        let start = at + next + ";base64,".len();
         let data = text.get(start..).unwrap_or_default();
         let length = data
             .bytes()

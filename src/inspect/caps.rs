@@ -213,7 +213,8 @@ impl<'p> Budget<'p> {
             *number += 1;
             let id = format!("{}-{number}", paging.id());
             let at = address(&id, 2);
-            let (text, page_bytes) = (rest.to_owned(), self.cap.all.min(self.cap.block));
+            let text = rest.to_owned();
+            let page_bytes = self.cap.all.min(self.cap.block);
             let wrapped = wrapped.map(|_| self.markers.clone());
             self.rests.push(Rest {
                 id,

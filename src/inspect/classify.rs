@@ -221,7 +221,8 @@ impl Classifier<'_> {
             passages,
             rules: rules.clone(),
         };
-        let (audit, action) = (judge.audit, self.config.action);
+        let audit = judge.audit;
+        let action = self.config.action;
         let new = match action {
             Action::Quarantine => Outcome::Replace(withheld(1).notice(place.surface, audit) + MARK),
             Action::Withhold => Outcome::Withhold(withheld(0).block_notice(place.surface, audit)),
@@ -282,7 +283,8 @@ impl Unclassified {
             self.texts.clear();
             return;
         }
-        let (tool, at) = (place.tool.map(str::to_owned), (site.at)());
+        let tool = place.tool.map(str::to_owned);
+        let at = (site.at)();
         self.texts.push(ToScore {
             text: text.to_owned(),
             surface: place.surface,

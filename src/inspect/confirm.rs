@@ -30,7 +30,8 @@ impl Confirm {
             .tools
             .iter()
             .filter_map(|(glob, tool)| Some((glob.clone(), tool.ask?)));
-        let (first_write, through_agent) = (config.confirm_first_write, config.through_agent);
+        let first_write = config.confirm_first_write;
+        let through_agent = config.through_agent;
         Self {
             first_write,
             through_agent,
@@ -78,8 +79,12 @@ impl Confirm {
                 } else {
                     Scope::Session
                 }];
-                let (title, why, through_agent) = (title.into(), why.into(), self.through_agent);
-                let (rules, severity, private) = (vec![own], Severity::Medium, Vec::new());
+                let title = title.into();
+                let why = why.into();
+                let through_agent = self.through_agent;
+                let rules = vec![own];
+                let severity = Severity::Medium;
+                let private = Vec::new();
                 Question {
                     item,
                     rules,

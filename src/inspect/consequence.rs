@@ -53,7 +53,8 @@ pub(super) fn question(
             asking.push(finding.rule.clone());
         }
     }
-    let (title, why) = (rule.title.clone(), rule.why.clone());
+    let title = rule.title.clone();
+    let why = rule.why.clone();
     Some(Question {
         item,
         rules: asking,

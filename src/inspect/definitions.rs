@@ -148,7 +148,8 @@ impl Pins {
 
     /// Puts one in its place.
     pub fn insert(&mut self, key: Key, pin: Pin) {
-        let (kind, added) = (key.kind, pin.bytes());
+        let kind = key.kind;
+        let added = pin.bytes();
         self.waiting += usize::from(pin.held.is_some());
         let removed = self
             .pins

@@ -36,7 +36,8 @@ pub fn expected_work(message: &[u8], limits: WorkLimits) -> usize {
 /// wherever it begins: only there is it measured.
 fn packed_bytes(message: &[u8]) -> usize {
     let (pairs, _) = message.as_chunks::<{ 2 * WORD }>();
-    let (mut packed, mut done) = (0, 0);
+    let mut packed = 0;
+    let mut done = 0;
     for (nth, pair) in pairs.iter().enumerate() {
         let at = nth * 2 * WORD + WORD;
         let second = pair.last_chunk().copied().map_or(0, u64::from_le_bytes);

@@ -75,7 +75,8 @@ impl Inbound<'_> {
         let asked_tool = asked.and_then(|asked| asked.tool.as_deref());
         let flow = self.flow.map(|session| self.here(session, asked_tool));
         let first_edit = edits.len();
-        let (mut content_bytes, mut structured_bytes) = (0, 0);
+        let mut content_bytes = 0;
+        let mut structured_bytes = 0;
         // The containers that hold the value at hand, and the name of the tool or the like that is described there.
         let mut holders: Vec<Value<'_>> = Vec::new();
         let mut described: Option<Cow<'_, str>> = None;
@@ -100,11 +101,9 @@ impl Inbound<'_> {
         let nobody = Names::default();
         let (all, server) = self.names.unwrap_or((&nobody, ""));
         let around = here.as_ref().map(|here| Around { all, here, server });
-        let (coverage, delivery, open) = (
-            &mut inspection.coverage,
-            &mut inspection.delivery,
-            &mut inspection.unclassified,
-        );
+        let coverage = &mut inspection.coverage;
+        let delivery = &mut inspection.delivery;
+        let open = &mut inspection.unclassified;
         let is_result = self.envelope.kind == MessageKind::Result;
         let rendering = self.policy.pages.of(asked);
         let ordered = OrderedCommands::new(&self.policy.outbound, &self.policy.ground);
@@ -202,14 +201,12 @@ impl Inbound<'_> {
             }
             coverage.strings += 1;
             coverage.bytes += string.len();
-            let (mut length, mut tokens) = (
-                string.len(),
-                if is_result {
-                    quarter_tokens(&string)
-                } else {
-                    0
-                },
-            );
+            let mut length = string.len();
+            let mut tokens = if is_result {
+                quarter_tokens(&string)
+            } else {
+                0
+            };
             let text = Text::new(string);
             let inner = value.span().start + 1..value.span().end.saturating_sub(1);
             let follows = role == Role::Value && surface::reads_on(surface, path);

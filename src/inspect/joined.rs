@@ -33,7 +33,8 @@ impl Heard {
             (text.len().saturating_sub(HEARD_BYTES)..=text.len()).find_map(|at| text.get(at..));
         self.0
             .extend(tail.filter(|tail| !tail.is_empty()).map(Box::from));
-        let (mut bytes, mut kept) = (0, 0);
+        let mut bytes = 0;
+        let mut kept = 0;
         for text in self.0.iter().rev().take(HEARD) {
             bytes += text.len();
             if bytes > HEARD_BYTES && kept > 0 {
@@ -133,7 +134,8 @@ impl Joined {
         edits: &mut Vec<Edit>,
         bytes: &Bytes,
     ) -> bool {
-        let (mut text, mut pieces) = (String::new(), Vec::new());
+        let mut text = String::new();
+        let mut pieces = Vec::new();
         for part in &self.parts {
             let start = text.len();
             text.push_str(&part.text);

@@ -104,7 +104,8 @@ impl Memory {
         let Some(latest) = earlier.last() else {
             return together;
         };
-        let (first, last) = (first_word(value), last_word(value));
+        let first = first_word(value);
+        let last = last_word(value);
         let mut words: Vec<&str> = first.into_iter().chain(last).collect();
         words.dedup();
         words.retain(|word| word != latest);
@@ -325,7 +326,8 @@ mod tests {
                 "{before}"
             );
         }
-        let (mut memory, mut most) = (Memory::default(), 0);
+        let mut memory = Memory::default();
+        let mut most = 0;
         for number in 0..1_000 {
             let mut learnt = Learnt::default();
             learnt.keep(&memory, "say", "text", &format!("a{:02}", number % 100));

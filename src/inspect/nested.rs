@@ -30,7 +30,8 @@ impl Judge<'_, '_> {
             &ReadLimits::default(),
         )
         .ok()?;
-        let (mut edits, mut gone) = (Vec::new(), None);
+        let mut edits = Vec::new();
+        let mut gone = None;
         // Within a text every string may change, keys too: nobody resolves them.
         let site = Site {
             at: site.at,

@@ -298,13 +298,13 @@ impl Policy {
             .as_ref()
             .filter(|_| self.follows)
             .map(Memory::session);
-        let (mut edits, mut refusals, mut questions) = (Vec::new(), Vec::new(), Vec::new());
+        let mut edits = Vec::new();
+        let mut refusals = Vec::new();
+        let mut questions = Vec::new();
         let budget = Budget::new(known.work);
         for (item, envelope) in message.envelopes().iter().enumerate() {
-            let (found, uninspected) = (
-                inspection.findings.len(),
-                inspection.coverage.uninspected.len(),
-            );
+            let found = inspection.findings.len();
+            let uninspected = inspection.coverage.uninspected.len();
             let exceeded = budget.exceeded().count();
             match direction {
                 Direction::Inbound => {
@@ -334,7 +334,9 @@ impl Policy {
                     );
                 }
                 Direction::Outbound => {
-                    let (seen, lookup, flow) = (seen.as_ref(), lookup.as_ref(), flow.as_ref());
+                    let seen = seen.as_ref();
+                    let lookup = lookup.as_ref();
+                    let flow = flow.as_ref();
                     let budget = &budget;
                     Outbound {
                         policy: self,

@@ -229,7 +229,8 @@ fn row(text: &str) -> usize {
 
 /// The end of the last whole row.
 fn rows_end(text: &str) -> Option<usize> {
-    let (mut quoted, mut end) = (false, None);
+    let mut quoted = false;
+    let mut end = None;
     for (at, byte) in text.bytes().enumerate() {
         quoted ^= byte == b'"';
         if byte == b'\n' && !quoted {
@@ -246,7 +247,8 @@ mod tests {
 
     fn cut(text: &str, most: usize) -> Vec<&str> {
         let portions = Portions::of(text);
-        let (mut from, mut out) = (0, Vec::new());
+        let mut from = 0;
+        let mut out = Vec::new();
         while from < text.len() {
             let end = portions.end(from, most);
             assert!(end > from && end - from <= most, "{from}..{end} of {most}");

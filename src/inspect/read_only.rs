@@ -141,7 +141,8 @@ mod tests {
                 r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
             );
             let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
-            let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
+            let agent = AgentName("a".into());
+            let upstream = UpstreamName("u".into());
             let context = Context::new(agent, upstream, Era::Legacy);
             let known = InspectContext::default();
             let verdict = policy

@@ -89,10 +89,8 @@ impl ToolReaders<'_> {
 /// `tool.argument` at each point, for either name may hold one.
 fn split(written: &str, head: Head) -> impl Iterator<Item = Reader> + '_ {
     written.match_indices('.').filter_map(move |(at, _)| {
-        let (tool, argument) = (
-            written.get(..at)?.to_owned(),
-            written.get(at + 1..)?.to_owned(),
-        );
+        let tool = written.get(..at)?.to_owned();
+        let argument = written.get(at + 1..)?.to_owned();
         Some(Reader {
             tool,
             argument,

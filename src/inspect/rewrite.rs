@@ -60,10 +60,8 @@ pub(super) fn carry_out(text: &str, mut cuts: Vec<Cut>) -> String {
 /// an order seldom comes in one sentence.
 pub(super) fn passage(text: &str, span: &Range<usize>) -> Range<usize> {
     // A text with many matches may be one line: no further than it matters.
-    let (low, high) = (
-        span.start.saturating_sub(LINE_BYTES + 1),
-        text.len().min(span.end + LINE_BYTES + 1),
-    );
+    let low = span.start.saturating_sub(LINE_BYTES + 1);
+    let high = text.len().min(span.end + LINE_BYTES + 1);
     let before = text.as_bytes().get(low..span.start).unwrap_or_default();
     let after = text.as_bytes().get(span.end..high).unwrap_or_default();
     let line_start = memchr::memrchr(b'\n', before).map_or(low, |at| low + at + 1);

@@ -82,7 +82,8 @@ impl Inbound<'_> {
         body.get("content")
             .filter(|content| content.kind() == ValueKind::Array)?;
         let cuts = cuts(structured, most);
-        let (mut text, mut gone) = (String::new(), 0);
+        let mut text = String::new();
+        let mut gone = 0;
         for Cut {
             list,
             at,
@@ -127,7 +128,8 @@ impl Inbound<'_> {
         }
         delivery.cut_bytes += gone;
         delivery.hit.push("result_text_bytes");
-        let (before_bytes, total) = (structured.raw().len() - gone, structured.raw().len());
+        let before_bytes = structured.raw().len() - gone;
+        let total = structured.raw().len();
         let kept = self.paging.filter(|paging| text.len() <= paging.most_bytes);
         let at = kept.map(|paging| {
             let id = format!("{}-{}", paging.id(), delivery.rests.len() + 1);
@@ -185,7 +187,8 @@ impl Inbound<'_> {
             .skip(first_edit)
             .map(|(index, edit)| (edit.span.start, index));
         let known: HashMap<usize, usize> = known.collect();
-        let (mut cut_bytes, mut number) = (0, delivery.rests.len());
+        let mut cut_bytes = 0;
+        let mut number = delivery.rests.len();
         self.message.value(self.envelope).walk(|path, value, role| {
             let Some(string) = value.str() else { return };
             if counted(surface::inbound(self.envelope, None, path), path, role) != Some(counts) {
@@ -301,7 +304,8 @@ fn cuts(structured: Value<'_>, most: usize) -> Vec<Cut<'_>> {
         }
         let end = list.elements().last().map_or(0, |last| last.span().end);
         // The first element stays: it shows what the list is of.
-        let (mut stays, mut start) = (0, end);
+        let mut stays = 0;
+        let mut start = end;
         for element in list.elements() {
             let element_end = element.span().end;
             if stays > 0 && end.saturating_sub(element_end) < over {

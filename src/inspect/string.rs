@@ -416,7 +416,8 @@ impl<'p> Judge<'p, '_> {
         span: Option<Range<usize>>,
         place: &Place<'_>,
     ) -> Option<Box<Trace>> {
-        let (read_as, hidden) = (place.read_as, place.hidden);
+        let read_as = place.read_as;
+        let hidden = place.hidden;
         self.trace.then(|| {
             Box::new(Trace {
                 text: text.to_owned(),

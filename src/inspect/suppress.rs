@@ -39,7 +39,8 @@ impl Suppressions {
     /// # Errors
     /// Every one that could never count.
     pub(super) fn new(written: &[Arc<Suppression>], library: &Library) -> Result<Self, Vec<Fault>> {
-        let (mut all, mut faults) = (Vec::new(), Vec::new());
+        let mut all = Vec::new();
+        let mut faults = Vec::new();
         for one in written {
             let mut rules = Vec::new();
             for rule in &one.rules {
@@ -183,7 +184,8 @@ fn moment(audit: AuditId) -> Option<SystemTime> {
 /// Whether a pointer fits one with stars. The number of a message in its batch does not count.
 fn leads_to(wanted: &str, at: &str) -> bool {
     let fits = |at: &str| {
-        let (mut wanted, mut at) = (wanted.split('/'), at.split('/'));
+        let mut wanted = wanted.split('/');
+        let mut at = at.split('/');
         loop {
             match (wanted.next(), at.next()) {
                 (None, None) => return true,

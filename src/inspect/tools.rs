@@ -118,7 +118,8 @@ impl Known {
             .get("description")
             .and_then(|text| text.str())
             .unwrap_or_default();
-        let (runs_commands, only_reads) = (said::runs_commands(&description), only_reads(tool));
+        let runs_commands = said::runs_commands(&description);
+        let only_reads = only_reads(tool);
         let open_world = tool
             .get("annotations")
             .and_then(|all| all.get("openWorldHint"))
@@ -177,7 +178,8 @@ impl Definition {
 
     /// What its annotations let one guess of the data that it gives and takes.
     pub(super) fn sides(&self) -> Sides {
-        let (open, reads) = (self.open_world, self.only_reads == Some(true));
+        let open = self.open_world;
+        let reads = self.only_reads == Some(true);
         Sides {
             private: open == Some(false) && reads,
             untrusted: open == Some(true),

@@ -53,7 +53,8 @@ pub async fn serve(
                     .into_iter()
                     .for_each(|name| desk.front.gate.record(Event::Limit { name }));
                 let evicted = connection.evicted();
-                let (desk, draining) = (desk.clone(), draining.clone());
+                let desk = desk.clone();
+                let draining = draining.clone();
                 tokio::spawn(async move {
                     tokio::select! {
                         () = desk.handle(stream, connection, draining) => {}
@@ -76,10 +77,12 @@ impl AdminService {
         connection: Connection,
         mut draining: watch::Receiver<bool>,
     ) {
-        let (limits, connection) = (self.front.gate.limits(), Arc::new(connection));
+        let limits = self.front.gate.limits();
+        let connection = Arc::new(connection);
         let server = Server::new(limits);
         let answer = |request| {
-            let (desk, connection) = (self.clone(), connection.clone());
+            let desk = self.clone();
+            let connection = connection.clone();
             async move { desk.answer(request, &connection).await }
         };
         if let Err(name) = server

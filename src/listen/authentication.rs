@@ -194,7 +194,8 @@ impl Authenticator {
             )));
         };
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        let (from, now) = (connection.from, Instant::now());
+        let from = connection.from;
+        let now = Instant::now();
         let locked = guesses.locked(from, &hash, now);
         let who = match self.by_token(&hash).filter(|_| !locked) {
             Some(agent) => {
@@ -477,7 +478,8 @@ mod tests {
 
     #[tokio::test]
     async fn agents_show_one_of_their_tokens() {
-        let (config, nobody) = (config(), CertificateNames::default());
+        let config = config();
+        let nobody = CertificateNames::default();
         for (shown, agent) in [
             ("Bearer token-two", "two"),
             ("bearer token-one", "one"),

@@ -159,7 +159,8 @@ impl OpenConnection {
             return false;
         };
         activity.evicted.notify_one();
-        let (from, id) = (*from, *id);
+        let from = *from;
+        let id = *id;
         self.promote(from, id);
         self.forget(from);
         true

@@ -279,7 +279,8 @@ impl Console {
             Err(refused) => return refused,
         };
         let word = |key: &str| read.root().get(key).and_then(|value| value.str());
-        let (token, code) = (word("token"), word("code"));
+        let token = word("token");
+        let code = word("code");
         let (shown, hint) = match (&token, &code) {
             (Some(token), None) => (Credential::Token(token), "invalid token"),
             (None, Some(code)) => (

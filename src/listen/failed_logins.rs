@@ -143,7 +143,8 @@ mod tests {
 
     #[test]
     fn an_address_that_guesses_is_locked_for_a_minute_and_no_other_is() {
-        let (guesses, now) = (FailedLogins::new(3), Instant::now());
+        let guesses = FailedLogins::new(3);
+        let now = Instant::now();
         guesses.right(ONE, &[9; 32], now);
         for wrong in 0..3 {
             assert!(!guesses.locked(ONE, &[wrong; 32], now), "{wrong}");
@@ -160,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_secret_of_the_gates_own_is_accepted_from_a_locked_address() {
-        let (guesses, now) = (FailedLogins::new(1), Instant::now());
+        let guesses = FailedLogins::new(1);
+        let now = Instant::now();
         assert_eq!(
             guesses.judge(ONE, &[1; 32], false, now),
             Err(SecretError::Wrong)
@@ -178,14 +180,16 @@ mod tests {
 
     #[test]
     fn the_same_wrong_credential_counts_once() {
-        let (guesses, now) = (FailedLogins::new(3), Instant::now());
+        let guesses = FailedLogins::new(3);
+        let now = Instant::now();
         (0..100).for_each(|_| assert!(!guesses.note_failure(ONE, &[1; 32], now)));
         assert!(!guesses.locked(ONE, &[2; 32], now));
     }
 
     #[test]
     fn few_addresses_are_remembered_and_those_of_agents_the_longest() {
-        let (guesses, now) = (FailedLogins::new(1), Instant::now());
+        let guesses = FailedLogins::new(1);
+        let now = Instant::now();
         guesses.right(ONE, &[9; 32], now);
         for address in 0..=u32::try_from(ADDRESSES).unwrap() {
             guesses.note_failure(

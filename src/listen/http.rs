@@ -150,7 +150,9 @@ async fn try_answer(
         .unwrap_or(path)
         .trim_start_matches('/')
         .split('/');
-    let (kind, name, rest) = (parts.next(), parts.next().unwrap_or(""), parts.next());
+    let kind = parts.next();
+    let name = parts.next().unwrap_or("");
+    let rest = parts.next();
     if parts.next().is_some() {
         return Err(unknown());
     }
@@ -220,7 +222,8 @@ pub(super) async fn endpoint(
     who: Identity,
     upstream: UpstreamName,
 ) -> Response<Body> {
-    let (agent, caller) = (who.agent.clone(), who.caller.clone());
+    let agent = who.agent.clone();
+    let caller = who.caller.clone();
     let mut context = Context {
         caller,
         wire: AgentWire::new(AgentTransport::Http, None),
@@ -430,7 +433,8 @@ pub(super) fn until_over(
     who: Identity,
     bytes: stream::BoxStream<'static, io::Result<Bytes>>,
 ) -> stream::BoxStream<'static, io::Result<Bytes>> {
-    let (mut draining, over) = (front.draining.clone(), front.clone().over(who));
+    let mut draining = front.draining.clone();
+    let over = front.clone().over(who);
     let ends = async move {
         tokio::select! {
             () = super::drained(&mut draining) => {}

@@ -31,7 +31,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
     /// The next line; `None` at the end.
     pub(super) async fn next_line(&mut self) -> io::Result<Option<Line>> {
-        let (mut line, mut is_too_long) = (Vec::new(), false);
+        let mut line = Vec::new();
+        let mut is_too_long = false;
         loop {
             let held = self.from.fill_buf().await?;
             let end = held.iter().position(|byte| *byte == b'\n');

@@ -175,7 +175,8 @@ fn targets(front: &Frontend, run: &Frontend) -> String {
         })
         .collect();
     upstreams.sort();
-    let (version, open) = (env!("CARGO_PKG_VERSION"), front.entry.load().is_open());
+    let version = env!("CARGO_PKG_VERSION");
+    let open = front.entry.load().is_open();
     format!(
         r#"{{"version":"{version}","open":{open},"upstreams":[{}]}}"#,
         upstreams.join(",")

@@ -185,7 +185,8 @@ mod tests {
                 bound.parse().unwrap(),
             )
         };
-        let (plain, local) = (Listen::default(), "127.0.0.1:8800");
+        let plain = Listen::default();
+        let local = "127.0.0.1:8800";
         assert_eq!(
             site_of("LocalHost:8800", &plain, local).unwrap(),
             "http://localhost:8800"

@@ -80,11 +80,9 @@ impl Channel {
             ACCEPT,
             HeaderValue::from_static("application/json, text/event-stream"),
         );
-        let (agent, upstream, caller) = (
-            as_of.agent.clone(),
-            self.upstream.clone(),
-            as_of.caller.clone(),
-        );
+        let agent = as_of.agent.clone();
+        let upstream = self.upstream.clone();
+        let caller = as_of.caller.clone();
         let context = Context {
             session,
             caller,
@@ -111,7 +109,8 @@ pub(super) fn open(
     }
     let limits = front.gate.limits();
     let (out, inbox) = mpsc::channel(limits.queued_messages);
-    let (id, listener) = (uuid::Uuid::new_v4().simple().to_string(), who.clone());
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    let listener = who.clone();
     {
         let mut channels = front.channels.0.lock();
         if channels.len() >= limits.sessions {
@@ -245,7 +244,9 @@ async fn listen(front: Arc<Frontend>, channel: Arc<Channel>) {
 
 /// Writes a reply's messages to the stream, until either ends.
 async fn deliver(channel: &Channel, reply: Reply, context: &Context, message: Option<&Message>) {
-    let (framing, status, mut frames) = (reply.framing, reply.status, reply.frames);
+    let framing = reply.framing;
+    let status = reply.status;
+    let mut frames = reply.frames;
     loop {
         let next = tokio::select! {
             next = frames.next() => next,

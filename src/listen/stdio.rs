@@ -56,8 +56,10 @@ pub async fn serve(session: Arc<LineSession>, command: &[OsString]) -> io::Resul
     let carried = Arc::new(AtomicU64::new(0));
     tokio::spawn(poll_files(session.gate().clone()));
     tokio::spawn(tell_changes(session.changes(), agent.clone()));
-    let (server, count) = (session.clone(), carried.clone());
-    let (to_agent, input) = (agent.clone(), session.input().clone());
+    let server = session.clone();
+    let count = carried.clone();
+    let to_agent = agent.clone();
+    let input = session.input().clone();
     let mut agent_side = tokio::spawn(async move {
         log_end("the agent's side", from_agent(session, to_agent).await);
         // By itself: a server that does not read would hold it up.

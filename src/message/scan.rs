@@ -117,7 +117,8 @@ impl Scanner<'_> {
                     Some(b) if b == closer => {
                         let node = last.node;
                         self.at += 1;
-                        let (end, next) = (self.at as u32, self.nodes.len() as u32);
+                        let end = self.at as u32;
+                        let next = self.nodes.len() as u32;
                         if let Some(node) = self.nodes.get_mut(node) {
                             node.close(end, next);
                         }

@@ -80,7 +80,8 @@ impl<'j> Value<'j> {
         let mut path: Vec<Step<'j>> = Vec::new();
         // One entry for each open container: where it ends, and whether it is an array.
         let mut open: Vec<(u32, bool)> = Vec::new();
-        let (mut at, end) = (self.handle(), self.node().next());
+        let mut at = self.handle();
+        let end = self.node().next();
         let mut expects_key = false;
         while at < end {
             while let Some(&(close, _)) = open.last() {

@@ -248,7 +248,8 @@ impl Authorizer {
         };
         let uris = [redirect_uri.to_owned()];
         let document = self.shared.logins.document_url();
-        let (server, name) = (&plan.server, &self.shared.config.client_name);
+        let server = &plan.server;
+        let name = &self.shared.config.client_name;
         let client = identity::identify(
             &self.fetcher,
             server,
@@ -274,7 +275,8 @@ impl Authorizer {
         let server = &plan.server;
         let code = grant::check_answer(server, &attempt.state, answer)
             .map_err(|error| login_error(&error))?;
-        let (resource, verifier) = (plan.party.resource.as_str(), &attempt.verifier);
+        let resource = plan.party.resource.as_str();
+        let verifier = &attempt.verifier;
         let key = self.key.as_ref();
         let granted = grant::redeem(
             &self.fetcher,
@@ -347,7 +349,9 @@ impl Authorizer {
         if let Some(running) = &*running {
             return running.clone();
         }
-        let (own, mine, who) = (self.clone(), held.clone(), who.clone());
+        let own = self.clone();
+        let mine = held.clone();
+        let who = who.clone();
         let work = async move {
             let ending = RenewalGuard::of(mine, own.shared.renewing.clone());
             own.renew(ending.held(), &who, used, refusal).await

@@ -241,7 +241,8 @@ mod tests {
     #[tokio::test]
     async fn only_the_right_state_on_the_one_path_ends_the_wait() {
         let loopback = Loopback::bind(0).await.unwrap();
-        let (uri, port) = (loopback.redirect_uri(), loopback.port);
+        let uri = loopback.redirect_uri();
+        let port = loopback.port;
         assert_eq!(uri, format!("http://127.0.0.1:{port}/oauth/callback"));
         let waiting = tokio::spawn(loopback.answer(Duration::from_secs(30), is_ours));
         for (request, status) in [

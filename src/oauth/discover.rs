@@ -112,7 +112,8 @@ async fn resource_metadata(
             .map_err(|error| amiss(url, error))?;
         return Ok(Some((url.clone(), read)));
     }
-    let (root, path) = (format!("{}{WELL_KNOWN}", mcp.start), mcp.metadata_url());
+    let root = format!("{}{WELL_KNOWN}", mcp.start);
+    let path = mcp.metadata_url();
     // Where the path form answers, the root is that of others.
     for url in [Some(&path), (path != root).then_some(&root)]
         .into_iter()

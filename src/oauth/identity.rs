@@ -193,7 +193,8 @@ fn configured_auth(
         offered: offered.clone(),
         missing,
     };
-    let (key, secret) = (config.client_key.is_some(), config.client_secret.is_some());
+    let key = config.client_key.is_some();
+    let secret = config.client_secret.is_some();
     let takes = |auth: ClientAuth| offered.iter().any(|method| method == method_of(auth));
     if let Some(name) = &config.client_auth {
         let auth = auth_of(name).ok_or_else(|| fault("`client_auth` is none of the gate's"))?;

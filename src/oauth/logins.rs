@@ -143,10 +143,8 @@ impl Logins {
             return Err(LoginError::Limit("pending_logins"));
         }
         let ticket: Box<str> = secret().into();
-        let (upstream, principal) = (
-            authorizer.upstream().to_owned(),
-            plan.party.principal.clone(),
-        );
+        let upstream = authorizer.upstream().to_owned();
+        let principal = plan.party.principal.clone();
         let (authorizer, since, done) =
             (authorizer.clone(), Instant::now(), watch::channel(false).0);
         owed.insert(

@@ -55,7 +55,8 @@ impl Site {
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
         let mut task = JoinSet::new();
-        let (kept, base) = (asked.clone(), origin.clone());
+        let kept = asked.clone();
+        let base = origin.clone();
         task.spawn(async move {
             loop {
                 let (mut stream, _) = listener.accept().await.unwrap();

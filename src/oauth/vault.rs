@@ -105,7 +105,8 @@ impl Vault {
             folder.path(),
         )?;
         folder.there()?;
-        let (keys, turns) = (Keychain::new(sources), Mutex::default());
+        let keys = Keychain::new(sources);
+        let turns = Mutex::default();
         Ok(Self(Arc::new(Inner {
             folder,
             keys,
@@ -355,7 +356,8 @@ impl Inner {
                     .read(&name)?
                     .is_some_and(|file| !keys.fit(&file))
                 {
-                    let (at, file) = (self.keys.sources().first_named(), self.folder.file(&name));
+                    let at = self.keys.sources().first_named();
+                    let file = self.folder.file(&name);
                     let hint = "restore the key, or add the one that was used to `earlier_vault_keys` under `[oauth]`";
                     let told = format!(
                         "not found in {at}, but `{}` is encrypted\n  hint: {hint}",
@@ -371,7 +373,8 @@ impl Inner {
 
     fn wait_to_make_key(&self) -> Result<HeldLease, VaultError> {
         let mut waiter = LeaseWaiter::new(self.folder.lease(MAKING_KEY), self.lease);
-        let (began, patience) = (Instant::now(), self.patience());
+        let began = Instant::now();
+        let patience = self.patience();
         loop {
             if let Some(held) = waiter.try_take()? {
                 return Ok(held);

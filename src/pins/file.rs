@@ -100,7 +100,8 @@ impl LockFile {
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
-        let (folder, started) = (File::open(folder)?, Instant::now());
+        let folder = File::open(folder)?;
+        let started = Instant::now();
         loop {
             match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(folder),

@@ -55,7 +55,9 @@ impl Lock {
         let mut out = HEAD.to_owned();
         for (upstream, pins) in &self.0 {
             for (key, pin) in pins.iter() {
-                let (upstream, kind, name) = (basic(upstream), key.kind.name(), basic(&key.name));
+                let upstream = basic(upstream);
+                let kind = key.kind.name();
+                let name = basic(&key.name);
                 // Writing to a `String` cannot fail.
                 let _infallible = write!(
                     out,
@@ -101,7 +103,8 @@ fn pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
     if !table.has("kind") {
         table.missing("kind", hint);
     }
-    let (kind, name) = (table.choice("kind", &words), table.required("name", hint));
+    let kind = table.choice("kind", &words);
+    let name = table.required("name", hint);
     let kind = kind?;
     let content = if table.has("definition") || !table.has("held") {
         content(table, "", kind)
@@ -141,7 +144,8 @@ fn content_held(table: &Table<'_>, kind: Kind) -> Option<Content> {
 }
 
 fn content(table: &Table<'_>, prefix: &str, kind: Kind) -> Option<Content> {
-    let (key, digest) = (format!("{prefix}definition"), format!("{prefix}sha256"));
+    let key = format!("{prefix}definition");
+    let digest = format!("{prefix}sha256");
     let written = table.required(&key, "the definition as JSON")?;
     let digest = table.required(&digest, "the SHA-256 of the definition")?;
     match Content::read(&written.value, kind) {

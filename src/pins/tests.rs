@@ -41,10 +41,8 @@ fn seen(pinned: Option<&str>, text: &str, action: ChangeAction) -> Listed {
 fn processes_that_share_a_file_agree() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep/lychgate.lock");
-    let (one, two) = (
-        PinStore::open(Some(&path)).unwrap(),
-        PinStore::open(Some(&path)).unwrap(),
-    );
+    let one = PinStore::open(Some(&path)).unwrap();
+    let two = PinStore::open(Some(&path)).unwrap();
     assert_eq!(
         one.keep("up", &seen(None, "old", ChangeAction::Pass)).first,
         1

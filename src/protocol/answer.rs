@@ -221,7 +221,8 @@ pub fn failed(error: &CallError, context: Option<&Context>, message: Option<&Mes
 
 /// An answer to each request of a message that was not sent: where the model should know, the result of its tool.
 pub fn unsent(failure: &CallError, context: Option<&Context>, message: &Message) -> Vec<String> {
-    let (code, text) = (status(failure).1, sentence(failure, context));
+    let code = status(failure).1;
+    let text = sentence(failure, context);
     let requests = message
         .envelopes()
         .iter()

@@ -127,8 +127,10 @@ impl AuditId {
 fn next_tick(now: SystemTime) -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let since_1970 = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (seconds, nanos) = (since_1970.as_secs(), u64::from(since_1970.subsec_nanos()));
-    let (milliseconds, rest) = (seconds * 1000 + nanos / 1_000_000, nanos % 1_000_000);
+    let seconds = since_1970.as_secs();
+    let nanos = u64::from(since_1970.subsec_nanos());
+    let milliseconds = seconds * 1000 + nanos / 1_000_000;
+    let rest = nanos % 1_000_000;
     let ticks = (milliseconds << 12) + (rest << 12) / 1_000_000;
     let next = |last: u64| ticks.max(last.saturating_add(1));
     let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {

@@ -233,7 +233,8 @@ impl<'d> Data<'d> {
     fn single_line_ends(self) -> Cow<'d, [u8]> {
         let bytes = self.bytes();
         let mut out = Vec::new();
-        let (mut copied, mut at) = (0, 0);
+        let mut copied = 0;
+        let mut at = 0;
         while let Some(found) = self.next_suspect(bytes.get(at..).unwrap_or_default()) {
             at += found;
             let Some((width, escape)) = line_end(bytes.get(at..).unwrap_or_default()) else {

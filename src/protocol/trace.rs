@@ -90,7 +90,9 @@ impl Trace {
     /// A call whose `span` has begun. It goes `to` there at its end.
     pub fn start(span: Span, to: Arc<dyn SpanExporter>) -> Self {
         let (id, of) = (span.trace, span.id);
-        let (span, error, children) = (Mutex::new(Some(span)), OnceLock::new(), AtomicU64::new(0));
+        let span = Mutex::new(Some(span));
+        let error = OnceLock::new();
+        let children = AtomicU64::new(0);
         let open = Arc::new(OpenSpan {
             to,
             span,
@@ -206,9 +208,11 @@ mod tests {
             ),
             kept.clone(),
         );
-        let (id, span) = (trace.id, trace.span);
+        let id = trace.id;
+        let span = trace.span;
         let trace = Arc::new(trace);
-        let (other, outlived) = (trace.clone(), trace.outlived());
+        let other = trace.clone();
+        let outlived = trace.outlived();
         trace.part(
             SpanKind::Internal,
             "judge",

@@ -35,7 +35,8 @@ pub(super) fn check_access(
             upstream,
             ..
         } = context;
-        let (thing, why) = (thing.name(), why.to_string());
+        let thing = thing.name();
+        let why = why.to_string();
         let event = record::AccessDenied {
             agent,
             caller,

@@ -120,7 +120,8 @@ impl Budgets {
             session,
             now,
         } = *spender;
-        let (agent, upstream) = (&session.agent.holder, &context.upstream);
+        let agent = &session.agent.holder;
+        let upstream = &context.upstream;
         let shared = |glob: &str| format!("{agent}\n{upstream}\n{glob}");
         // A key is made only where there is a limit.
         let mut rates = Vec::new();
@@ -245,7 +246,8 @@ mod tests {
 
     #[test]
     fn a_rate_lets_a_minutes_worth_through_at_once_and_then_one_at_a_time() {
-        let (mut state, now) = (State::default(), Instant::now());
+        let mut state = State::default();
+        let now = Instant::now();
         for _ in 0..3 {
             assert_eq!(state.wait(&rate(3), now), None);
             state.go(rate(3), now);

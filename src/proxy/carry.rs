@@ -121,7 +121,8 @@ impl Gate {
             CallKind::Listen | CallKind::Close => route.session.open_requests(era),
         };
         let open = Arc::new(OpenCall::new(call, route, permit, approved));
-        let (upstream, context) = (&open.route.upstream, open.context());
+        let upstream = &open.route.upstream;
+        let context = open.context();
         upstream.open.iter().for_each(|calls| calls.add(&open));
         let reply = match upstream.call(&open.call).await {
             Ok(reply) => reply,

@@ -103,7 +103,8 @@ fn request(open: &Unclassified) -> Bytes {
             .as_ref()
             .map(|tool| format!(r#""tool":{},"#, quote(tool)))
             .unwrap_or_default();
-        let (surface, at) = (text.surface.name(), quote(&text.at));
+        let surface = text.surface.name();
+        let at = quote(&text.at);
         body += &format!(
             r#"{comma}{{"surface":"{surface}",{tool}"at":{at},"text":{}}}"#,
             quote(&text.text)
@@ -129,7 +130,8 @@ fn read(answer: Bytes, open: Unclassified) -> Option<ClassifierReply> {
             .filter(|label| is_label(label))
             .map(|label| label.into_owned())
     };
-    let (name, version) = (label("name")?, label("version"));
+    let name = label("name")?;
+    let version = label("version");
     if version.is_none() && root.get("version").is_some() {
         return None;
     }

@@ -45,7 +45,8 @@ impl ServedList {
         let said = pinned.as_ref().unwrap_or(told);
         let overlaid = match policy.shown(said, context) {
             Some(bytes) => {
-                let (told_bytes, shown_bytes) = (said.bytes().len(), bytes.len());
+                let told_bytes = said.bytes().len();
+                let shown_bytes = bytes.len();
                 let shown = read(bytes)?;
                 let event = Event::Overlaid {
                     context,
@@ -145,7 +146,8 @@ pub(super) fn pin(
         let digest = |content: &Option<crate::inspect::definitions::Content>| {
             content.as_ref().map(|content| content.digest())
         };
-        let (old, new) = (digest(old), digest(new));
+        let old = digest(old);
+        let new = digest(new);
         tell(Event::Definition(&DefinitionChange {
             context: Some(context),
             upstream: &context.upstream,
@@ -190,8 +192,11 @@ impl Gate {
         if told.bytes().len() <= INLINE_WORK {
             return ServedList::of(policy, told, context, &pins, &self.limits, &self.recorder);
         }
-        let (policy, told, context) = (policy.clone(), told.clone(), context.clone());
-        let (limits, recorder) = (self.limits.clone(), self.recorder.clone());
+        let policy = policy.clone();
+        let told = told.clone();
+        let context = context.clone();
+        let limits = self.limits.clone();
+        let recorder = self.recorder.clone();
         let _permits = self.judging_permits(upstream).await?;
         let shown = tokio::task::spawn_blocking(move || {
             ServedList::of(&policy, &told, &context, &pins, &limits, &recorder)

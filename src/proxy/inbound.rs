@@ -182,7 +182,8 @@ impl Gate {
             headers: call.headers.clone(),
             context: call.context.clone(),
         };
-        let (gate, route) = (self.clone(), route.clone());
+        let gate = self.clone();
+        let route = route.clone();
         tokio::spawn(async move {
             let Ok(_places) = route.session.take_places(false, &route.upstream.places) else {
                 return;
@@ -210,8 +211,10 @@ impl Gate {
     async fn judge_text(&self, bytes: &Bytes, open: &OpenCall) -> Result<Outcome, CallError> {
         let text =
             std::str::from_utf8(bytes).map_err(|_| CallError::BadReply("its text is not UTF-8"))?;
-        let (policy, context) = (open.policy()?, open.context());
-        let (audit, mode) = (AuditId::make(), policy.mode);
+        let policy = open.policy()?;
+        let context = open.context();
+        let audit = AuditId::make();
+        let mode = policy.mode;
         let mut judged = self.inspect_text(&policy, bytes, audit, open).await?;
         let rules = policy.rules_digest(Direction::Inbound);
         let verdict = match &judged.verdict {
@@ -219,7 +222,8 @@ impl Gate {
             TextVerdict::Rewrite(_) => "rewrite",
             TextVerdict::Block(_) => "block",
         };
-        let (findings, coverage) = (&judged.findings[..], &judged.coverage);
+        let findings = &judged.findings[..];
+        let coverage = &judged.coverage;
         let kept = self
             .quarantines_text(text, &policy, context, audit, &judged.findings)
             .await;

@@ -74,7 +74,8 @@ pub(super) struct RefusedMessage {
 impl<'a> Subject<'a> {
     /// A message of an agent's.
     pub(super) fn outbound(route: &Route, message: &'a Message, context: &'a Context) -> Self {
-        let (policy, audit) = (route.policy.clone(), AuditId::make());
+        let policy = route.policy.clone();
+        let audit = AuditId::make();
         Self {
             policy,
             direction: Direction::Outbound,
@@ -331,7 +332,8 @@ impl Judgement {
             }
             (Verdict::Block(refusals), _) => refusals,
         };
-        let (mut left, mut to_server) = (Vec::new(), Vec::new());
+        let mut left = Vec::new();
+        let mut to_server = Vec::new();
         for (item, envelope) in message.envelopes().iter().enumerate() {
             let Some(refusal) = refusals
                 .iter()

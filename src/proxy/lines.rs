@@ -88,7 +88,8 @@ impl LineSession {
             ..Context::new(local(), name.clone(), Era::Legacy)
         };
         let route = gate.route(upstream, &mut context).map_err(|_| missing())?;
-        let (revision, prints) = (Mutex::default(), AtomicBool::new(false));
+        let revision = Mutex::default();
+        let prints = AtomicBool::new(false);
         Ok(Self {
             gate: Arc::new(gate),
             route,
@@ -311,7 +312,8 @@ impl LineSession {
     }
 
     fn unread_of_agent(&self, error: ParseError) -> Bytes {
-        let (error, context) = (CallError::BadMessage(error), self.of_no_message());
+        let error = CallError::BadMessage(error);
+        let context = self.of_no_message();
         self.withhold(&context, &error);
         one_line(answer::broken(None, &error, &context))
     }

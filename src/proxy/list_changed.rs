@@ -157,7 +157,8 @@ impl Subscription {
     /// The notification that a list has changed, if the subscription is for it.
     pub(super) fn notification(&self, kind: Kind) -> Option<String> {
         let agreed = self.agreed.load(Ordering::Relaxed) & bits([kind]) != 0;
-        let (list, id) = (kind.list().filter(|_| agreed)?, &self.id);
+        let list = kind.list().filter(|_| agreed)?;
+        let id = &self.id;
         let method = format!("notifications/{list}/list_changed");
         Some(format!(
             r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"{SUBSCRIPTION}":{id}}}}}}}"#

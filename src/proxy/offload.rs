@@ -81,12 +81,10 @@ impl Gate {
         // Boxed: few messages need it, and all calls would make room for it.
         Box::pin(async move {
             let _permits = self.judging_permits(&route.upstream).await?;
-            let (policy, message, context, known) = (
-                policy.clone(),
-                message.clone(),
-                context.clone(),
-                known.clone(),
-            );
+            let policy = policy.clone();
+            let message = message.clone();
+            let context = context.clone();
+            let known = known.clone();
             let started = Instant::now();
             let judge = move || policy.inspect(direction, &message, &context, audit, &known);
             let judged = tokio::task::spawn_blocking(judge).await;
@@ -106,7 +104,9 @@ impl Gate {
         audit: AuditId,
         open: &OpenCall,
     ) -> Result<TextInspection, CallError> {
-        let (policy, text, work) = (policy.clone(), text.clone(), self.limits.work);
+        let policy = policy.clone();
+        let text = text.clone();
+        let work = self.limits.work;
         let memory = Some(open.route.session.memory());
         let expected = expected_work(&text, work);
         let judge = move || {
@@ -140,7 +140,8 @@ impl Gate {
             return;
         }
         let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let (upstream, direction) = (&context.upstream, direction.name());
+        let upstream = &context.upstream;
+        let direction = direction.name();
         tracing::warn!(%audit, %upstream, direction, milliseconds, "slow inspection delayed other traffic");
         self.record(Event::Limit {
             name: "judging_milliseconds",

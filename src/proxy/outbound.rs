@@ -20,7 +20,8 @@ impl Gate {
         route: &Route,
         restored: Option<&RestoredRequest>,
     ) -> Result<AskResult, CallError> {
-        let (context, policy) = (&call.context, &route.policy);
+        let context = &call.context;
+        let policy = &route.policy;
         let rules = policy.rules_digest(Direction::Outbound);
         if policy.mode == Mode::Enforce
             && let Some(reason) = self

@@ -49,7 +49,8 @@ impl PendingReleases {
             .partition(Release::is_over);
         *self.0.lock() = open.into_iter().map(Arc::new).collect();
         for note in quarantine.notes()? {
-            let (agent, upstream) = (note.agent.as_deref(), note.upstream.as_deref());
+            let agent = note.agent.as_deref();
+            let upstream = note.upstream.as_deref();
             let (by, reason) = (Some(note.by.who.as_str()), note.by.reason.as_deref());
             let told = QuarantineEvent {
                 audit: note.audit,
@@ -251,7 +252,8 @@ impl Gate {
     ) -> Result<Option<Reply>, CallError> {
         let (releases, recorder, route) =
             (self.releases.clone(), self.recorder.clone(), route.clone());
-        let (message, context) = (message.clone(), context.clone());
+        let message = message.clone();
+        let context = context.clone();
         let give = move || releases.give(&wanted, &message, &context, &recorder, &route);
         let given = tokio::task::spawn_blocking(give).await;
         let given =
@@ -274,10 +276,8 @@ fn release_event<'r>(
     outcome: &'static str,
     way: Option<&'static str>,
 ) -> QuarantineEvent<'r> {
-    let (agent, upstream) = (
-        Some(release.about.agent.as_str()),
-        Some(release.about.upstream.as_str()),
-    );
+    let agent = Some(release.about.agent.as_str());
+    let upstream = Some(release.about.upstream.as_str());
     let (by, reason) = (Some(release.by.who.as_str()), release.by.reason.as_deref());
     QuarantineEvent {
         audit: release.audit,
@@ -311,7 +311,8 @@ fn as_resource(message: &[u8], id: &str, uri: &str, era: Era) -> Vec<u8> {
     } else {
         ""
     };
-    let (uri, text) = (quote(uri), quote(&String::from_utf8_lossy(message)));
+    let uri = quote(uri);
+    let text = quote(&String::from_utf8_lossy(message));
     let contents = format!(r#"[{{"uri":{uri},"mimeType":"application/json","text":{text}}}]"#);
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{{modern}"contents":{contents}}}}}"#)
         .into_bytes()

@@ -63,7 +63,8 @@ impl Resolver {
 
     /// The addresses of all names that are known `within` this time.
     pub(super) async fn resolve(&self, wanted: Wanted, within: Duration) -> Resolved {
-        let (found, asked) = (Arc::new(Mutex::new(HashMap::new())), wanted.names.len());
+        let found = Arc::new(Mutex::new(HashMap::new()));
+        let asked = wanted.names.len();
         let mut looking = JoinSet::new();
         for name in wanted.names {
             let (look_up, places, found) =

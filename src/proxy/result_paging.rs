@@ -82,7 +82,8 @@ impl StoredResults {
         let kept = all.entry(context.holder()).or_default();
         let since = Instant::now();
         for (rest, ends) in rests {
-            let (upstream, session) = (context.upstream.clone(), context.session.clone());
+            let upstream = context.upstream.clone();
+            let session = context.session.clone();
             kept.push_back(StoredResult {
                 upstream,
                 session,
@@ -135,7 +136,8 @@ impl StoredResults {
         } else {
             ""
         };
-        let (uri, text) = (quote(&uri), quote(&text));
+        let uri = quote(&uri);
+        let text = quote(&text);
         Ok(Some(format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{{modern}"contents":[{{"uri":{uri},"mimeType":"text/plain","text":{text}}}]}}}}"#
         )))
@@ -214,7 +216,8 @@ pub(super) fn unknown(id: &str, era: Era, text: &str) -> String {
 /// Where the pages of a text end.
 fn ends(rest: &Rest) -> Vec<usize> {
     let portions = Portions::of(&rest.text);
-    let (mut ends, mut from) = (Vec::new(), 0);
+    let mut ends = Vec::new();
+    let mut from = 0;
     while from < rest.text.len() {
         let end = portions.end(from, rest.page_bytes);
         // A page that is shorter than a character cannot be; it would never end.
@@ -270,10 +273,8 @@ mod tests {
 
     #[test]
     fn pages_follow_each_other_and_are_one_sessions() {
-        let (kept, ann) = (
-            pages(9, 1000, Duration::from_secs(9)),
-            context("ann", Some("s")),
-        );
+        let kept = pages(9, 1000, Duration::from_secs(9));
+        let ann = context("ann", Some("s"));
         assert!(
             kept.keep(&ann, vec![rest("a-1", "one two three four five")])
                 .is_empty()

@@ -45,7 +45,8 @@ impl OpenCall {
         approved: Option<Box<ApprovalRequest>>,
     ) -> Self {
         let listens = Listening::of(&call);
-        let (tail, permit) = (Mutex::default(), Mutex::new(permit));
+        let tail = Mutex::default();
+        let permit = Mutex::new(permit);
         Self {
             call,
             route,

@@ -182,7 +182,8 @@ impl Sessions {
 
     /// The sessions that are busy or were used recently.
     pub(super) fn live(&self) -> Vec<Arc<Session>> {
-        let (table, now) = (self.table.lock(), Instant::now());
+        let table = self.table.lock();
+        let now = Instant::now();
         let all = table.opened.values().chain(table.others.values());
         all.filter(|session| {
             session.is_busy() || now.duration_since(session.state().used) < self.idle

@@ -64,11 +64,9 @@ impl UpstreamState {
 
     /// The same server, reached otherwise: what was learnt of it holds until it lists anew.
     fn knowing(self, before: &Self) -> Self {
-        let (mirrors, tools, declared) = (
-            before.mirrors.clone(),
-            before.tools.clone(),
-            before.declared.clone(),
-        );
+        let mirrors = before.mirrors.clone();
+        let tools = before.tools.clone();
+        let declared = before.declared.clone();
         Self {
             mirrors,
             tools,

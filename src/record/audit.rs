@@ -97,7 +97,8 @@ impl Audit {
     ) -> String {
         let findings: Vec<&Finding> = findings.iter().collect();
         let uninspected: Vec<&Uninspected> = body.coverage.uninspected.iter().collect();
-        let (findings, uninspected) = (&*findings, &*uninspected);
+        let findings = &*findings;
+        let uninspected = &*uninspected;
         self.line(
             body,
             &Judgement {
@@ -275,7 +276,8 @@ impl Audit {
 
     fn finding(&self, finding: &Finding, list: &mut List<'_, object::finding::Object>) {
         let suppressed = finding.suppressed.as_ref();
-        let (mut score, mut source) = (None, None);
+        let mut score = None;
+        let mut source = None;
         match &finding.detail {
             Some(Detail::Score { score: value, by }) => score = Some((*value, by)),
             Some(Detail::Source(from)) => source = Some(from),

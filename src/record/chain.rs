@@ -52,7 +52,8 @@ impl Head {
             SEQ
         };
         let seq = self.seq.saturating_add(1);
-        let (seq_digits, prev_digits) = (Decimal::of(seq), Hex::of(&self.sha));
+        let seq_digits = Decimal::of(seq);
+        let prev_digits = Hex::of(&self.sha);
         for part in [
             open,
             key,
@@ -122,7 +123,8 @@ mod tests {
 
     #[test]
     fn lines_carry_number_and_digest_and_are_read_back() {
-        let (mut head, mut out) = (Head::default(), Vec::new());
+        let mut head = Head::default();
+        let mut out = Vec::new();
         head.append(r#"{"a":1}"#, &mut out);
         head.append("{}", &mut out);
         let text = String::from_utf8(out).unwrap();

@@ -121,17 +121,13 @@ impl Recorder {
         if wanted == "pass" {
             return;
         }
-        let (audit, context, direction, mode) = (
-            body.audit,
-            body.context,
-            body.direction.name(),
-            body.mode.name(),
-        );
-        let (upstream, agent, rule) = (
-            &context.upstream,
-            &context.agent,
-            first.map(|finding| finding.rule.as_str()),
-        );
+        let audit = body.audit;
+        let context = body.context;
+        let direction = body.direction.name();
+        let mode = body.mode.name();
+        let upstream = &context.upstream;
+        let agent = &context.agent;
+        let rule = first.map(|finding| finding.rule.as_str());
         tracing::info!(%audit, %upstream, %agent, direction, mode, verdict = wanted, rule, "message blocked or rewritten");
     }
 
@@ -195,10 +191,8 @@ impl ConsoleFeed {
         waited: Option<Duration>,
     ) {
         if self.stats.is_on() {
-            let (upstream, outbound) = (
-                &body.context.upstream,
-                body.direction == Direction::Outbound,
-            );
+            let upstream = &body.context.upstream;
+            let outbound = body.direction == Direction::Outbound;
             let injection_matches = findings
                 .clone()
                 .filter(|found| !outbound && is_injection(found.action))

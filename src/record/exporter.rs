@@ -80,7 +80,8 @@ impl ExportCounters {
 
     fn of(&self, signal: &str) -> ExportCounts {
         let count = |outcome| self.0.with(&[signal, outcome]);
-        let (accepted, rejected) = (count("accepted"), count("rejected"));
+        let accepted = count("accepted");
+        let rejected = count("rejected");
         ExportCounts {
             accepted,
             rejected,

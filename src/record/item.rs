@@ -124,7 +124,8 @@ fn item<'a>(
     message: &'a Message,
     context: &'a Context,
 ) -> Item<'a> {
-    let (id, body) = (message.id(envelope), message.body(envelope));
+    let id = message.id(envelope);
+    let body = message.body(envelope);
     let asked = if envelope.is_answer() {
         id.and_then(|id| context.open_request(id))
     } else {

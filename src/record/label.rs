@@ -199,7 +199,8 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
     }
 
     fn has_room(&self, shown: &[&str]) -> bool {
-        let (hash, mut given) = (self.hasher.hash_one(shown), self.given.lock());
+        let hash = self.hasher.hash_one(shown);
+        let mut given = self.given.lock();
         given.contains(&hash) || (given.len() < GIVEN_SERIES && given.insert(hash))
     }
 
@@ -221,7 +222,8 @@ impl Maker {
     /// # Errors
     /// Never, unless the table is wrong.
     pub(super) fn new() -> Result<Self, Error> {
-        let (registry, metric) = (Registry::new(), table::LABELS_CAPPED);
+        let registry = Registry::new();
+        let metric = table::LABELS_CAPPED;
         let capped = IntCounterVec::new(options(metric), &metric.label_names())?;
         registry.register(Box::new(capped.clone()))?;
         for metric in table::METRICS {

@@ -338,7 +338,8 @@ impl Metrics {
                 .inc();
             return;
         }
-        let (rule, action) = (finding.rule.as_str(), done_about(finding.action, mode));
+        let rule = finding.rule.as_str();
+        let action = done_about(finding.action, mode);
         self.findings.with(&[rule, action]).inc();
         if counts_as_injection(direction, finding) {
             self.injections

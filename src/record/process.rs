@@ -20,7 +20,8 @@ pub(super) fn usage() -> Option<Usage> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     // The second field is the program's name in parentheses, which may hold spaces: fields 14 and 15 are counted from its end.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
-    let (user, system): (f64, f64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let user: f64 = fields.next()?.parse().ok()?;
+    let system: f64 = fields.next()?.parse().ok()?;
     let open = fs::read_dir("/proc/self/fd").ok()?.count();
     Some(Usage {
         resident_bytes: pages * rustix::param::page_size() as f64,

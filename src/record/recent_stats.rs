@@ -167,7 +167,8 @@ impl RecentStats {
         if !self.is_on() {
             return;
         }
-        let (at, mut felt) = (now(), self.stats.lock());
+        let at = now();
+        let mut felt = self.stats.lock();
         let counts = &mut felt.bucket(at).counts;
         *(if beat.outbound {
             &mut counts.outbound
@@ -321,7 +322,8 @@ impl Bucket {
 
     /// The bound within which this share of all bodies was judged.
     fn quantile(&self, share: f64) -> Option<u32> {
-        let (total, mut sum) = (self.total(), 0);
+        let total = self.total();
+        let mut sum = 0;
         let enough = (f64::from(total) * share).ceil();
         let reached = |count: &u32| {
             sum += count;
@@ -400,7 +402,8 @@ mod tests {
 
     #[test]
     fn what_happens_is_counted_once_it_is_asked_for() {
-        let (pulse, upstream) = (RecentStats::default(), UpstreamName("u".into()));
+        let pulse = RecentStats::default();
+        let upstream = UpstreamName("u".into());
         pulse.count_message(beat(&upstream, "block", ["a"]));
         assert!(pulse.last_hour().is_empty() && pulse.rule_hits().is_empty());
         pulse.start();
@@ -442,7 +445,8 @@ mod tests {
 
     #[test]
     fn a_call_refused_without_being_judged_counts_as_refused() {
-        let (pulse, upstream) = (RecentStats::default(), UpstreamName("u".into()));
+        let pulse = RecentStats::default();
+        let upstream = UpstreamName("u".into());
         pulse.start();
         pulse.count_refused_unjudged(&upstream, "a");
         let counts = pulse.last_hour().first().unwrap().counts;

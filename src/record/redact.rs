@@ -311,11 +311,9 @@ fn follow(from: Value<'_>, pointer: &str) -> Option<Range<usize>> {
 /// Whether a run of letters and digits looks drawn at random: long hexadecimal, or mixed as words are not.
 fn is_random(run: &str) -> bool {
     let count = |wanted: fn(&u8) -> bool| run.bytes().filter(wanted).count();
-    let (lower, upper, digits) = (
-        count(u8::is_ascii_lowercase),
-        count(u8::is_ascii_uppercase),
-        count(u8::is_ascii_digit),
-    );
+    let lower = count(u8::is_ascii_lowercase);
+    let upper = count(u8::is_ascii_uppercase);
+    let digits = count(u8::is_ascii_digit);
     if run.len() >= 32 && run.bytes().all(|b| b.is_ascii_hexdigit()) {
         return digits > 0 && digits < run.len();
     }

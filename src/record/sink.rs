@@ -130,7 +130,8 @@ impl Sink {
     pub(super) fn flush(&self) {
         let Some((jobs, _)) = &self.to else { return };
         let (done, wait) = sync_channel(1);
-        let (mut job, deadline) = (Job::Flush(done), Instant::now() + FLUSH);
+        let mut job = Job::Flush(done);
+        let deadline = Instant::now() + FLUSH;
         while let Err(TrySendError::Full(again)) = jobs.push(job) {
             if Instant::now() >= deadline {
                 break;

@@ -176,13 +176,11 @@ fn judge(
 fn lines_of_every_event() {
     for required in [true, false] {
         let told = test_recorder(required);
-        let (plain, asking) = (
-            context(&[]),
-            context(&[
-                ("7", "tools/call", Some("shell")),
-                ("8", "tools/list", None),
-            ]),
-        );
+        let plain = context(&[]);
+        let asking = context(&[
+            ("7", "tools/call", Some("shell")),
+            ("8", "tools/list", None),
+        ]);
         let blocked = inspection(
             Verdict::Block(vec![refusal("delete-root", 0)]),
             vec![finding(
@@ -454,7 +452,8 @@ fn a_required_log_that_fails_refuses_the_call() {
         .unwrap()
     };
     let one = message(CALL);
-    let (context, clean) = (context(&[]), inspection(Verdict::Pass, vec![]));
+    let context = context(&[]);
+    let clean = inspection(Verdict::Pass, vec![]);
     let event = || Event::Judged {
         audit: AuditId::make(),
         direction: Direction::Outbound,
@@ -504,7 +503,8 @@ fn rule_sets() -> (crate::rules::RuleSet, crate::rules::RuleSet) {
 fn every_rule_counts_from_zero() {
     let told = test_recorder(false);
     let (outbound, inbound) = rule_sets();
-    let (watched, enforced) = (UpstreamName("watched".into()), UpstreamName("files".into()));
+    let watched = UpstreamName("watched".into());
+    let enforced = UpstreamName("files".into());
     told.recorder.rules_in_force(&[
         UpstreamRules {
             upstream: &enforced,

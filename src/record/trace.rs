@@ -138,7 +138,8 @@ impl Recorder {
         else {
             return;
         };
-        let (took, now) = (body.took.unwrap_or_default(), SystemTime::now());
+        let took = body.took.unwrap_or_default();
+        let now = SystemTime::now();
         let findings = items.iter().flat_map(|item| item.findings.iter().copied());
         let notes = findings
             .take(FINDINGS)

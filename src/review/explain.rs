@@ -194,7 +194,8 @@ pub fn explain(
         findings: Vec::new(),
         suppressed_passes: None,
     };
-    let (rebuilt, again) = (rebuilt.as_ref().ok(), again.as_ref());
+    let rebuilt = rebuilt.as_ref().ok();
+    let again = again.as_ref();
     let blank = snippet::empty_suppression();
     let proposals = rebuilt.zip(blank.as_ref()).map(|(rebuilt, blank)| {
         Proposals::new(rebuilt, &policy, policy.rules(direction), entry, blank)

@@ -118,7 +118,8 @@ impl Follow {
         if let Some(line) = live.read()? {
             return Ok(line);
         }
-        let (id, leaving) = (live.id, live.leaving);
+        let id = live.id;
+        let leaving = live.leaving;
         match std::fs::metadata(&self.path) {
             Ok(now) if of(&now) == id && now.len() < live.position => self.open = None,
             Ok(now) if of(&now) == id => return Ok(Step::Nothing),

@@ -291,7 +291,8 @@ impl Iterator for Entries {
                     }
                 }
             };
-            let (file, line) = (open.file.clone(), open.line + 1);
+            let file = open.file.clone();
+            let line = open.line + 1;
             let next = open.next();
             let line = open.line.max(line);
             return match next {

@@ -149,13 +149,11 @@ impl RecordedMessage {
 
     /// Judges it. With `trace` findings hold their texts.
     pub(super) fn judge(&self, policy: &Policy, trace: bool) -> NewJudgement {
-        let (audit, known) = (
-            AuditId::make(),
-            InspectContext {
-                trace,
-                ..InspectContext::default()
-            },
-        );
+        let audit = AuditId::make();
+        let known = InspectContext {
+            trace,
+            ..InspectContext::default()
+        };
         match &self.what {
             RecordedBody::Message(message) => {
                 let inspection =

@@ -171,19 +171,19 @@ impl<'j> Replay<'j> {
 
     fn judge(&mut self, entry: &Entry, whole: Option<&Bytes>) -> Result<(), Limitation> {
         let upstream = entry.get(member::upstream).unwrap_or_default();
-        let (current, candidate) = (self.current.of(&upstream), self.candidate.of(&upstream));
+        let current = self.current.of(&upstream);
+        let candidate = self.candidate.of(&upstream);
         let (current, candidate) = current.zip(candidate).ok_or(Limitation::NoPolicy)?;
         let rebuilt = RecordedMessage::of(entry, whole)?;
         // What is masked cannot be judged: that nothing is found in it would say nothing.
         if let Some(lacks) = rebuilt.lacks {
             return Err(lacks);
         }
-        let (before, after) = (
-            rebuilt.judge(&current, false),
-            rebuilt.judge(&candidate, false),
-        );
+        let before = rebuilt.judge(&current, false);
+        let after = rebuilt.judge(&candidate, false);
         self.report.replayed += 1;
-        let (had, has) = (rules(&before.inspection), rules(&after.inspection));
+        let had = rules(&before.inspection);
+        let has = rules(&after.inspection);
         for rule in had.keys().chain(has.keys()).collect::<BTreeSet<_>>() {
             let hits = self.report.rules.entry((*rule).to_owned()).or_default();
             hits.before += u64::from(had.contains_key(rule));

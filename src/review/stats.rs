@@ -154,7 +154,8 @@ mod tests {
     use super::*;
 
     fn stats(lines: &[&str]) -> Stats {
-        let (file, mut stats) = (std::path::Path::new("audit.jsonl").into(), Stats::default());
+        let file = std::path::Path::new("audit.jsonl").into();
+        let mut stats = Stats::default();
         for line in lines {
             stats.add(&Entry::read((*line).to_owned().into(), &file, 1).unwrap());
         }

@@ -133,7 +133,8 @@ impl Fragments<'_> {
             return;
         };
         fragment.state = State::Open;
-        let (source, span) = (fragment.source.clone(), fragment.span.clone());
+        let source = fragment.source.clone();
+        let span = fragment.span.clone();
         let expanded = self
             .expanded(&source, &span, depth)
             .filter(|regex| self.is_regex(name, regex, &span));

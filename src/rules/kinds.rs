@@ -38,7 +38,8 @@ macro_rules! kinds {
         fn detectors_by_kind<'r>(
             rules: impl Iterator<Item = (usize, &'r Rule)> + Clone,
         ) -> Result<Vec<Box<dyn Detector>>, RuleFaults> {
-            let (mut made, mut faults) = (Vec::new(), Vec::new());
+            let mut made = Vec::new();
+            let mut faults = Vec::new();
             $(
                 let of_kind: Vec<_> = rules.clone().filter_map(|(index, rule)| match rule.find.as_ref() {
                     Find::$variant(spec) => Some((index, spec)),
@@ -82,7 +83,8 @@ type RuleFaults = Vec<(usize, String)>;
 pub(super) fn detectors<'r>(
     rules: impl Iterator<Item = (usize, &'r Rule)> + Clone,
 ) -> Result<Vec<Box<dyn Detector>>, RuleFaults> {
-    let (mut patterns, mut signals) = (Vec::new(), Vec::new());
+    let mut patterns = Vec::new();
+    let mut signals = Vec::new();
     for (index, rule) in rules.clone() {
         match rule.find.as_ref() {
             Find::Pattern(spec) => patterns.push((index, spec, rule.only.surfaces.as_slice())),

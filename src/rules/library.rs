@@ -27,7 +27,8 @@ const FILES: usize = 1000;
 
 /// The built-in rules, or their faults. Read once: each reload shares them.
 static BUILTIN: LazyLock<(Vec<Arc<Rule>>, Vec<Fault>)> = LazyLock::new(|| {
-    let (mut rules, mut faults) = (Vec::new(), Vec::new());
+    let mut rules = Vec::new();
+    let mut faults = Vec::new();
     let every_second = |from: usize| {
         let files = builtin::FILES.iter().skip(from).step_by(2);
         files
@@ -355,14 +356,12 @@ fn inbound_counterpart(rule: &Rule, policy: &PolicyConfig) -> Option<Arc<Rule>> 
     if off || rule.direction == Direction::Inbound || spec.elsewhere || spec.returned {
         return None;
     }
-    let (direction, action, only) = (
-        Direction::Inbound,
-        Action::Redact,
-        Only {
-            surfaces: READ.to_vec(),
-            ..Only::default()
-        },
-    );
+    let direction = Direction::Inbound;
+    let action = Action::Redact;
+    let only = Only {
+        surfaces: READ.to_vec(),
+        ..Only::default()
+    };
     Some(Arc::new(Rule {
         direction,
         action,
@@ -503,7 +502,8 @@ fn files(root: &Path) -> Result<Vec<PathBuf>, Fault> {
     if root.is_file() {
         return Ok(vec![root.to_owned()]);
     }
-    let (mut found, mut open) = (Vec::new(), vec![root.to_owned()]);
+    let mut found = Vec::new();
+    let mut open = vec![root.to_owned()];
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(&folder).map_err(|error| fault(&folder, error))? {
             let entry = entry.map_err(|error| fault(&folder, error))?;

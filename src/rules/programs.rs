@@ -164,7 +164,8 @@ mod tests {
 
     #[test]
     fn no_built_in_table_is_without_effect() {
-        let (entries, rules) = (ProgramEntry::builtin().unwrap(), rules());
+        let entries = ProgramEntry::builtin().unwrap();
+        let rules = rules();
         let idle: Vec<String> = entries
             .iter()
             .filter(|entry| {

@@ -153,7 +153,8 @@ impl RuleSet {
             return false;
         }
         let quoted = QuotedMentions::new(text.raw());
-        let (mut index, mut excused) = (0, false);
+        let mut index = 0;
+        let mut excused = false;
         found.retain(|hit| {
             index += 1;
             let Some(rule) = self.0.rules.get(hit.rule).filter(|_| index > before) else {

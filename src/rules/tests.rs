@@ -267,15 +267,14 @@ fn equal_sets_share_their_automata_and_digest() {
             enabled: Some(false),
         },
     );
-    let (first, second, third) = (
-        set(&PolicyConfig::default()),
-        set(&PolicyConfig::default()),
-        set(&off),
-    );
+    let first = set(&PolicyConfig::default());
+    let second = set(&PolicyConfig::default());
+    let third = set(&off);
     assert!(std::ptr::eq(first.rules(), second.rules()));
     assert_eq!(first.digest().len(), 64);
     assert_ne!(first.digest(), third.digest());
-    let (a, b) = (Library::builtin(), Library::builtin());
+    let a = Library::builtin();
+    let b = Library::builtin();
     for direction in [Direction::Inbound, Direction::Outbound] {
         let digest = |library: &Library| {
             library
@@ -355,7 +354,8 @@ fn a_strict_policy_leaves_out_the_rules_that_are_only_likely() {
             .map(|rule| rule.id.to_string())
             .collect()
     };
-    let (usual, strict) = (ids(&PolicyConfig::default()), ids(&strict));
+    let usual = ids(&PolicyConfig::default());
+    let strict = ids(&strict);
     assert!(
         usual.contains(&"steering-text".to_owned())
             && !strict.contains(&"steering-text".to_owned())

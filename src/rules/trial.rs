@@ -239,7 +239,8 @@ pub fn try_cases(rules: &[Arc<Rule>]) -> Result<Trial, Vec<Fault>> {
             for (case, should_catch) in should {
                 trial.cases += 1;
                 if catches(&set, index, rule, case) != should_catch {
-                    let (file, line) = (rule.file.clone(), case.line);
+                    let file = rule.file.clone();
+                    let line = case.line;
                     trial.wrong.push(FailedCase {
                         file,
                         line,
@@ -327,11 +328,9 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
         Find::Flow(spec) => (ReadAs::Text, spec.usual_tool()),
         _ => (ReadAs::Text, "run_command"),
     };
-    let (tool, argument, method) = (
-        name(&only.tools, usual_tool),
-        name(&only.arguments, "command"),
-        name(&only.methods, "tools/call"),
-    );
+    let tool = name(&only.tools, usual_tool);
+    let argument = name(&only.arguments, "command");
+    let method = name(&only.methods, "tools/call");
     let outbound = rule.direction == Direction::Outbound;
     let usual = if outbound {
         Surface::Arguments
@@ -344,7 +343,8 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
         ..FlowConfig::default()
     };
     let flow = flow.here(&session, Some(&tool), Sides::default());
-    let (seen, lookup) = (Seen::new(&SENT, 0), Lookup::new(Some(&NAMES)));
+    let seen = Seen::new(&SENT, 0);
+    let lookup = Lookup::new(Some(&NAMES));
     let caught_as = |read_as: ReadAs| {
         let script = Script::new(&case.text, read_as);
         let place = Place {

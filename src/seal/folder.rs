@@ -240,7 +240,8 @@ impl SealedFolder {
             .create_new(true)
             .mode(0o600)
             .open(path)?;
-        let (ours, theirs) = (file.metadata()?, fs::metadata(&self.0)?);
+        let ours = file.metadata()?;
+        let theirs = fs::metadata(&self.0)?;
         if ours.uid() != theirs.uid() {
             // Root, who works for the gate's user: what only root can read would be lost on the gate.
             fchown(&file, Some(theirs.uid()), Some(theirs.gid()))?;

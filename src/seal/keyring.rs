@@ -96,7 +96,8 @@ impl Keyring {
 
     /// Makes the entry. The secret goes through standard input: arguments are seen by everybody.
     pub(super) fn store(&self, of: &str, secret: &Zeroizing<String>) -> Result<(), SealError> {
-        let (name, secret) = (self.name.as_str(), secret.as_str());
+        let name = self.name.as_str();
+        let secret = secret.as_str();
         let said = match self.style {
             Style::SecretTool => {
                 let label = format!("lychgate: key of {of} ({name})");
@@ -144,7 +145,8 @@ impl Keyring {
             // A program that does not read says below what is wrong with it.
             stdin.write_all(input.as_bytes()).unwrap_or_default();
         }
-        let (out, err) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
+        let out = read_all(child.stdout.take());
+        let err = read_all(child.stderr.take());
         let began = Instant::now();
         let status = loop {
             match child.try_wait() {

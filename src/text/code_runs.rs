@@ -11,7 +11,9 @@ const BLOCK: usize = 8;
 /// The runs of at least `least` code characters, of which [`CODE_RUN`] is the minimum. About one instruction per byte of prose.
 pub fn code_runs(bytes: &[u8], least: usize) -> impl Iterator<Item = Range<usize>> {
     let least = least.max(CODE_RUN);
-    let (mut chunk, mut whole, mut done) = (0, 0_u8, 0);
+    let mut chunk = 0;
+    let mut whole = 0_u8;
+    let mut done = 0;
     std::iter::from_fn(move || {
         loop {
             while whole == 0 {

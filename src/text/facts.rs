@@ -130,7 +130,8 @@ const KINDS: [u64; 256] = {
 pub(super) fn runs(bytes: &[u8], least: usize, of_kind: impl Fn(u8) -> bool) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     // A run may begin at `start`, and all bytes from there to `known` are of the kind.
-    let (mut start, mut known) = (0, 0);
+    let mut start = 0;
+    let mut known = 0;
     while let Some(stretch) = bytes.get(known..start + least) {
         if let Some(other) = stretch.iter().rposition(|byte| !of_kind(*byte)) {
             (start, known) = (known + other + 1, start + least);
@@ -188,7 +189,8 @@ mod tests {
                 let text: Vec<u8> = (0..13)
                     .map(|at| if bits >> at & 1 == 1 { b'x' } else { b' ' })
                     .collect();
-                let (mut at, mut expected) = (0, Vec::new());
+                let mut at = 0;
+                let mut expected = Vec::new();
                 for run in text.split(|byte| !of_kind(*byte)) {
                     expected.extend((run.len() >= least).then_some(at..at + run.len()));
                     at += run.len() + 1;

@@ -208,10 +208,8 @@ impl Search {
             }
             (run.letters, run.in_word) = (run.letters + 1, run.in_word + 1);
             run.words += usize::from(run.in_word == 3);
-            let (start, enough) = (
-                run.start,
-                run.words >= STYLED_WORDS && run.letters >= STYLED_LETTERS,
-            );
+            let start = run.start;
+            let enough = run.words >= STYLED_WORDS && run.letters >= STYLED_LETTERS;
             if enough {
                 self.note(Invisible::Styled, start..at + c.len_utf8());
             }

@@ -57,7 +57,8 @@ fn definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     let mut labels = 0;
     let mut at = 0;
     // Whether a definition may stand here: within a paragraph it is a part of it.
-    let (mut free, mut until) = (true, 0);
+    let mut free = true;
+    let mut until = 0;
     for line in text.split_inclusive('\n') {
         let start = at;
         at += line.len();
@@ -201,7 +202,9 @@ mod tests {
     use super::{Facts, hidden};
 
     fn strip(text: &str, code: &[std::ops::Range<usize>]) -> Option<(String, String)> {
-        let (mut left, mut taken, mut at) = (String::new(), String::new(), 0);
+        let mut left = String::new();
+        let mut taken = String::new();
+        let mut at = 0;
         for (range, stand_in) in hidden(text, &Facts::of(text), code) {
             left.push_str(&text[at..range.start]);
             left.push_str(stand_in);

@@ -108,7 +108,10 @@ pub(super) fn is_page(text: &str) -> bool {
 
 /// The shape of the HTML in a text, if there is any. `code` says where Markdown shows text as it is.
 pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
-    let (mut tags, mut hides, mut closes, mut hides_if_closed) = (0, false, false, false);
+    let mut tags = 0;
+    let mut hides = false;
+    let mut closes = false;
+    let mut hides_if_closed = false;
     let trimmed = text.trim();
     let xml = trimmed.strip_prefix('<').is_some_and(|rest| {
         element(rest).is_none()
@@ -386,7 +389,8 @@ fn is_program(text: &str) -> bool {
         "<?php",
         "self.",
     ];
-    let (mut lines, mut code) = (0, 0);
+    let mut lines = 0;
+    let mut code = 0;
     for line in text
         .lines()
         .map(str::trim_start)

@@ -248,7 +248,8 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
             }
         }
         let mut from = 0;
-        let (mut end, mut width) = (held.len(), 0);
+        let mut end = held.len();
+        let mut width = 0;
         while let Some(dashes) = held
             .as_bytes()
             .get(from..)

@@ -106,7 +106,8 @@ impl Channel {
         if let Some(end) = &state.ended {
             return Err(end.error());
         }
-        let (mut open, mut tokens) = (Vec::new(), Vec::new());
+        let mut open = Vec::new();
+        let mut tokens = Vec::new();
         for envelope in message
             .envelopes()
             .iter()

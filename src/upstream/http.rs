@@ -135,7 +135,8 @@ impl Http {
         timer: &mut Timer<'_>,
     ) -> Result<Reply, CallError> {
         let (head, body) = response.into_parts();
-        let (status, mut headers) = (head.status, client::incoming(head.headers));
+        let status = head.status;
+        let mut headers = client::incoming(head.headers);
         let failed = status.is_client_error() || status.is_server_error();
         if encoded(&headers) {
             // The status still says something, and no more than that can be judged.

@@ -201,7 +201,8 @@ mod tests {
 
     #[test]
     fn only_text_is_kept_of_standard_output() {
-        let (output, began) = (output(&[]), Instant::now());
+        let output = output(&[]);
+        let began = Instant::now();
         let error = ParseError::TooLarge { limit: 1 };
         output.not_a_message(b" {\"result\":1", &error, &UpstreamName("it".into()));
         assert_eq!(

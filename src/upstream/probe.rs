@@ -208,11 +208,10 @@ impl ProbeReply {
             .ok()?
             .parse()
             .ok()?;
-        let (origin, path) = (
-            to.authority()
-                .map(|host| format!("{}://{host}", to.scheme_str().unwrap_or("https"))),
-            to.path(),
-        );
+        let origin = to
+            .authority()
+            .map(|host| format!("{}://{host}", to.scheme_str().unwrap_or("https")));
+        let path = to.path();
         let to = format!(
             "`{}{path}`",
             origin

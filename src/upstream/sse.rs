@@ -196,7 +196,8 @@ impl ServerLink for Stream {
     /// Some servers hold the response back until they have answered on the stream, so the request goes on by itself
     /// when nobody waits for it any more.
     async fn send(&self, message: &Message, time: Duration) -> Result<(), CallError> {
-        let (post, bytes) = (self.post.clone(), message.bytes().clone());
+        let post = self.post.clone();
+        let bytes = message.bytes().clone();
         let sent = tokio::spawn(async move { post.send(bytes, time).await }).await;
         let sent = sent.unwrap_or(Err(CallError::BadReply("sending was interrupted")));
         if matches!(sent, Err(CallError::UnknownSession)) {

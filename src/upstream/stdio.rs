@@ -239,11 +239,9 @@ impl Stdio {
         }
         let limit = CallError::Limit("children_per_upstream");
         let place = self.places.clone().try_acquire_owned().map_err(|_| limit)?;
-        let (past, whose, upstream) = (
-            self.past.clone(),
-            holder.clone(),
-            self.spec.upstream.clone(),
-        );
+        let past = self.past.clone();
+        let whose = holder.clone();
+        let upstream = self.spec.upstream.clone();
         let ended = move |how| {
             if let ChildExit::ByItself(fault) = how {
                 let output = (!fault.output.is_empty()).then(|| fault.output.to_string());

@@ -42,7 +42,8 @@ where
     let tls = tls.map(|config| tokio_rustls::TlsAcceptor::from(Arc::new(config)));
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let (script, tls) = (script.clone(), tls.clone());
+            let script = script.clone();
+            let tls = tls.clone();
             let service = hyper::service::service_fn(move |request| {
                 let answer = script(request);
                 async move { Ok::<_, Infallible>(answer.await) }

@@ -20,7 +20,8 @@ impl Judge {
     pub(crate) fn by(config: &PolicyConfig) -> Self {
         let policy =
             Policy::new("default", config, &Library::builtin()).expect("the shipped rules");
-        let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
+        let agent = AgentName("a".into());
+        let upstream = UpstreamName("u".into());
         let context = Context::new(agent, upstream, Era::Modern);
         Self { policy, context }
     }

@@ -121,7 +121,8 @@ fn spread(judge: &Judge, secret: &str, tally: &mut Tally) {
 
 #[test]
 fn keys_of_issuers() {
-    let (judge, mut random) = (Judge::new(), Random::new(4));
+    let judge = Judge::new();
+    let mut random = Random::new(4);
     let mut tally = Tally::default();
     for _ in 0..6 {
         for key in keys(&mut random) {
@@ -138,10 +139,8 @@ fn values_of_the_operator() {
     let mut random = Random::new(5);
     let mut tally = Tally::default();
     for length in [8, 9, 10, 11, 12, 13, 16, 24, 31, 48, 64] {
-        let (mut value, mut config) = (
-            letters(&mut random, LETTERS, length),
-            PolicyConfig::default(),
-        );
+        let mut value = letters(&mut random, LETTERS, length);
+        let mut config = PolicyConfig::default();
         if random.coin() {
             value.replace_range(3..4, "/");
             value.replace_range(5..6, "+");

@@ -375,7 +375,8 @@ async fn streams_end_when_who_listens_may_no_more() {
     write_whole(&file, &AgentToken::written(&[made("bob"), made("eve")]));
     gate.running.reload();
     until("the reload", || applied() >= 1.0).await;
-    let (mut bob, eve) = (open("bob").await, open("eve").await);
+    let mut bob = open("bob").await;
+    let eve = open("eve").await;
     write_whole(&file, &AgentToken::written(&[made("eve")]));
     gate.running.reload();
     assert_eq!(bob.event().await, None, "taken back");

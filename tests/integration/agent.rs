@@ -198,7 +198,8 @@ impl Answer {
         let caller = std::panic::Location::caller();
         async move {
             if self.status != status {
-                let (got, told) = (self.status, self.bytes().await);
+                let got = self.status;
+                let told = self.bytes().await;
                 panic!(
                     "{caller}: expected {status}, got {got}: {}",
                     String::from_utf8_lossy(&told)

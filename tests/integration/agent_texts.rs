@@ -95,7 +95,8 @@ async fn no_verdict_names_such_a_command() {
         .with(|config| config.quarantine = quarantine)
         .start()
         .await;
-    let (mut refused, mut withheld) = (0, 0);
+    let mut refused = 0;
+    let mut withheld = 0;
     for (number, text) in inbound.iter().enumerate() {
         let got = asks(&gate, &format!(r#"{{"number":{number}}}"#)).await;
         check(&got, text);

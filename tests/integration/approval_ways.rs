@@ -225,7 +225,8 @@ async fn an_agent_of_the_first_revision_is_asked_on_its_stream() {
         .await;
     let path = String::from_utf8(stream.data().await.unwrap().to_vec()).unwrap();
     let post = |body: String| {
-        let (agent, path) = (agent.clone(), path.clone());
+        let agent = agent.clone();
+        let path = path.clone();
         async move {
             agent
                 .ask(
@@ -448,7 +449,8 @@ async fn a_policy_may_leave_the_agents_own_user_out() {
     let agent = gate.agent();
     let session = open(&agent, initialize()).await;
     let headers = [("mcp-session-id", session.as_str())];
-    let (legacy, modern) = (call("1", "deploy"), asks("1", "deploy"));
+    let legacy = call("1", "deploy");
+    let modern = asks("1", "deploy");
     let (legacy, modern, ()) = tokio::join!(
         agent.post("up", &headers, legacy),
         posted(&agent, &modern),

@@ -131,7 +131,9 @@ async fn one_line_for_each_message_with_everything_in_it() {
         "{}",
         gate.audit_text()
     );
-    let (asked, answered, refused) = (&lines[2], &lines[3], &lines[4]);
+    let asked = &lines[2];
+    let answered = &lines[3];
+    let refused = &lines[4];
     assert_eq!(
         raw(asked, &[member::arguments::NAME]).as_deref(),
         Some(r#"{"text":"hello"}"#)
@@ -291,7 +293,9 @@ async fn secrets_are_in_no_log_metric_or_error() {
             told += &answer;
         }
     }
-    let (audit, metrics, log) = (gate.audit_text(), gate.admin("/metrics").await.1, log());
+    let audit = gate.audit_text();
+    let metrics = gate.admin("/metrics").await.1;
+    let log = log();
     assert!(audit.lines().count() >= 8, "{audit}");
     let token = token("ann");
     for (what, secret) in PLANTED

@@ -225,7 +225,8 @@ impl Authority {
     /// The authorization server moves elsewhere: the resource stays where it is and names the new one, which knows
     /// nobody. The new one answers for itself what is asked there.
     pub(crate) async fn moves(&self) -> Self {
-        let (old, resource) = (self.settings(), self.url());
+        let old = self.settings();
+        let resource = self.url();
         let new = Self::start_as(|settings| {
             settings.resource = resource;
             settings.person = old.person;

@@ -142,7 +142,8 @@ async fn an_http1_connection_without_requests_ends() {
         let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
         let request = format!("GET /mcp/nowhere HTTP/1.1\r\nhost: localhost\r\n{bearer}\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
-        let (began, mut said) = (Instant::now(), Vec::new());
+        let began = Instant::now();
+        let mut said = Vec::new();
         soon("the end of the connection", stream.read_to_end(&mut said))
             .await
             .ok();

@@ -17,7 +17,8 @@ async fn open_calls_finish_and_new_ones_do_not_begin() {
     })
     .await;
     let gate = Setup::new().http("up", server.url()).start().await;
-    let (address, admin) = (gate.running.address, gate.running.admin.unwrap());
+    let address = gate.running.address;
+    let admin = gate.running.admin.unwrap();
     tap.say(": open\n\n").await;
     let mut open = gate
         .agent()

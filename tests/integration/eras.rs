@@ -39,7 +39,8 @@ const MODERN: [(&str, &str); 3] = [
 #[tokio::test]
 async fn headers_must_say_what_the_body_says() {
     let (gate, server) = gate().await;
-    let (agent, body) = (gate.agent(), modern_call("1", "x"));
+    let agent = gate.agent();
+    let body = modern_call("1", "x");
     for index in 0..MODERN.len() {
         let mut headers = MODERN.to_vec();
         let (name, _) = headers.remove(index);

@@ -66,7 +66,8 @@ fn serve(stream: TcpStream, reached: &Mutex<HashSet<String>>) -> Option<()> {
 
 /// One message of HTTP/1.1: its first line and body.
 fn message(reader: &mut impl BufRead) -> io::Result<(String, String)> {
-    let (mut first, mut length) = (String::new(), 0);
+    let mut first = String::new();
+    let mut length = 0;
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line)? == 0 {
@@ -119,7 +120,8 @@ impl Gate {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let (mut gate, deadline) = (Self { child }, Instant::now() + WAIT);
+        let mut gate = Self { child };
+        let deadline = Instant::now() + WAIT;
         while TcpStream::connect(address).is_err() {
             assert!(
                 gate.child.try_wait().unwrap().is_none(),
@@ -243,23 +245,24 @@ fn told_of(log: &Path, direction: &str) -> HashSet<String> {
 fn a_gate_that_is_killed_under_load_has_a_line_for_every_call() {
     let kills = std::env::var("KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let (server, address, log) = (
-        Noting::start(),
-        SocketAddr::from(([127, 0, 0, 1], free_port())),
-        folder.path().join("audit.jsonl"),
-    );
+    let server = Noting::start();
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let log = folder.path().join("audit.jsonl");
     let audit = format!(
         "file = \"{}\"\nrequired = true\nrotate_bytes = 262144\ncompress = false\ncheckpoint_lines = 50\ncheckpoint_seconds = 1",
         log.display()
     );
     let config = config(folder.path(), address, server.address, &audit);
     let answered: Mutex<HashSet<String>> = Mutex::default();
-    let (mut seed, started) = (0x9e37_79b9_u32, Instant::now());
+    let mut seed = 0x9e37_79b9_u32;
+    let started = Instant::now();
     for round in 0..kills {
-        let (gate, stop) = (Gate::start(&config, address, &[]), AtomicBool::new(false));
+        let gate = Gate::start(&config, address, &[]);
+        let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for agent in 0..AGENTS {
-                let (answered, stop) = (&answered, &stop);
+                let answered = &answered;
+                let stop = &stop;
                 scope.spawn(move || {
                     let Ok(mut calls) = Calls::open(address) else {
                         return;
@@ -295,8 +298,10 @@ fn a_gate_that_is_killed_under_load_has_a_line_for_every_call() {
         }
     }
     Gate::start(&config, address, &[]).end();
-    let (sent, back) = (told_of(&log, "outbound"), told_of(&log, "inbound"));
-    let (reached, answered) = (server.reached.lock().unwrap(), answered.lock().unwrap());
+    let sent = told_of(&log, "outbound");
+    let back = told_of(&log, "inbound");
+    let reached = server.reached.lock().unwrap();
+    let answered = answered.lock().unwrap();
     assert!(
         reached.len() > kills && !answered.is_empty(),
         "{} calls are no load",
@@ -357,10 +362,8 @@ fn a_full_disk_lets_no_call_through_and_when_there_is_room_again_they_go_on() {
         println!("skipped: neither root nor user namespaces here, so no small disk can be mounted");
         return;
     };
-    let (server, address) = (
-        Noting::start(),
-        SocketAddr::from(([127, 0, 0, 1], free_port())),
-    );
+    let server = Noting::start();
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let audit = format!(
         "file = \"{}\"\nrequired = true",
         disk.join("audit.jsonl").display()
@@ -375,7 +378,8 @@ fn a_full_disk_lets_no_call_through_and_when_there_is_room_again_they_go_on() {
     let filler = inside.join("filler");
     let filled = std::fs::write(&filler, vec![0; 2 << 20]).unwrap_err();
     assert_eq!(filled.kind(), io::ErrorKind::StorageFull);
-    let (mut refused, mut passed) = (0, HashSet::from(["d-before".to_owned()]));
+    let mut refused = 0;
+    let mut passed = HashSet::from(["d-before".to_owned()]);
     for number in 0..200 {
         let id = format!("d-{number}");
         match calls.call(&id).unwrap() {
@@ -392,10 +396,8 @@ fn a_full_disk_lets_no_call_through_and_when_there_is_room_again_they_go_on() {
     let (status, body) = calls.call("d-after").unwrap();
     assert_eq!(status, 200, "without a restart: {body}");
     let log = inside.join("audit.jsonl");
-    let (sent, reached) = (
-        told_of(&log, "outbound"),
-        server.reached.lock().unwrap().clone(),
-    );
+    let sent = told_of(&log, "outbound");
+    let reached = server.reached.lock().unwrap().clone();
     assert!(
         reached.is_subset(&sent),
         "{:?} have no line",
@@ -435,10 +437,8 @@ fn a_folder_that_cannot_be_written_keeps_the_gate_from_starting_and_calls_from_p
             )
         })
         .collect();
-    let (server, address) = (
-        Noting::start(),
-        SocketAddr::from(([127, 0, 0, 1], free_port())),
-    );
+    let server = Noting::start();
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let audit = format!(
         "file = \"{}\"\nrequired = true",
         disk.join("audit.jsonl").display()

@@ -667,10 +667,8 @@ fn a_call_that_was_refused_unjudged_is_explained_by_the_one_before() {
     let again = all
         .rfind(|line| line["event"] == "refused_again" && line["audit"].is_string())
         .unwrap();
-    let (id, earlier) = (
-        again["audit"].as_str().unwrap(),
-        lines.last().unwrap()["audit"].as_str().unwrap(),
-    );
+    let id = again["audit"].as_str().unwrap();
+    let earlier = lines.last().unwrap()["audit"].as_str().unwrap();
     let (code, told, err) =
         bench.lychgate(&["explain", id, "--config", "gate.toml", "--log", "a.jsonl"]);
     assert_eq!(code, 0, "{err}");

@@ -332,7 +332,8 @@ async fn an_answer_on_another_stream_of_its_session_is_inspected_as_the_answer()
     let gate = Setup::new().http("up", server.url()).start().await;
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
-    let (slow, id) = (gate.agent(), session.clone());
+    let slow = gate.agent();
+    let id = session.clone();
     let slow = tokio::spawn(async move {
         slow.post("up", &[("mcp-session-id", &id)], call("2", "x"))
             .await

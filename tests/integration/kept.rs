@@ -503,10 +503,8 @@ fn wrap_keeps_and_gives_too_and_the_verb_shows_it() {
     let key = state.join("lychgate/quarantine.key");
     let closed = |why: &str, how_many: &dyn Fn(usize, usize) -> bool| {
         let listed = lychgate(state.clone(), &["list"]);
-        let (out, err) = (
-            String::from_utf8(listed.stdout).unwrap(),
-            String::from_utf8(listed.stderr).unwrap(),
-        );
+        let out = String::from_utf8(listed.stdout).unwrap();
+        let err = String::from_utf8(listed.stderr).unwrap();
         assert!(
             out.contains("cannot be decrypted; see standard error") && !out.contains("nothing"),
             "{out}"

@@ -21,7 +21,8 @@ struct Visible(Vec<(String, String)>);
 
 impl Visible {
     async fn answer(&mut self, what: &str, answer: Answer) -> u16 {
-        let (status, headers) = (answer.status, format!("{:?}", answer.headers));
+        let status = answer.status;
+        let headers = format!("{:?}", answer.headers);
         let body = String::from_utf8_lossy(&answer.bytes().await).into_owned();
         self.0.push((what.to_owned(), headers + "\n" + &body));
         status

@@ -228,10 +228,8 @@ async fn calls_per_agent() {
 
 #[tokio::test]
 async fn calls_per_upstream() {
-    let (server, other) = (
-        silent().await,
-        Server::start(|_| async { json_reply(OK) }).await,
-    );
+    let server = silent().await;
+    let other = Server::start(|_| async { json_reply(OK) }).await;
     let setup = Setup::new()
         .http("up", server.url())
         .http("other", other.url());

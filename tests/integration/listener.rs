@@ -96,10 +96,8 @@ async fn agents_show_their_token() {
     setup.config.agents[1].upstreams = Some(vec!["other".into()]);
     let gate = setup.start().await;
     let stranger = gate.agent();
-    let (almost, short) = (
-        format!("Bearer {}x", token("ann")),
-        format!("Bearer {}", &token("ann")[1..]),
-    );
+    let almost = format!("Bearer {}x", token("ann"));
+    let short = format!("Bearer {}", &token("ann")[1..]);
     let bare = token("ann");
     for (value, status) in [
         (None, 401),

@@ -33,7 +33,8 @@ impl Desk {
     }
 
     fn configure(&self, keys: &str, oauth: &str) {
-        let (vault, url) = (self.folder.path().join("vault"), self.authority.url());
+        let vault = self.folder.path().join("vault");
+        let url = self.authority.url();
         let config = format!(
             "[oauth]\nvault = \"{}\"\n{keys}\nallow_loopback_http = true\n\n[upstream.sample.http]\nurl = \"{url}\"\n{oauth}\n\n\
              [upstream.files]\nstdio = {{ command = [\"true\"] }}\n\n[upstream.other.http]\nurl = \"{url}\"\nbearer = {{ env = \"UNSET_ANYWHERE\" }}\n",
@@ -363,10 +364,8 @@ async fn each_agent_has_its_own_login_and_all_are_ended_at_once() {
 async fn a_logout_counts_at_once_in_a_running_gate() {
     let desk = Desk::new("").await;
     desk.log_in(&["login", "sample", "--no-browser"]).await;
-    let (vault, key) = (
-        desk.folder.path().join("vault"),
-        desk.folder.path().join("key"),
-    );
+    let vault = desk.folder.path().join("vault");
+    let key = desk.folder.path().join("key");
     let url = desk.authority.url();
     let setup = Setup::new()
         .http("sample", url.clone())

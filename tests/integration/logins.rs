@@ -270,10 +270,8 @@ async fn a_person_may_say_no() {
 #[tokio::test]
 async fn fifty_calls_at_the_end_of_a_token_make_one_renewal() {
     let (authority, (_kept, folder)) = (Authority::start(2).await, folder());
-    let (one, other) = (
-        setup(&authority, &folder).start().await,
-        setup(&authority, &folder).start().await,
-    );
+    let one = setup(&authority, &folder).start().await;
+    let other = setup(&authority, &folder).start().await;
     logged_in(&one, &authority, &one.agent()).await;
     tokio::time::sleep(Duration::from_millis(1100)).await;
     assert!(
@@ -508,7 +506,8 @@ async fn each_agent_has_its_own_login_where_the_config_says_so() {
     .agents(&["ann", "bob"])
     .start()
     .await;
-    let (ann, bob) = (gate.agent_named("ann"), gate.agent_named("bob"));
+    let ann = gate.agent_named("ann");
+    let bob = gate.agent_named("bob");
     let link = owed(&ann).await;
     assert_ne!(owed(&bob).await, link);
     let page = ann.ask(Method::GET, &link, &[], "").await.text().await;

@@ -56,7 +56,8 @@ async fn plain_http_at_the_tls_port_is_answered_with_the_scheme_to_use() {
 async fn a_browser_gets_a_page_that_says_what_to_do() {
     let server = server().await;
     let gate = Setup::new().http("up", server.url()).start().await;
-    let (agent, page) = (gate.agent(), [("accept", BROWSER)]);
+    let agent = gate.agent();
+    let page = [("accept", BROWSER)];
     let answer = agent
         .ask(Method::GET, "/mcp/up", &page, "")
         .await
@@ -140,10 +141,8 @@ async fn a_wrong_token_is_not_reported_as_a_missing_one() {
         );
         string(&answer, &["error", "message"]).unwrap()
     };
-    let (missing, wrong) = (
-        told(gate.agent()).await,
-        told(gate.agent_named("eve")).await,
-    );
+    let missing = told(gate.agent()).await;
+    let wrong = told(gate.agent_named("eve")).await;
     assert!(
         missing.contains("no token was sent") && missing.contains("Authorization: Bearer TOKEN"),
         "{missing}"
@@ -165,7 +164,8 @@ async fn localhost_and_its_address_are_one_origin() {
     let gate = Setup::new().http("up", server.url()).start().await;
     let port = gate.running.address.port();
     let asked = async |host: &str, origin: &str| {
-        let (host, origin) = (format!("{host}:{port}"), format!("{origin}:{port}"));
+        let host = format!("{host}:{port}");
+        let origin = format!("{origin}:{port}");
         gate.agent()
             .post(
                 "up",
@@ -249,7 +249,8 @@ async fn an_unknown_path_is_answered_with_the_upstreams_that_this_agent_may_use(
         string(&json(&answer.text().await), &["error", "message"]).unwrap()
     };
     for path in ["/mcp/no-such", "/mcp/closed", "/closed/mcp", "/"] {
-        let (ann, bob) = (told("ann", path).await, told("bob", path).await);
+        let ann = told("ann", path).await;
+        let bob = told("bob", path).await;
         assert!(
             ann.contains("available: `/mcp/docs`, `/mcp/files`") && !ann.contains("/mcp/closed"),
             "{path}: {ann}"

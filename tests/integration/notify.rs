@@ -61,7 +61,8 @@ async fn a_webhook_gets_the_request_without_secrets_and_is_tried_again() {
         .start()
         .await;
     let id = asked(&gate, &format!("deploy with {KEY}")).await;
-    let (first, second) = (hook.next().await, hook.next().await);
+    let first = hook.next().await;
+    let second = hook.next().await;
     assert_eq!(first.body, second.body, "the same again");
     assert_eq!(second.headers["authorization"], "Bearer of-the-hook");
     let text = String::from_utf8(second.body.to_vec()).unwrap();

@@ -117,10 +117,8 @@ async fn two_processes_on_one_vault_make_one_renewal() {
     let (authority, (_kept, folder)) = (Authority::start(2).await, folder());
     let gate = setup(&authority, &folder).start().await;
     logged_in(&gate, &authority, &gate.agent()).await;
-    let (one, other) = (
-        Process::start(&authority, &folder).await,
-        Process::start(&authority, &folder).await,
-    );
+    let one = Process::start(&authority, &folder).await;
+    let other = Process::start(&authority, &folder).await;
     assert!(
         works(&one.agent()).await && works(&other.agent()).await,
         "both take the login up"
@@ -150,7 +148,8 @@ async fn a_process_that_is_killed_leaves_the_vault_whole() {
     for round in 0..6 {
         let mut process = Process::start(&authority, &folder).await;
         over(1).await;
-        let (before, used) = (authority.asked(Ask::Refresh), kept(&folder).await.granted);
+        let before = authority.asked(Ask::Refresh);
+        let used = kept(&folder).await.granted;
         authority.fail(Ask::Refresh, Fault::Lags(Duration::from_millis(10)));
         let agent = process.agent();
         let call = tokio::spawn(async move {

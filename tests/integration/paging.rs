@@ -252,11 +252,9 @@ async fn what_is_kept_is_bounded() {
         .with(|config| config.limits.kept.count = 1)
         .start()
         .await;
-    let (old, bobs, new) = (
-        first(&gate, "ann").await,
-        first(&gate, "bob").await,
-        first(&gate, "ann").await,
-    );
+    let old = first(&gate, "ann").await;
+    let bobs = first(&gate, "bob").await;
+    let new = first(&gate, "ann").await;
     for (agent, uri, kept) in [
         ("ann", &old, false),
         ("bob", &bobs, true),
@@ -436,7 +434,8 @@ async fn many_short_values_are_read_on_as_well() {
         )
     };
     for (least, fits) in [("", true), (r#","minItems":400"#, false)] {
-        let (body, list) = (body.clone(), list(least));
+        let body = body.clone();
+        let list = list(least);
         let server = Server::start(move |seen| {
             let lists = seen.body.windows(10).any(|part| part == b"tools/list");
             let body = if lists { list.clone() } else { body.clone() };
@@ -490,7 +489,8 @@ async fn many_short_values_are_read_on_as_well() {
             text.contains(&format!("`/result/structuredContent/rows` after {shown}]")),
             "{text}"
         );
-        let (mut all, mut next) = (String::new(), shown_at(&text));
+        let mut all = String::new();
+        let mut next = shown_at(&text);
         while let Some(uri) = next {
             let page = page_text(&json(
                 &agent

@@ -46,7 +46,8 @@ fn lists(pages: &Pages) -> Script {
 
 fn answer(pages: &Pages, asked: &Message) -> Option<String> {
     let envelope = asked.single()?;
-    let (id, pages) = (asked.id(envelope)?, pages.lock().unwrap());
+    let id = asked.id(envelope)?;
+    let pages = pages.lock().unwrap();
     let result = match envelope.method()? {
         "initialize" => r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}"#.to_owned(),
         "tools/list" => {
@@ -616,7 +617,8 @@ async fn the_console_shows_what_waits_and_approves_exactly_that() {
         let approve = |sha256: &str| {
             let body =
                 format!(r#"{{"upstream":"up","kind":"tool","name":"add","sha256":"{sha256}"}}"#);
-            let (page, gate) = (&page, &gate);
+            let page = &page;
+            let gate = &gate;
             async move {
                 page.ask(gate, Method::POST, "pins/approve", &[], &body)
                     .await

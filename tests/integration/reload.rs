@@ -244,7 +244,8 @@ async fn an_edited_config_takes_force_too() {
         .await
         .unwrap();
     let gate = TestGate::new(running, setup.folder);
-    let (ann, bob) = (gate.agent_named("ann"), gate.agent_named("bob"));
+    let ann = gate.agent_named("ann");
+    let bob = gate.agent_named("bob");
     ann.post("up", &[], call("1", "x")).await.expect(200).await;
     bob.post("up", &[], call("1", "x")).await.expect(401).await;
     config(&agent("bob"), "mode = \"observe\"");
@@ -275,11 +276,9 @@ async fn a_rotated_secret_takes_force_by_itself() {
     })
     .await;
     let setup = Setup::new();
-    let (file, secret, token) = (
-        setup.folder.path().join("lychgate.toml"),
-        setup.folder.path().join("secret"),
-        setup.folder.path().join("token"),
-    );
+    let file = setup.folder.path().join("lychgate.toml");
+    let secret = setup.folder.path().join("secret");
+    let token = setup.folder.path().join("token");
     write_whole(&secret, "blue-Kettle7-and-more\n");
     write_whole(&token, "the-first-token-of-ann\n");
     // One rule, so that a loaded machine reloads in time.

@@ -77,7 +77,9 @@ async fn a_secret_is_refused_and_shown_nowhere() {
         1,
         "only what is harmless arrived"
     );
-    let (audit, metrics, log) = (gate.audit_text(), gate.admin("/metrics").await.1, log());
+    let audit = gate.audit_text();
+    let metrics = gate.admin("/metrics").await.1;
+    let log = log();
     assert!(
         audit.contains("secret-own") && audit.contains("secret-source"),
         "{audit}"
@@ -91,10 +93,8 @@ async fn a_secret_is_refused_and_shown_nowhere() {
 
 #[tokio::test]
 async fn what_one_server_sent_goes_back_to_it_and_nowhere_else() {
-    let (vault, blog) = (
-        server("DB_PASSWORD=w4Tn8sQz-Vb6Hk2Lp0").await,
-        server("fine").await,
-    );
+    let vault = server("DB_PASSWORD=w4Tn8sQz-Vb6Hk2Lp0").await;
+    let blog = server("fine").await;
     let gate = Setup::new()
         .shipped()
         .http("vault", vault.url())

@@ -112,9 +112,12 @@ impl Server {
         let tls = tls.map(TlsAcceptor::from);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (script, tell, tls) = (script.clone(), tell.clone(), tls.clone());
+                let script = script.clone();
+                let tell = tell.clone();
+                let tls = tls.clone();
                 let service = service_fn(move |request: Request<Incoming>| {
-                    let (script, tell) = (script.clone(), tell.clone());
+                    let script = script.clone();
+                    let tell = tell.clone();
                     async move {
                         let seen = see(request).await;
                         if keeps_probes || !is_probe(&seen) {

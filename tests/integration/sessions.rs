@@ -30,7 +30,8 @@ async fn a_session_is_its_agents_alone_on_every_transport() {
             .agents(&["ann", "bob"])
             .start()
             .await;
-        let (ann, bob) = (gate.agent_named("ann"), gate.agent_named("bob"));
+        let ann = gate.agent_named("ann");
+        let bob = gate.agent_named("bob");
         let session = ann.initialize("up").await.unwrap();
         assert_eq!(status(&ann, Method::POST, &session).await, 200, "{wire:?}");
         for method in [Method::POST, Method::GET, Method::DELETE] {

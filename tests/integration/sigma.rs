@@ -47,9 +47,12 @@ fn read(name: &str, text: &str) -> Rule {
         wants: Vec::new(),
         condition: String::new(),
     };
-    let (mut section, mut selection, mut alternative) = (String::new(), String::new(), 0);
+    let mut section = String::new();
+    let mut selection = String::new();
+    let mut alternative = 0;
     for line in text.lines() {
-        let (depth, told) = (line.len() - line.trim_start().len(), line.trim());
+        let depth = line.len() - line.trim_start().len();
+        let told = line.trim();
         let pair = |told: &str| {
             let (key, value) = told
                 .split_once(':')

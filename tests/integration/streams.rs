@@ -119,7 +119,8 @@ async fn leaving_a_legacy_call_cancels_nothing() {
     let gate = Setup::new().stdio("up", &server).start().await;
     let agent = gate.agent();
     let (session, mut child) = server.session(&agent, "up").await;
-    let (leaver, id) = (gate.agent(), session.clone());
+    let leaver = gate.agent();
+    let id = session.clone();
     let asking = tokio::spawn(async move {
         leaver
             .post("up", &[("mcp-session-id", &id)], call("1", "first"))

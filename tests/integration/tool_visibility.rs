@@ -85,7 +85,8 @@ async fn shown(gate: &TestGate, page: &Page, upstream: &str, tool: &str) -> (Val
     let known = of_name(&all["upstreams"], upstream);
     let one = of_name(&known["definitions"], tool);
     let hidden = !one["hidden"].as_bool().unwrap();
-    let (policy, upstreams) = (&known["policy"], &known["shares_policy"]);
+    let policy = &known["policy"];
+    let upstreams = &known["shares_policy"];
     let body = json!({ "upstream": upstream, "tool": tool, "hidden": hidden, "policy": policy, "upstreams": upstreams });
     (one, body)
 }

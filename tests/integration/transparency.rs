@@ -131,7 +131,8 @@ impl FarEnd {
         let (say, next) = mpsc::unbounded_channel::<Vec<Bytes>>();
         let next = Arc::new(Mutex::new(next));
         let script: Script = Arc::new(move |bytes| {
-            let (tell, next) = (tell.clone(), next.clone());
+            let tell = tell.clone();
+            let next = next.clone();
             async move {
                 if let Some(answer) = initialized(&bytes) {
                     return answer;
@@ -185,10 +186,8 @@ impl FarEnd {
 
 #[track_caller]
 fn same(name: &str, got: &[u8], expected: &[u8]) {
-    let (got, expected) = (
-        String::from_utf8_lossy(got),
-        String::from_utf8_lossy(expected),
-    );
+    let got = String::from_utf8_lossy(got);
+    let expected = String::from_utf8_lossy(expected);
     assert!(
         got == expected,
         "{name}:\n     got {got:?}\nexpected {expected:?}"

@@ -63,7 +63,8 @@ async fn reload(gate: &TestGate, upstreams: &str) {
 
 #[tokio::test]
 async fn an_upstream_with_a_fault_is_down_with_the_reason_and_the_others_serve() {
-    let (well, secret) = (ok_server().await, ok_server().await);
+    let well = ok_server().await;
+    let secret = ok_server().await;
     let setup = Setup::new();
     std::fs::write(setup.folder.path().join("bad.pem"), "no certificate").unwrap();
     let upstreams = format!(
@@ -273,8 +274,10 @@ async fn upstreams_are_added_changed_and_removed_by_a_reload() {
         async move { reply.unwrap_or_else(|| json_reply(OK)) }
     })
     .await;
-    let (after, added) = (ok_server().await, ok_server().await);
-    let (kept, removed) = (StdioServer::start().await, StdioServer::start().await);
+    let after = ok_server().await;
+    let added = ok_server().await;
+    let kept = StdioServer::start().await;
+    let removed = StdioServer::start().await;
     let stdio = |name: &str, server: &StdioServer| {
         let transport = server.command();
         let command: Vec<String> = transport

@@ -51,10 +51,12 @@ pub(crate) fn signing_key(id: &str) -> SigningKey {
 impl Issuer {
     pub(crate) async fn start() -> Self {
         let key = signing_key("one");
-        let (jwks, site) = (key.jwks(), Arc::new(Mutex::new(String::new())));
+        let jwks = key.jwks();
+        let site = Arc::new(Mutex::new(String::new()));
         let of_server = site.clone();
         let server = Server::start(move |seen| {
-            let (jwks, site) = (jwks.clone(), of_server.lock().unwrap().clone());
+            let jwks = jwks.clone();
+            let site = of_server.lock().unwrap().clone();
             async move {
                 match seen.path.as_str() {
                     "/.well-known/openid-configuration" => {
@@ -126,10 +128,8 @@ fn showing(gate: &TestGate, token: &str) -> Agent {
 
 #[tokio::test]
 async fn a_token_counts_that_is_signed_valid_and_for_this_gate() {
-    let (issuer, server) = (
-        Issuer::start().await,
-        Server::start(|_| async { json_reply(OK) }).await,
-    );
+    let issuer = Issuer::start().await;
+    let server = Server::start(|_| async { json_reply(OK) }).await;
     let gate = trusting(
         Setup::new()
             .http("up", server.url())
@@ -248,10 +248,8 @@ async fn a_token_counts_that_is_signed_valid_and_for_this_gate() {
 
 #[tokio::test]
 async fn a_token_that_was_verified_before_is_checked_for_audience_and_time_at_every_call() {
-    let (issuer, server) = (
-        Issuer::start().await,
-        Server::start(|_| async { json_reply(OK) }).await,
-    );
+    let issuer = Issuer::start().await;
+    let server = Server::start(|_| async { json_reply(OK) }).await;
     let setup = trusting(
         Setup::new()
             .http("up", server.url())
@@ -306,10 +304,8 @@ async fn a_token_that_was_verified_before_is_checked_for_audience_and_time_at_ev
 
 #[tokio::test]
 async fn refusals_lead_to_where_tokens_are() {
-    let (issuer, server) = (
-        Issuer::start().await,
-        Server::start(|_| async { json_reply(OK) }).await,
-    );
+    let issuer = Issuer::start().await;
+    let server = Server::start(|_| async { json_reply(OK) }).await;
     let gate = trusting(Setup::new().http("up", server.url()), &issuer)
         .start()
         .await;

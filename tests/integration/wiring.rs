@@ -86,10 +86,8 @@ fn text(output: &Output) -> String {
 #[cfg(target_os = "linux")]
 fn an_install_leaves_a_gate_that_is_kept_running_and_one_log() {
     let machine = Machine::new();
-    let (file, linked) = (
-        machine.at("home/.cursor/mcp.json"),
-        machine.at("bin/lychgate").display().to_string(),
-    );
+    let file = machine.at("home/.cursor/mcp.json");
+    let linked = machine.at("bin/lychgate").display().to_string();
     let servers = serde_json::json!({ "mcpServers": {
         "docs": { "url": "https://docs.invalid/mcp" },
         "files": { "command": "sh", "args": ["-c", SERVER] },

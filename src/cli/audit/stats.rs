@@ -58,7 +58,9 @@ fn count(args: &Args, log: &Log, err: &mut dyn Write) -> io::Result<Stats> {
         .since
         .map_or_else(|| log.clone(), |since| log.clone().since(since));
     let mut stats = Stats::default();
-    let (mut noted, mut shown, mut read) = (Instant::now(), false, 0u64);
+    let mut noted = Instant::now();
+    let mut shown = false;
+    let mut read = 0u64;
     let shows = io::stderr().is_terminal();
     for entry in log.entries() {
         match entry {

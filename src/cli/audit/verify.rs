@@ -144,7 +144,9 @@ fn text(
         } else {
             "the log ends there"
         };
-        let (file, line, bytes) = (torn.file.escape_debug(), torn.line, torn.bytes);
+        let file = torn.file.escape_debug();
+        let line = torn.line;
+        let bytes = torn.bytes;
         // Where something else is wrong, it may be a part of that.
         let harmless = if report.is_verified() {
             ". This is not tampering."
@@ -163,7 +165,8 @@ fn text(
         )?;
     }
     let files = report.files.len();
-    let (files, lines) = (number(files as u64, "file"), number(report.lines, "line"));
+    let files = number(files as u64, "file");
+    let lines = number(report.lines, "line");
     match (report.first_seq, report.last_seq) {
         (Some(first), Some(last)) => writeln!(out, "{lines} in {files}: {first} to {last}")?,
         _ => writeln!(out, "no line in {files}")?,

@@ -60,10 +60,8 @@ impl Screen {
 
     /// Writes a heading.
     pub(super) fn heading(&mut self, text: &str, rest: &str) -> io::Result<()> {
-        let (text, rest) = (
-            self.in_look(TextStyle::Bold, text),
-            self.in_look(TextStyle::Dim, rest),
-        );
+        let text = self.in_look(TextStyle::Bold, text);
+        let rest = self.in_look(TextStyle::Dim, rest);
         self.line(&format!("\n{text}  {rest}\n"))
     }
 
@@ -136,7 +134,8 @@ impl Screen {
         text: &str,
         look: impl Fn(&str) -> Option<TextStyle>,
     ) -> io::Result<()> {
-        let (gone, mut name) = (name == SENT, Some(name));
+        let gone = name == SENT;
+        let mut name = Some(name);
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let look = look(line);
             // Readable without colour too: `-` stands before what was taken away, `+` before what was put there.

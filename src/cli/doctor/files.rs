@@ -111,7 +111,8 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
         let Ok(meta) = std::fs::metadata(&file.path) else {
             continue;
         };
-        let (mode, shown) = (meta.permissions().mode() & 0o777, file.path.display());
+        let mode = meta.permissions().mode() & 0o777;
+        let shown = file.path.display();
         let fit = if meta.is_dir() { "700" } else { "600" };
         if file.secret && mode & 0o077 != 0 {
             let what = format!(
@@ -385,7 +386,8 @@ mod tests {
     #[test]
     fn little_room_is_told_and_hardly_any_is_an_error() {
         let levels = [0, NONE_LEFT - 1, NONE_LEFT, LITTLE_LEFT - 1, LITTLE_LEFT].map(shortage);
-        let (error, warning) = (Some(Level::Error), Some(Level::Warning));
+        let error = Some(Level::Error);
+        let warning = Some(Level::Warning);
         assert_eq!(levels, [error, error, warning, warning, None]);
     }
 }

@@ -278,7 +278,8 @@ mod tests {
 
     #[test]
     fn a_certificate_is_valid_neither_before_nor_after_its_span() {
-        let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
+        let now = SystemTime::now();
+        let day = Duration::from_secs(86_400);
         let result = |from, until| {
             let mut result = CheckResult::default();
             lasts_for("it", Some((from, until)), "renew it", &mut result);

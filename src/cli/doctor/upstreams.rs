@@ -58,7 +58,8 @@ pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
                 result.find(Level::Error, fault.to_string(), "lychgate auth status");
             }
             for account in &kept.accounts {
-                let (upstream, whose) = (&account.upstream, account.party.principal.to_string());
+                let upstream = &account.upstream;
+                let whose = account.party.principal.to_string();
                 let fix = format!("lychgate login {upstream}");
                 match &account.granted {
                     None => result.find(
@@ -104,7 +105,8 @@ pub(super) async fn reach(config: Arc<Config>) -> CheckResult {
             return result;
         }
     };
-    let (config, logins) = (&config, &logins);
+    let config = &config;
+    let logins = &logins;
     let asked = stream::iter(&config.upstreams).map(|(name, upstream)| async move {
         let mut result = CheckResult::default();
         match Upstream::new(

@@ -260,7 +260,9 @@ fn finding(
 /// The other rules that matched in a passage: those with an effect, then those that only log; then its other places.
 fn also(found: &FindingExplanation) -> String {
     let mut seen = vec![&found.id];
-    let (mut acting, mut logged, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    let mut acting = Vec::new();
+    let mut logged = Vec::new();
+    let mut places = Vec::new();
     for also in &found.also {
         if also.at != found.at && !places.contains(&also.at) {
             places.push(also.at.clone());
@@ -294,7 +296,8 @@ fn also(found: &FindingExplanation) -> String {
 
 /// A text with what matched marked in it. Each line of it has a bar before it, so that none can look like one of ours.
 fn text(step: &Step, (before, after): (&str, &str)) -> String {
-    let (mut out, mut lines) = (String::new(), 0);
+    let mut out = String::new();
+    let mut lines = 0;
     for part in &step.parts {
         for (n, line) in part.text.split('\n').enumerate() {
             if n > 0 {

@@ -101,7 +101,8 @@ fn call(root: Value<'_>) -> Result<Option<Bytes>, String> {
         .filter(|arguments| arguments.kind() == ValueKind::Object);
     let arguments =
         arguments.ok_or_else(|| format!("`arguments` is missing or not an object: {SHAPES}"))?;
-    let (tool, arguments) = (tool.raw(), arguments.raw());
+    let tool = tool.raw();
+    let arguments = arguments.raw();
     let call = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{tool},"arguments":{arguments}}}}}"#
     );

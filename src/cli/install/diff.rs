@@ -14,7 +14,8 @@ const HIDDEN: &str = "…";
 
 /// A unified diff of a file with the values of variables, headers and secrets left out.
 pub(super) fn diff(path: &Path, format: Format, old: &str, new: &str) -> String {
-    let (old, new) = (shown(format, old), shown(format, new));
+    let old = shown(format, old);
+    let new = shown(format, new);
     let name = path.display().to_string();
     let text = TextDiff::from_lines(&old, &new)
         .unified_diff()

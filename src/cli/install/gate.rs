@@ -152,7 +152,8 @@ impl GateConfig {
         own: &[PathBuf],
     ) -> (String, Vec<(PathBuf, String)>) {
         let mut members = vec![format!("url = {}", quoted(&url.url))];
-        let (mut headers, mut secrets) = (vec![], vec![]);
+        let mut headers = vec![];
+        let mut secrets = vec![];
         for (header, value) in &url.headers {
             match value {
                 Header::BearerVariable(variable) => {

@@ -242,7 +242,8 @@ fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) 
             Some(kind) => kind == "sse",
             None => url.value.trim_end_matches('/').ends_with("/sse"),
         };
-        let (mut headers, mut spans) = (vec![], vec![]);
+        let mut headers = vec![];
+        let mut spans = vec![];
         if let Some(prop) = entry.get("headers") {
             let Value::Object(all) = &prop.value else {
                 return Connection::Otherwise("its `headers` are not an object".to_owned());

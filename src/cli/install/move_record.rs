@@ -126,7 +126,8 @@ impl MoveRecord {
     }
 
     fn json_back(&self, back: &mut RestoreOutcome) {
-        let (text, mut edits) = (back.text.clone(), vec![]);
+        let text = back.text.clone();
+        let mut edits = vec![];
         // What cannot be read does not tell that something has been removed.
         let is_readable = jsonc::find(&text, &[]).is_some();
         for server in &self.servers {

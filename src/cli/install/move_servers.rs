@@ -112,7 +112,8 @@ impl InstallContext<'_> {
         }
         for FileChange { file, plan, .. } in &steps {
             if file.project.is_some() && plan.moved.iter().any(|server| server.upstream.is_none()) {
-                let (path, program) = (file.path.display(), &self.program);
+                let path = file.path.display();
+                let program = &self.program;
                 writeln!(
                     self.err,
                     "warning: `{path}` belongs to a project and will contain paths of this machine: the program `{program}` and the audit log\n  hint: keep the change out of version control, or move the servers of your user config instead"
@@ -315,7 +316,8 @@ impl InstallContext<'_> {
                 put(&file.path, &marked_as(&file.path, &plan.text)?, None)?;
             }
             records.forget_dropped(place)?;
-            let (path, kept) = (file.path.display(), backup(place));
+            let path = file.path.display();
+            let kept = backup(place);
             writeln!(
                 self.err,
                 "{path}: {} behind the gate; backup: {}",
@@ -352,7 +354,8 @@ fn step(
     let place = records.place(&file);
     let mut before = records.get(&place).cloned().unwrap_or_default();
     if let Some(other) = before.gate.take_if(|other| *other != gate.path) {
-        let (client, other) = (file.client.name(), other.display());
+        let client = file.client.name();
+        let other = other.display();
         let message = format!(
             "the servers of {client} are in `{other}`\n  hint: `--config {other}`, or `lychgate uninstall {client}` first"
         );

@@ -106,7 +106,8 @@ impl InstallContext<'_> {
         forget: bool,
         records: &mut Records,
     ) -> io::Result<()> {
-        let (path, backup) = (step.file.path.display(), step.backup.display());
+        let path = step.file.path.display();
+        let backup = step.backup.display();
         if read(&step.file)? != step.text {
             return Err(io::Error::other(format!(
                 "`{path}` was changed in the meantime\n  hint: try again"
@@ -117,10 +118,8 @@ impl InstallContext<'_> {
             None => sweep(&step.file.path),
         }
         if step.changed > 0 {
-            let (client, count) = (
-                step.file.client.name(),
-                super::move_servers::count(step.changed),
-            );
+            let client = step.file.client.name();
+            let count = super::move_servers::count(step.changed);
             return writeln!(
                 self.err,
                 "{path}: {count} not restored; backup: {backup}\n  hint: resolve the changes manually and run `lychgate uninstall {client}` again, or `lychgate uninstall --forget --file {path}` to keep the file as it is"
@@ -153,7 +152,8 @@ impl InstallContext<'_> {
             return Ok(());
         };
         if let Some(path) = &moved.gate {
-            let (mut gate, mut released) = (GateConfig::read(path)?, Leftovers::default());
+            let mut gate = GateConfig::read(path)?;
+            let mut released = Leftovers::default();
             for server in moved.servers.iter().chain(&moved.dropped) {
                 let name = server.upstream.as_deref().unwrap_or_default();
                 let leads = |text: &str| {

@@ -40,13 +40,12 @@ impl Machine {
         answer: bool,
         work: impl FnOnce(&mut InstallContext<'_>) -> io::Result<u8>,
     ) -> Told {
-        let (mut out, mut err) = (vec![], vec![]);
+        let mut out = vec![];
+        let mut err = vec![];
         let home = self.home();
-        let (config, codex, project) = (
-            home.join(".config"),
-            home.join(".codex"),
-            self.0.path().join("project"),
-        );
+        let config = home.join(".config");
+        let codex = home.join(".codex");
+        let project = self.0.path().join("project");
         let places = Places {
             config,
             codex,

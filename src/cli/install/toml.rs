@@ -102,7 +102,8 @@ fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &GateEntry
     let Some((url, url_span)) = string("url") else {
         return Connection::Otherwise("it has neither a `command` nor a `url`".to_owned());
     };
-    let (mut headers, mut spans) = (vec![], vec![]);
+    let mut headers = vec![];
+    let mut spans = vec![];
     for key in ["http_headers", "env_http_headers", "bearer_token_env_var"] {
         let Some((name, item)) = entry.get_key_value(key) else {
             continue;

@@ -90,10 +90,8 @@ fn queries() -> Vec<(String, String)> {
 /// `UPDATE=1 cargo test --lib cli::metrics` rewrites it.
 #[test]
 fn the_reference_is_current() {
-    let (file, page) = (
-        format!("{}/{REFERENCE}", env!("CARGO_MANIFEST_DIR")),
-        reference::page(ALERTS).unwrap(),
-    );
+    let file = format!("{}/{REFERENCE}", env!("CARGO_MANIFEST_DIR"));
+    let page = reference::page(ALERTS).unwrap();
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&file, &page).unwrap();
     }
@@ -141,7 +139,8 @@ fn queries_match_the_table() {
             used.push(metric);
         }
         for found in matcher.captures_iter(&expr) {
-            let (label, value) = (&found[1], &found[3]);
+            let label = &found[1];
+            let value = &found[3];
             assert!(labels.contains(label), "{of}: no label `{label}`: {expr}");
             for metric in &used {
                 let Some(Values::Fixed(words)) = metric

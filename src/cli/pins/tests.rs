@@ -14,7 +14,8 @@ fn says(file: &std::path::Path, line: &str) -> (u8, String) {
     let words = ["pins", "--file", file.to_str().unwrap()]
         .into_iter()
         .chain(line.split(' '));
-    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut out = Vec::new();
+    let mut err = Vec::new();
     let code = run(&Line::parse_from(words).args, &mut out, &mut err).unwrap();
     (
         code,

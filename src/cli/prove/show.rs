@@ -31,10 +31,8 @@ pub(super) fn text(proof: &Proof) -> String {
         out.push_str("\nlistener\n");
         proof.door.iter().for_each(|trial| line(trial, &mut out));
     }
-    let (all, well) = (
-        proof.trials().count(),
-        proof.trials().filter(|trial| trial.became.well()).count(),
-    );
+    let all = proof.trials().count();
+    let well = proof.trials().filter(|trial| trial.became.well()).count();
     let count = |what: Outcome| {
         proof
             .trials()

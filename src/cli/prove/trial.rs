@@ -139,7 +139,8 @@ pub(super) async fn prove(
         .filter(|name| args.upstream.is_empty() || args.upstream.contains(name))
     {
         let judged = gate_state(wire.get(&format!("/prove/{name}")).await?, wire)?;
-        let (policy, mode) = (text(&judged, "policy"), text(&judged, "mode"));
+        let policy = text(&judged, "policy");
+        let mode = text(&judged, "mode");
         let mut trials = Vec::new();
         for canary in CANARIES.iter().filter(|canary| canary.quick || !args.quick) {
             let answer = send(wire, name, canary).await?;
@@ -278,7 +279,8 @@ fn said(body: &[u8]) -> String {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         return String::from_utf8_lossy(body).into_owned();
     };
-    let (mut open, mut texts) = (vec![&value], Vec::new());
+    let mut open = vec![&value];
+    let mut texts = Vec::new();
     while let Some(value) = open.pop() {
         match value {
             Value::String(text) => texts.push(text.as_str()),

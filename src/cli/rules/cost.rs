@@ -59,7 +59,8 @@ impl Costs {
         writeln!(out, "{:>14}  {:>14}  rule", "searches/kB", "bytes/kB")?;
         let mut over = 0;
         for (rule, cost) in &self.rules {
-            let (searches, bytes) = (each(cost.searches), each(cost.bytes));
+            let searches = each(cost.searches);
+            let bytes = each(cost.bytes);
             let dear = most.is_some_and(|most| bytes > most.saturating_mul(10));
             over += usize::from(dear);
             let mark = if dear { "  too expensive" } else { "" };
@@ -76,7 +77,8 @@ impl Costs {
             .rules
             .iter()
             .fold(Cost::default(), |sum, (_, cost)| sum.plus(*cost));
-        let (searches, bytes) = (each(sum.searches), each(sum.bytes));
+        let searches = each(sum.searches);
+        let bytes = each(sum.bytes);
         writeln!(
             out,
             "{:>12}.{}  {:>12}.{}  all, over {} bytes",

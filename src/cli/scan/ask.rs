@@ -285,7 +285,8 @@ impl<'u> Client<'u> {
         members: &str,
     ) -> Result<ReplyPage, RequestError> {
         self.last_id += 1;
-        let (id, comma) = (self.last_id, if members.is_empty() { "" } else { "," });
+        let id = self.last_id;
+        let comma = if members.is_empty() { "" } else { "," };
         let meta = match self.context.era {
             Era::Modern => format!(
                 r#"{comma}"_meta":{{"{}":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"lychgate-scan","version":"{}"}}}}"#,

@@ -103,7 +103,8 @@ fn result(
     found: &ScanFinding,
     index: &BTreeMap<&str, usize>,
 ) -> Value {
-    let (kind, name) = (item.kind.name(), &item.name);
+    let kind = item.kind.name();
+    let name = &item.name;
     let qualified = format!("{}/{kind}/{name}{}", server.name, found.place);
     let text = format!(
         "{} in the {kind} `{name}` of the MCP server `{}`, at {}. The gate's verdict by policy `{}`: {}.",

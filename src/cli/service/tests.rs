@@ -67,7 +67,8 @@ impl Machine {
         is_mac: bool,
         work: impl FnOnce(&mut Host<'_>) -> io::Result<u8>,
     ) -> (u8, String, String) {
-        let (mut out, mut err) = (vec![], vec![]);
+        let mut out = vec![];
+        let mut err = vec![];
         let path =
             std::env::join_paths([self.at("bin"), "/usr/bin".into(), "/bin".into()]).unwrap();
         let mut host = Host {

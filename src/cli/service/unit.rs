@@ -29,7 +29,8 @@ pub(super) fn systemd(gate: &Gate) -> String {
         .iter()
         .map(|(name, value)| format!("Environment={}\n", quoted(&format!("{name}={value}"))))
         .collect();
-    let (program, config) = (quoted(program), quoted(config));
+    let program = quoted(program);
+    let config = quoted(config);
     format!(
         "# {MARK}; to remove it: lychgate service uninstall\n\
          [Unit]\n\

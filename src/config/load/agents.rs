@@ -107,7 +107,8 @@ fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> ParsedAge
     if let Some(name) = &name {
         check_name(table, name, "agent");
     }
-    let (has_token, has_hash) = (table.has("token"), table.has("token_sha256"));
+    let has_token = table.has("token");
+    let has_hash = table.has("token_sha256");
     let token = reader
         .secret(table, "token")
         .and_then(|token| hashed(table, &token));

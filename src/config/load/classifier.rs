@@ -45,10 +45,8 @@ pub(super) fn classifier(policy: &Table<'_>, reader: &Reader<'_>) -> Option<Clas
     let timeout = table
         .integer("timeout_ms", 1..=30_000)
         .map(Duration::from_millis);
-    let (text_bytes, least_bytes) = (
-        bytes("text_bytes", 1..=64 << 20),
-        bytes("least_bytes", 0..=1 << 20),
-    );
+    let text_bytes = bytes("text_bytes", 1..=64 << 20);
+    let least_bytes = bytes("least_bytes", 0..=1 << 20);
     let calls_at_once = bytes("calls_at_once", 1..=1024);
     let ask_about = table.choice("ask_about", &ClassifierScope::WORDS);
     let action = table.choice("action", &ClassifierConfig::ACTIONS);

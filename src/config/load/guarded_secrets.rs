@@ -38,11 +38,9 @@ pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
         let timeout = table
             .integer("timeout_seconds", 1..=300)
             .map_or(TIMEOUT, Duration::from_secs);
-        let (env, file, command) = (
-            table.string("env"),
-            table.string("file"),
-            table.strings("command"),
-        );
+        let env = table.string("env");
+        let file = table.string("file");
+        let command = table.strings("command");
         table.finish();
         let (place, from, value) = match (env, file, command.first()) {
             (Some(env), None, None) => {

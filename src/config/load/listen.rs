@@ -44,11 +44,9 @@ fn listen_tls(table: &Table<'_>, reader: &Reader<'_>) -> Option<ListenTls> {
             );
         }
     }
-    let (cert, key, client_ca) = (
-        reader.file(table, "cert"),
-        reader.file(table, "key"),
-        reader.file(table, "client_ca"),
-    );
+    let cert = reader.file(table, "cert");
+    let key = reader.file(table, "key");
+    let client_ca = reader.file(table, "client_ca");
     table.finish();
     Some(ListenTls {
         cert: cert?,

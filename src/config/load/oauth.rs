@@ -90,11 +90,9 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
 
 /// Where a key is that something is sealed with.
 pub(super) fn key_place(table: &Table<'_>, reader: &Reader<'_>) -> Option<VaultKey> {
-    let (file, env, keyring) = (
-        reader.any_path(table, "file"),
-        table.string("env"),
-        table.string("keyring"),
-    );
+    let file = reader.any_path(table, "file");
+    let env = table.string("env");
+    let keyring = table.string("keyring");
     table.finish();
     match (file, env, keyring) {
         (Some(file), None, None) => Some(VaultKey::File(file)),

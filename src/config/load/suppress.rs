@@ -45,7 +45,9 @@ pub(super) fn suppressions(policy: &Table<'_>) -> Vec<Arc<Suppression>> {
 fn suppression(table: &Table<'_>) -> Option<Suppression> {
     let rules = rules(table);
     let name = |key: &str| named(table, key);
-    let (upstream, tool, argument) = (name("upstream"), name("tool"), name("argument"));
+    let upstream = name("upstream");
+    let tool = name("tool");
+    let argument = name("argument");
     let checked = |key: &str, hint: &str, fits: fn(&str) -> bool| {
         let names = names(table, key);
         for name in names.iter().filter(|name| !fits(&name.value)) {

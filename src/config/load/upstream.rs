@@ -149,7 +149,8 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
                 );
             }
         }
-        let (cert, key) = (file(&pair, "cert"), file(&pair, "key"));
+        let cert = file(&pair, "cert");
+        let key = file(&pair, "key");
         pair.finish();
         Some((cert?, key?))
     });

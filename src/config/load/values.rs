@@ -186,7 +186,8 @@ impl<'w> Reader<'w> {
             return None;
         }
         let place = table.table(key)?;
-        let (env, file) = (place.string("env"), place.string("file"));
+        let env = place.string("env");
+        let file = place.string("file");
         place.finish();
         match (env, file) {
             (Some(name), None) => match self.world.variable(&name.value) {

@@ -7,7 +7,8 @@ const MAX_CHARS: usize = 256;
 pub(in crate::detect) fn matches(pattern: &str, text: &str) -> bool {
     if pattern.is_ascii() && text.is_ascii() {
         let capped = |text: &'_ str| text.len().min(MAX_CHARS);
-        let (pattern_end, text_end) = (capped(pattern), capped(text));
+        let pattern_end = capped(pattern);
+        let text_end = capped(text);
         let at = |bytes: &str, at: usize, end: usize| {
             bytes
                 .as_bytes()
@@ -23,7 +24,8 @@ pub(in crate::detect) fn matches(pattern: &str, text: &str) -> bool {
 }
 
 fn fits(pattern: &impl Fn(usize) -> Option<char>, text: &impl Fn(usize) -> Option<char>) -> bool {
-    let (mut p, mut t) = (0, 0);
+    let mut p = 0;
+    let mut t = 0;
     let mut back: Option<(usize, usize)> = None;
     while let Some(c) = text(t) {
         let step = match pattern(p) {
@@ -116,7 +118,9 @@ pub(super) fn replace(text: &str, pattern: &str, by: &str, all: bool) -> String 
         .char_indices()
         .nth(MAX_CHARS)
         .map_or(text.len(), |(at, _)| at);
-    let (mut made, mut at, mut tries) = (String::new(), 0, MAX_CHARS * 4);
+    let mut made = String::new();
+    let mut at = 0;
+    let mut tries = MAX_CHARS * 4;
     while at < limit {
         let ends = (at + 1..=limit)
             .rev()

@@ -80,7 +80,8 @@ impl Reader<'_> {
         };
         if let Some(code) = code.or(attached.as_ref()) {
             facts.executes |= code.taint;
-            let (text, taint) = (code.text.clone(), code.taint);
+            let text = code.text.clone();
+            let taint = code.taint;
             match runs {
                 Interprets::Shell => {
                     let after = arguments

@@ -126,7 +126,8 @@ pub(super) struct Glob {
 impl Glob {
     pub(super) fn new(source: String) -> Self {
         let tail = source.strip_prefix("**/");
-        let (parts, anywhere) = (parts(tail.unwrap_or(&source)), tail.is_some());
+        let parts = parts(tail.unwrap_or(&source));
+        let anywhere = tail.is_some();
         Self {
             source,
             parts,

@@ -133,10 +133,8 @@ impl Session<'_, '_> {
         let operator =
             matches!(frame.items.last(), Some(Item::Value(_)) if text.get(at..=at) == Some("-"));
         let digits = text.as_bytes().get(at).is_some_and(u8::is_ascii_digit) && word.is_empty();
-        let (in_index, in_hash) = (
-            matches!(frame.kind, Kind::Index(_)),
-            frame.kind == Kind::Hash,
-        );
+        let in_index = matches!(frame.kind, Kind::Index(_));
+        let in_hash = frame.kind == Kind::Hash;
         let mut started = !word.is_empty();
         let mut end = at;
         while let Some(c) = text.get(end..).and_then(|rest| rest.chars().next()) {

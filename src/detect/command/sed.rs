@@ -73,17 +73,17 @@ fn command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
             .map(|(_, line)| line.to_owned());
         return Some((kept(lines.collect()), rest));
     }
-    let (kind, rest) = (
-        rest.chars()
-            .next()
-            .filter(|kind| matches!(kind, 's' | 'y'))?,
-        rest.get(1..)?,
-    );
+    let kind = rest
+        .chars()
+        .next()
+        .filter(|kind| matches!(kind, 's' | 'y'))?;
+    let rest = rest.get(1..)?;
     let by = rest.chars().next().filter(|by| by.is_ascii_punctuation())?;
     let (pattern, rest) = part(rest.get(1..)?, by)?;
     let (with, rest) = part(rest, by)?;
     let end = rest.find([';', '\n', '}']).unwrap_or(rest.len());
-    let (flags, behind) = (rest.get(..end)?.trim(), rest.get(end..)?);
+    let flags = rest.get(..end)?.trim();
+    let behind = rest.get(end..)?;
     if kind == 'y' {
         let to: Vec<char> = with.chars().collect();
         let from: Vec<char> = pattern.chars().collect();

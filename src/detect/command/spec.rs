@@ -288,7 +288,8 @@ fn has_flag(facts: &Facts, alternatives: &[String]) -> bool {
         }
         for flag in alternatives {
             let found = if facts.windows {
-                let (text, flag) = (text.to_ascii_lowercase(), flag.to_ascii_lowercase());
+                let text = text.to_ascii_lowercase();
+                let flag = flag.to_ascii_lowercase();
                 text == flag
                     || (flag.len() > 2
                         && text.len() >= 2

@@ -68,7 +68,8 @@ impl Reader<'_> {
         if !self.spend_command() {
             return;
         }
-        let (mut at, mut room) = (0, Some(EXPANDED_BYTES));
+        let mut at = 0;
+        let mut room = Some(EXPANDED_BYTES);
         for _ in 0..=MAX_COMMANDS {
             let mut scan = Scan {
                 text,

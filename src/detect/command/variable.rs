@@ -257,7 +257,8 @@ impl Reader<'_> {
                     .unwrap_or(tail)
                     .split_once('/')
                     .unwrap_or((doubled.unwrap_or(tail), ""));
-                let (wanted, by) = (self.pattern(wanted), self.pattern(by));
+                let wanted = self.pattern(wanted);
+                let by = self.pattern(by);
                 if wanted.is_empty() {
                     return Some(text.to_owned());
                 }

@@ -26,7 +26,8 @@ pub(super) struct Flows {
 
 impl Flows {
     pub(super) fn new(rules: &[(usize, &Spec)]) -> Self {
-        let (mut carries, mut completes) = (Vec::new(), Vec::new());
+        let mut carries = Vec::new();
+        let mut completes = Vec::new();
         for (rule, spec) in rules {
             match spec {
                 Spec::Carries { from, to, pieces } => {

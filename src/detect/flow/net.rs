@@ -122,7 +122,8 @@ pub(super) fn addresses(run: &str, start: usize, look: Look, take: &mut dyn FnMu
             .iter()
             .take_while(domain)
             .count();
-        let (from, to) = (sign - before, sign + 1 + after);
+        let from = sign - before;
+        let to = sign + 1 + after;
         let Some(written) = run.get(from..to) else {
             continue;
         };
@@ -177,7 +178,8 @@ pub(super) fn with_signs(text: &str) -> Option<String> {
         return None;
     }
     let bare = memchr::memmem::find(text.as_bytes(), b" dot ").is_some();
-    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let inner = rest
             .get(1..)

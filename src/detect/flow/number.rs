@@ -144,7 +144,8 @@ fn iban(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) {
     if !letters || !alone {
         return;
     }
-    let (mut joined, mut last) = (text.get(start..end).unwrap_or_default().to_owned(), end);
+    let mut joined = text.get(start..end).unwrap_or_default().to_owned();
+    let mut last = end;
     while joined.len() < 34 && matches!(bytes.get(last), Some(b' ' | b'-')) {
         let group = bytes
             .get(last + 1..)

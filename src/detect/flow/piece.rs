@@ -102,7 +102,10 @@ pub(super) fn folded(text: &str) -> Cow<'_, str> {
 /// Hands out every piece of a text that was [`folded`]. Linear.
 pub(super) fn pieces(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     let bytes = text.as_bytes();
-    let (mut start, mut seen, mut digits, mut any_digits) = (0, 0, 0, false);
+    let mut start = 0;
+    let mut seen = 0;
+    let mut digits = 0;
+    let mut any_digits = false;
     for (at, byte) in bytes.iter().chain(b" ").enumerate() {
         let class = CLASSES.get(usize::from(*byte)).copied().unwrap_or(0);
         if class & ENDS == 0 {
@@ -191,7 +194,8 @@ fn run(
     look: Look,
     take: &mut dyn FnMut(Found<'_>),
 ) {
-    let (dot, slash) = (seen & DOT != 0, seen & SLASH != 0);
+    let dot = seen & DOT != 0;
+    let slash = seen & SLASH != 0;
     let urls = slash && net::urls(run, start, look, take);
     if dot && seen & SIGN != 0 {
         net::addresses(run, start, look, take);

@@ -70,7 +70,8 @@ pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
     let from = table.choice("from", &From::WORDS);
     let to = table.choice("to", &To::WORDS).unwrap_or(To::Anywhere);
     let known = Piece::WORDS.map(|(word, _)| word);
-    let (mut pieces, mut good) = (Vec::new(), true);
+    let mut pieces = Vec::new();
+    let mut good = true;
     for word in table.strings("pieces") {
         match Piece::WORDS.iter().find(|(known, _)| *known == word.value) {
             Some((_, piece)) => pieces.push(*piece),

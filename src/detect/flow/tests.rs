@@ -577,7 +577,8 @@ fn hostile_texts_cost_what_they_are_long() {
     for (name, shape) in shapes {
         let cost = |bytes: usize| {
             let text = shape.repeat(bytes / shape.len());
-            let (mut handed, mut length) = (0_usize, 0_usize);
+            let mut handed = 0_usize;
+            let mut length = 0_usize;
             pieces(&text, Look::Compare, &mut |found| {
                 handed += 1;
                 length += found.text.len();

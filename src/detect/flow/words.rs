@@ -170,7 +170,9 @@ pub(super) fn phrases(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
         })
     };
     let mut row: VecDeque<Word> = VecDeque::with_capacity(ROW + 1);
-    let (mut sum, mut letters, mut wholes) = (0_u64, 0, 0);
+    let mut sum = 0_u64;
+    let mut letters = 0;
+    let mut wholes = 0;
     let mut winnow = Winnow::default();
     words(text, &mixer, |word, end| {
         sum = sum.wrapping_mul(mixer.factor()).wrapping_add(word.hash);
@@ -234,14 +236,18 @@ impl Winnow {
 /// for two letters.
 fn words(text: &str, mixer: &Mixer, mut take: impl FnMut(Word, usize)) {
     let bytes = text.as_bytes();
-    let (mut at, mut before) = (0, b' ');
+    let mut at = 0;
+    let mut before = b' ';
     while let Some(byte) = bytes.get(at).copied() {
         if !(byte.is_ascii_alphanumeric() || byte >= 0x80) {
             before = byte;
             at += 1;
             continue;
         }
-        let (start, mut letters, mut state, mut eight) = (at, 0, 0, 0_u64);
+        let start = at;
+        let mut letters = 0;
+        let mut state = 0;
+        let mut eight = 0_u64;
         while let Some(byte) = bytes.get(at).copied() {
             if byte.is_ascii_alphanumeric() {
                 at += 1;

@@ -54,7 +54,8 @@ const DISGUISES: [fn(&str) -> String; 18] = [
 
 #[test]
 fn a_disguised_escape_is_outside_as_its_plain_form_is() {
-    let (ground, mut seed) = (ground(Links::Unknown), 7);
+    let ground = ground(Links::Unknown);
+    let mut seed = 7;
     let escapes = [
         "../x",
         "../../etc/passwd",

@@ -34,7 +34,8 @@ pub(super) fn walk(base: &[String], path: &str, windows: bool, links: &Links) ->
         .map(str::to_owned)
         .collect();
     left.reverse();
-    let (mut steps, mut followed) = (0, 0);
+    let mut steps = 0;
+    let mut followed = 0;
     while let Some(part) = left.pop() {
         steps += 1;
         if steps > STEPS {

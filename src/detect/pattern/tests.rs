@@ -137,7 +137,8 @@ fn wordy() -> Box<dyn Detector> {
     ];
     let rules: Vec<(Vec<String>, Vec<String>)> = (0..60)
         .map(|n| {
-            let (verb, object) = (verbs[n % verbs.len()], objects[n / verbs.len()]);
+            let verb = verbs[n % verbs.len()];
+            let object = objects[n / verbs.len()];
             let gap = format!(
                 r"\b{verb}\b[^.\n]{{0,60}}\b(?:previous|prior|above)\b[^.\n]{{0,40}}\b{object}\b"
             );

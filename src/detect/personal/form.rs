@@ -290,7 +290,8 @@ fn iban(bytes: &[u8], start: usize) -> Option<Range<usize>> {
             .parse::<usize>()
             .ok()
     })?;
-    let (mut signs, mut at) = (Vec::with_capacity(length), start);
+    let mut signs = Vec::with_capacity(length);
+    let mut at = start;
     while signs.len() < length {
         match bytes.get(at)? {
             byte if byte.is_ascii_digit() || byte.is_ascii_uppercase() => signs.push(*byte),

@@ -68,7 +68,8 @@ impl Folded {
             return;
         };
         // What comes after the first gap moves up, a stretch at a time.
-        let (mut from, mut to) = (first, first);
+        let mut from = first;
+        let mut to = first;
         while from < bytes.len() {
             from += bytes.iter().skip(from).take_while(|b| **b == b' ').count() - 1;
             self.left_out.push((to + 1, from - to));

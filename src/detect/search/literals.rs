@@ -193,9 +193,12 @@ impl Branch {
     }
 
     fn read(record: &mut Reader<'static>) -> Option<Self> {
-        let (longest, extent, back) = (record.length()?, record.length()?, record.length()?);
+        let longest = record.length()?;
+        let extent = record.length()?;
+        let back = record.length()?;
         let cost = f64::from_bits(record.long()?);
-        let (first, begins_word) = (record.flag()?, record.flag()?);
+        let first = record.flag()?;
+        let begins_word = record.flag()?;
         let words = WordList::read(record)?;
         Some(Self {
             needles: Needles {

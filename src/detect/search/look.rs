@@ -194,7 +194,8 @@ impl Look<'_> {
         budget: &mut usize,
         tell: &mut impl FnMut(Option<Range<usize>>),
     ) -> Result<(), Spent> {
-        let (mut at, mut spans) = (0, 0);
+        let mut at = 0;
+        let mut spans = 0;
         loop {
             for cursor in &mut cursors {
                 if cursor

@@ -36,7 +36,8 @@ impl Spec {
             .iter()
             .map(|source| prepared::record(Use::Search, source))
             .collect();
-        let (mut vague, mut wrong) = (Vec::new(), Vec::new());
+        let mut vague = Vec::new();
+        let mut wrong = Vec::new();
         for (at, (source, prepared)) in any.iter().zip(&prepared).enumerate() {
             match is_vague(source, *prepared) {
                 Ok(true) => vague.push(at),

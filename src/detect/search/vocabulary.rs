@@ -60,7 +60,8 @@ mod tests {
                 Find::Signal(signal::Spec::Phrase(phrase)) => &phrase.search,
                 _ => continue,
             };
-            let (keywords, branches) = (spec.searched_keywords(), spec.branches());
+            let keywords = spec.searched_keywords();
+            let branches = spec.branches();
             let lists: Vec<&WordList> = branches
                 .iter()
                 .map(|(_, branch)| branch.words(&keywords))

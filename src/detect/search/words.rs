@@ -191,16 +191,16 @@ impl Words {
     pub(super) fn read(from: &mut Reader<'static>) -> Option<Self> {
         let bytes = Cow::Borrowed(from.text()?);
         let starts = Cow::Borrowed(from.text()?.as_chunks().0);
-        let (ascii, all) = (Filter::read(from)?, Filter::read(from)?);
+        let ascii = Filter::read(from)?;
+        let all = Filter::read(from)?;
         let entries = Cow::Borrowed(from.text()?.as_chunks().0);
         let buckets = from.text()?.as_chunks().0;
         let bucket_bits = buckets.len().checked_sub(1)?.checked_ilog2()?;
         let buckets = Cow::Borrowed(buckets);
-        let (shapes, keys) = (
-            Cow::Borrowed(from.text()?.as_chunks().0),
-            KeyFilter::read(from)?,
-        );
-        let (threes, fours) = (ShortWords::read(from)?, ShortWords::read(from)?);
+        let shapes = Cow::Borrowed(from.text()?.as_chunks().0);
+        let keys = KeyFilter::read(from)?;
+        let threes = ShortWords::read(from)?;
+        let fours = ShortWords::read(from)?;
         let mut made = Self {
             bytes,
             starts,
@@ -293,7 +293,8 @@ impl Words {
         } else {
             &self.all
         };
-        let (first, second): (&Bits, &Bits) = (first, second);
+        let first: &Bits = first;
+        let second: &Bits = second;
         let padded = text.padded();
         let mut found = [0_u16; BLOCK];
         let mut start = PAD;
@@ -506,7 +507,8 @@ mod tests {
 
     #[test]
     fn long_words_and_those_with_the_same_beginning_are_told_apart() {
-        let (long, other) = ("kettles ".repeat(40), "kettles ".repeat(39) + "kettle, ");
+        let long = "kettles ".repeat(40);
+        let other = "kettles ".repeat(39) + "kettle, ";
         assert_eq!(found(&[&long, &other], &other), [(0, other.len(), 1)]);
         let words = [
             "ignore all of it",

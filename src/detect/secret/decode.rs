@@ -126,7 +126,8 @@ fn base32(run: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let mut bytes = Vec::with_capacity(run.len() * 5 / 8);
-    let (mut bits, mut count) = (0_u32, 0);
+    let mut bits = 0_u32;
+    let mut count = 0;
     for five in run.iter().filter_map(value) {
         bits = (bits << 5 | u32::from(five)) & 0xfff;
         count += 5;
@@ -141,7 +142,10 @@ fn base32(run: &[u8]) -> Option<Vec<u8>> {
 /// Decodes base64 of either alphabet from `start`, over the joints between its pieces, to the first character that is neither.
 fn base64(text: &str, start: usize) -> (Vec<u8>, usize) {
     let rest = text.as_bytes().get(start..).unwrap_or_default();
-    let (mut bytes, mut bits, mut count, mut end) = (Vec::new(), 0_u32, 0, start);
+    let mut bytes = Vec::new();
+    let mut bits = 0_u32;
+    let mut count = 0;
+    let mut end = start;
     for (at, byte) in rest.iter().enumerate() {
         // A plus between quotes joins, any other is a digit.
         let joins = *byte == b'+'
@@ -224,7 +228,9 @@ pub(super) fn is_text(byte: u8) -> bool {
 
 /// The text that bytes are, unpacked if need be, up to where they stop being one.
 fn readable(mut bytes: Vec<u8>, end: usize, reading: &'static str, room: usize) -> Option<Opened> {
-    let (mut inflated, mut cut, mut reading) = (0, false, reading);
+    let mut inflated = 0;
+    let mut cut = false;
+    let mut reading = reading;
     if packed(&bytes) {
         (bytes, cut) = inflate(&bytes, room)?;
         inflated = bytes.len();

@@ -93,7 +93,8 @@ impl Secrets {
 
 impl Detector for Secrets {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
-        let (plain, raw) = (text.plain(), text.raw());
+        let plain = text.plain();
+        let raw = text.raw();
         let mut search = Search::new(self, place, raw.len(), found);
         search.through(plain, text.plain_facts(), "plain", &|span| {
             Some(text.locate(span))

@@ -141,7 +141,9 @@ pub(in crate::detect) fn unescape(text: &str) -> Option<String> {
     });
     // Numbers that names are given look like escapes too.
     let quoted = escapes >= QUOTED && escapes * 5 >= all * 4;
-    let (mut out, mut from, mut at) = (String::new(), 0, 0);
+    let mut out = String::new();
+    let mut from = 0;
+    let mut at = 0;
     while let Some(found) = bytes
         .get(at..)
         .and_then(|rest| rest.iter().position(|byte| Class::of(*byte).is_escape()))

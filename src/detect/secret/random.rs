@@ -172,7 +172,8 @@ impl Made {
     pub(super) fn of(run: &str) -> Self {
         let mut made = Self::default();
         let mut seen = [false; 256];
-        let (mut low, mut high) = (true, true);
+        let mut low = true;
+        let mut high = true;
         for byte in run.bytes() {
             match class(byte) {
                 Class::Lower => made.lower += 1,

@@ -131,7 +131,8 @@ fn spelling(text: &str, sign: u8, interval: Interval) -> Option<(Range<usize>, S
 /// Long labels of host names that follow each other, joined.
 pub(super) fn labels(text: &str) -> Vec<(Range<usize>, String)> {
     let bytes = text.as_bytes();
-    let (mut found, mut from) = (Vec::new(), 0);
+    let mut found = Vec::new();
+    let mut from = 0;
     for dot in memchr::memchr_iter(b'.', bytes) {
         let before = bytes.get(from..dot).unwrap_or_default();
         let start = dot
@@ -143,7 +144,8 @@ pub(super) fn labels(text: &str) -> Vec<(Range<usize>, String)> {
         if dot - start < LABEL {
             continue;
         }
-        let (mut joined, mut end) = (text.get(start..dot).unwrap_or_default().to_owned(), dot);
+        let mut joined = text.get(start..dot).unwrap_or_default().to_owned();
+        let mut end = dot;
         while bytes.get(end) == Some(&b'.') && joined.len() < MOST_BYTES {
             let rest = bytes.get(end + 1..).unwrap_or_default();
             let length = rest

@@ -139,7 +139,9 @@ impl Sieve {
                 meanings.push(meaning);
             }
         }
-        let (mut bytes, mut meanings, mut owners) = (Vec::new(), Vec::new(), Vec::new());
+        let mut bytes = Vec::new();
+        let mut meanings = Vec::new();
+        let mut owners = Vec::new();
         let mut literals = vec![Literal::default()];
         for (word, meant) in words {
             let literal =
@@ -170,7 +172,9 @@ impl Sieve {
         }
         let start = |least: usize| owners.partition_point(|owner| hash(owner.gram) < least) as u32;
         let starts = (0..=1 << HASH_BITS).map(start).collect();
-        let (literals, bytes, meanings) = (literals.into(), bytes.into(), meanings.into());
+        let literals = literals.into();
+        let bytes = bytes.into();
+        let meanings = meanings.into();
         Ok(Self {
             bits,
             owners: owners.into(),

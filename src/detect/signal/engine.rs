@@ -67,7 +67,9 @@ impl Signals {
         rules: &[(usize, &'s Spec)],
         phrases: &mut Vec<Phrase<'s>>,
     ) -> Self {
-        let (mut weights, mut ordering, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+        let mut weights = Vec::new();
+        let mut ordering = Vec::new();
+        let mut shares = Vec::new();
         let mut adding: Vec<(usize, &Sum)> = Vec::new();
         let mut intents: Vec<&'s str> = Vec::new();
         let mut number = |intent: &'s str| {

@@ -110,7 +110,8 @@ impl<'t> Lexer<'t> {
     }
 
     fn step(&mut self) -> Option<()> {
-        let (start, byte) = (self.at, self.byte(0));
+        let start = self.at;
+        let byte = self.byte(0);
         if byte.is_ascii_whitespace() || byte == 0 || byte == 0x0b {
             self.at += 1;
             return Some(());
@@ -287,7 +288,8 @@ impl<'t> Lexer<'t> {
     }
 
     fn until(&mut self, quote: u8, before: usize, backslashes: bool, kind: Kind) -> Option<()> {
-        let (start, from) = (self.at, self.at + before);
+        let start = self.at;
+        let from = self.at + before;
         let mut end = from;
         loop {
             match self.bytes.get(end)? {

@@ -74,11 +74,9 @@ fn opaque(value: &str) -> bool {
         return false;
     }
     let count = |is: fn(&u8) -> bool| value.bytes().filter(is).count();
-    let (digits, upper, lower) = (
-        count(u8::is_ascii_digit),
-        count(u8::is_ascii_uppercase),
-        count(u8::is_ascii_lowercase),
-    );
+    let digits = count(u8::is_ascii_digit);
+    let upper = count(u8::is_ascii_uppercase);
+    let lower = count(u8::is_ascii_lowercase);
     let hex = value.bytes().all(|b| b.is_ascii_hexdigit());
     let words = value.split(['-', '_']).map(str::len).max().unwrap_or(0) < 20;
     !words
@@ -104,10 +102,14 @@ fn latin_twin(c: char) -> bool {
 fn punycode(label: &str) -> Option<String> {
     let (plain, coded) = label.rsplit_once('-').unwrap_or(("", label));
     let mut out: Vec<char> = plain.chars().collect();
-    let (mut n, mut i, mut bias) = (128u32, 0u32, 72u32);
+    let mut n = 128u32;
+    let mut i = 0u32;
+    let mut bias = 72u32;
     let mut digits = coded.bytes().take(63);
     while digits.len() > 0 {
-        let (start, mut weight, mut k) = (i, 1u32, 36u32);
+        let start = i;
+        let mut weight = 1u32;
+        let mut k = 36u32;
         loop {
             let digit = match digits.next()? {
                 b @ b'a'..=b'z' => u32::from(b - b'a'),

@@ -165,7 +165,9 @@ impl Seen {
     }
 
     fn new(stands: Where) -> Self {
-        let (reached, schemes, hosts) = (Vec::new(), Vec::new(), Vec::new());
+        let reached = Vec::new();
+        let schemes = Vec::new();
+        let hosts = Vec::new();
         Self {
             reached,
             schemes,

@@ -310,7 +310,8 @@ fn any_text_is_judged_without_a_panic() {
         let text: String = (0..pick(&mut seed, 16))
             .map(|_| parts[pick(&mut seed, parts.len())])
             .collect();
-        let (argument, command) = (seen(&text), Seen::command(&text, &Place::default()));
+        let argument = seen(&text);
+        let command = Seen::command(&text, &Place::default());
         assert!(
             argument.reached.len() < 200 && command.reached.len() < 200,
             "{text:?}"

@@ -148,7 +148,8 @@ impl<'m> Units<'m> {
             step,
         });
         let node = self.nodes.len() - 1;
-        let (role, read_as) = (Role::Value, ReadAs::Shell);
+        let role = Role::Value;
+        let read_as = ReadAs::Shell;
         self.units.push(Unit {
             text: Cow::Owned(line),
             argument,

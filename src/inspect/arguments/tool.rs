@@ -167,8 +167,10 @@ impl Tool {
     pub(super) fn new(name: &str, described: bool) -> Self {
         // What stands in front names a server: it counts where the rest says nothing.
         let (server, own) = split(name);
-        let (own_words, server_words) = (Words::of(own), Words::of(server));
-        let (all, before) = (own_words.list(), server_words.list());
+        let own_words = Words::of(own);
+        let server_words = Words::of(server);
+        let all = own_words.list();
+        let before = server_words.list();
         let mut runs = runs(&all);
         if matches!(runs, Runs::Unknown | Runs::Some) && any(&SHELLS, &before) {
             runs = Runs::All;
@@ -232,7 +234,8 @@ fn split(name: &str) -> (&str, &str) {
 }
 
 fn runs(words: &[&str]) -> Runs {
-    let (shell, runs) = (any(&SHELLS, words), any(&RUNS, words));
+    let shell = any(&SHELLS, words);
+    let runs = any(&RUNS, words);
     let acts = any(&ACTS, words);
     if any(&MENTIONS, words) && !acts {
         return Runs::Mentions;

@@ -23,7 +23,8 @@ pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
         contents.unread = Some(Unread::Undecodable);
         return contents;
     };
-    let (count, mut at) = (number(end, 10, 2), number(end, 16, 4));
+    let count = number(end, 10, 2);
+    let mut at = number(end, 16, 4);
     contents.add(&String::from_utf8_lossy(end.get(22..).unwrap_or_default()));
     for _ in 0..count.min(MEMBERS) {
         let Some(entry) = bytes
@@ -33,11 +34,9 @@ pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
             contents.unread = Some(Unread::Undecodable);
             break;
         };
-        let (name, extra, comment) = (
-            number(entry, 28, 2),
-            number(entry, 30, 2),
-            number(entry, 32, 2),
-        );
+        let name = number(entry, 28, 2);
+        let extra = number(entry, 30, 2);
+        let comment = number(entry, 32, 2);
         let named =
             String::from_utf8_lossy(entry.get(46..46 + name).unwrap_or_default()).into_owned();
         let noted = entry
@@ -66,12 +65,11 @@ pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
 
 /// The text of a member, empty for folders, and why it is not all of its text.
 fn member(bytes: &[u8], entry: &[u8], budget: &Budget) -> Result<(String, Option<Unread>), Unread> {
-    let (flags, method) = (number(entry, 8, 2), number(entry, 10, 2));
-    let (packed, size, at) = (
-        number(entry, 20, 4),
-        number(entry, 24, 4),
-        number(entry, 42, 4),
-    );
+    let flags = number(entry, 8, 2);
+    let method = number(entry, 10, 2);
+    let packed = number(entry, 20, 4);
+    let size = number(entry, 24, 4);
+    let at = number(entry, 42, 4);
     if size == 0 {
         return Ok((String::new(), None));
     }

@@ -17,7 +17,8 @@ const ALL_BYTES: usize = 4 << 20;
 /// The contents of the runs of base64 in a text, other than plain text, which other readings of it show.
 pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> {
     let bytes = text.as_bytes();
-    let (mut found, mut room) = (Vec::new(), ALL_BYTES);
+    let mut found = Vec::new();
+    let mut room = ALL_BYTES;
     let mut at = RUN_BYTES - 1;
     let mut done = 0;
     while let Some(b) = bytes.get(at) {

@@ -44,21 +44,17 @@ pub(super) fn png(bytes: &[u8], budget: &Budget) -> Contents {
 
 fn international(contents: &mut Contents, data: &[u8], budget: &Budget) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
-    let (keyword, rest) = (
-        parts.next().unwrap_or_default(),
-        parts.next().unwrap_or_default(),
-    );
+    let keyword = parts.next().unwrap_or_default();
+    let rest = parts.next().unwrap_or_default();
     add_latin(contents, keyword);
     let packed = rest.first() == Some(&1);
     let mut parts = rest
         .get(2..)
         .unwrap_or_default()
         .splitn(3, |byte| *byte == 0);
-    let (_language, title, text) = (
-        parts.next(),
-        parts.next().unwrap_or_default(),
-        parts.next().unwrap_or_default(),
-    );
+    let _language = parts.next();
+    let title = parts.next().unwrap_or_default();
+    let text = parts.next().unwrap_or_default();
     add_latin(contents, title);
     if packed {
         add_packed(contents, text, budget);

@@ -27,7 +27,8 @@ fn png(chunks: &[Vec<u8>], tail: &[u8]) -> Vec<u8> {
 }
 
 pub(in crate::inspect) fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
-    let (mut out, mut directory) = (Vec::new(), Vec::new());
+    let mut out = Vec::new();
+    let mut directory = Vec::new();
     for (name, data) in members {
         let packed = compress_to_vec(data, 6);
         let sizes = [

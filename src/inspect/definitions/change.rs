@@ -36,7 +36,9 @@ pub(super) fn classes(
         .iter()
         .filter_map(|difference| schema::added(kind, difference))
         .collect();
-    let (mut cosmetic, mut wider, mut other) = (false, false, false);
+    let mut cosmetic = false;
+    let mut wider = false;
+    let mut other = false;
     for difference in &differences {
         match () {
             () if is_cosmetic(difference) => cosmetic = true,
@@ -98,7 +100,8 @@ fn differences<'d>(old: Value<'d>, new: Value<'d>) -> Vec<Difference<'d>> {
         match (a.kind(), b.kind()) {
             (ValueKind::Object, ValueKind::Object) => {
                 // Members stand in the order of their names: one pass finds those that both have.
-                let (mut olds, mut news) = (a.members().peekable(), b.members().peekable());
+                let mut olds = a.members().peekable();
+                let mut news = b.members().peekable();
                 loop {
                     let order = match (olds.peek(), news.peek()) {
                         (None, None) => break,
@@ -177,11 +180,10 @@ fn is_cosmetic(difference: &Difference<'_>) -> bool {
     let strings = [old, new]
         .iter()
         .all(|value| value.is_none_or(|value| value.kind() == ValueKind::String));
-    let (last, keyword) = (
-        path.last().map(String::as_str).unwrap_or_default(),
-        schema::is_keyword(path),
-    );
-    let (old, new) = (text(old), text(new));
+    let last = path.last().map(String::as_str).unwrap_or_default();
+    let keyword = schema::is_keyword(path);
+    let old = text(old);
+    let new = text(new);
     match last {
         _ if !strings || !keyword => false,
         // A new title may be anything short that gives no orders, which is looked at elsewhere.

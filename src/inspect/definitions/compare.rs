@@ -6,7 +6,8 @@ const LINES: usize = 2000;
 /// The lines of two texts: those of both, of the old one alone and of the new one alone. A person reads this: the longest
 /// common part, found the plain way.
 pub fn compared<'t>(old: &'t str, new: &'t str) -> Vec<(char, &'t str)> {
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let old: Vec<&str> = old.lines().collect();
+    let new: Vec<&str> = new.lines().collect();
     if old.len() > LINES || new.len() > LINES {
         return old
             .into_iter()
@@ -30,7 +31,9 @@ pub fn compared<'t>(old: &'t str, new: &'t str) -> Vec<(char, &'t str)> {
             }
         }
     }
-    let (mut out, mut row, mut column) = (Vec::new(), 0, 0);
+    let mut out = Vec::new();
+    let mut row = 0;
+    let mut column = 0;
     loop {
         let get = |index: usize| longest.get(index).copied().unwrap_or(0);
         match (old.get(row), new.get(column)) {

@@ -60,7 +60,8 @@ pub(in crate::inspect) struct Reader<'a> {
 impl Reader<'_> {
     /// Reads the lists of a message.
     pub(in crate::inspect) fn read(&self, message: &Message, context: &Context) -> Listed {
-        let (mut out, mut patch) = (Listed::default(), Patch::default());
+        let mut out = Listed::default();
+        let mut patch = Patch::default();
         // An error lists nothing, and describes no server.
         for envelope in message
             .envelopes()

@@ -22,12 +22,10 @@ impl Reader<'_> {
         out: &mut Listed,
         patch: &mut Patch,
     ) {
-        let (instructions, info) = (
-            result.get("instructions"),
-            result
-                .get("serverInfo")
-                .or_else(|| result.at(&["_meta", INFO])),
-        );
+        let instructions = result.get("instructions");
+        let info = result
+            .get("serverInfo")
+            .or_else(|| result.at(&["_meta", INFO]));
         let raw = |value: Option<Value<'_>>| value.map_or("null", |value| value.raw()).to_owned();
         let text = format!(
             r#"{{"instructions":{},"serverInfo":{}}}"#,

@@ -21,7 +21,8 @@ fn context(continues: bool) -> Context {
         continues,
         target: CallTarget::Other,
     };
-    let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
+    let agent = AgentName("a".into());
+    let upstream = UpstreamName("u".into());
     Context {
         asked: [asked].into(),
         ..Context::new(agent, upstream, Era::Legacy)
@@ -199,7 +200,8 @@ fn changes_are_classed() {
 
 #[test]
 fn a_list_that_changes_nothing_is_not_touched_and_one_that_does_keeps_the_old() {
-    let (policy, limits) = (policy(&PolicyConfig::default()), Limits::default());
+    let policy = policy(&PolicyConfig::default());
+    let limits = Limits::default();
     let other = r#"{ "name" : "sub", "description":"Subtracts." }"#;
     let pins = pins(&[ADD, other]);
     let same = policy.listed(
@@ -289,7 +291,8 @@ fn the_policy_says_what_is_done() {
         changes,
         ..PolicyConfig::default()
     });
-    let (limits, known) = (Limits::default(), pins(&[ADD]));
+    let limits = Limits::default();
+    let known = pins(&[ADD]);
     let shown = |tools: &str| {
         let listed = policy.listed(&list(tools), &context(false), &known, &limits);
         listed

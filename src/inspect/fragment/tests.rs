@@ -302,10 +302,8 @@ fn a_page_is_rendered_with_a_line_that_says_so() {
 
 #[test]
 fn a_policy_says_what_is_rendered() {
-    let (page, fragment) = (
-        "<html><body><p>a</p></body></html>",
-        "one <b>two</b> <i>three</i> <!-- four -->\n",
-    );
+    let page = "<html><body><p>a</p></body></html>";
+    let fragment = "one <b>two</b> <i>three</i> <!-- four -->\n";
     let of = |render, text| given("fetch", CallTarget::Other, text, render).1;
     assert_eq!(of(RenderPages::Never, page), page);
     assert_eq!(of(RenderPages::Pages, fragment), fragment);

@@ -363,7 +363,8 @@ fn what_could_never_count_is_a_fault() {
 #[test]
 fn what_more_is_suppressed_is_told() {
     let of = |these: Vec<Suppression>| policy(these).unwrap().suppressions().clone();
-    let (now, one) = (SystemTime::now(), suppression("fork-bomb"));
+    let now = SystemTime::now();
+    let one = suppression("fork-bomb");
     let longer = Suppression {
         until: Day::after(now, 60).unwrap(),
         ..one.clone()
@@ -372,7 +373,8 @@ fn what_more_is_suppressed_is_told() {
         until: Day::read("2026-01-01").unwrap(),
         ..suppression("delete-tree")
     };
-    let (none, one) = (of(vec![]), of(vec![one]));
+    let none = of(vec![]);
+    let one = of(vec![one]);
     assert_eq!(more_suppressed(&none, &one, now).len(), 1);
     assert!(
         more_suppressed(&one, &one, now).is_empty() && more_suppressed(&one, &none, now).is_empty()

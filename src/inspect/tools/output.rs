@@ -134,7 +134,8 @@ mod tests {
             target: CallTarget::Other,
         }]
         .into();
-        let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
+        let agent = AgentName("a".into());
+        let upstream = UpstreamName("u".into());
         let tools = Tools::default();
         tools.learn(
             &message,

@@ -35,7 +35,8 @@ impl Overlays {
     /// # Errors
     /// Keywords that are no JSON Schema.
     pub(in crate::inspect) fn new(policy: &str, config: &PolicyConfig) -> Result<Self, Vec<Fault>> {
-        let (mut made, mut faults) = (Vec::new(), Vec::new());
+        let mut made = Vec::new();
+        let mut faults = Vec::new();
         for (tool, said) in &config.tools {
             let check = if said.arguments.values().any(tightens) {
                 Some(schema(said, enforced).to_string())
@@ -314,7 +315,8 @@ impl Patch {
     /// Takes elements out of a list: all its elements are given, and whether each goes.
     pub(in crate::inspect) fn leave_out(&mut self, elements: &[(Range<usize>, bool)]) {
         // One that goes takes the comma before it along; where none that stays stands before it, the one behind.
-        let (mut kept_end, mut before) = (None, None);
+        let mut kept_end = None;
+        let mut before = None;
         for (span, goes) in elements {
             match (goes, kept_end) {
                 (true, Some(kept)) => self.cut(before.unwrap_or(kept)..span.end),

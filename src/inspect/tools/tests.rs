@@ -22,7 +22,8 @@ fn context(method: &str) -> Context {
         target: CallTarget::Other,
     }]
     .into();
-    let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
+    let agent = AgentName("a".into());
+    let upstream = UpstreamName("u".into());
     Context {
         asked,
         ..Context::new(agent, upstream, Era::Modern)

@@ -96,7 +96,8 @@ impl ConsoleAuth {
 
     /// A code that opens one session, soon, for who has shown the token.
     pub(super) fn code(&self, now: Instant) -> String {
-        let (code, mut inside) = (secret(), self.inside.lock());
+        let code = secret();
+        let mut inside = self.inside.lock();
         inside
             .codes
             .retain(|(_, since)| now.duration_since(*since) < CODE);
@@ -118,7 +119,8 @@ impl ConsoleAuth {
         now: Instant,
     ) -> Result<OpenedSession, SecretError> {
         self.admits(from, shown, now)?;
-        let (cookie, proof) = (secret(), secret());
+        let cookie = secret();
+        let proof = secret();
         let mut inside = self.inside.lock();
         inside.sessions.retain(|_, session| session.lasts(now));
         if inside.sessions.len() >= SESSIONS {
@@ -148,7 +150,8 @@ impl ConsoleAuth {
         by_itself: bool,
         now: Instant,
     ) -> Option<SessionKey> {
-        let (mut inside, proof) = (self.inside.lock(), digest(proof));
+        let mut inside = self.inside.lock();
+        let proof = digest(proof);
         cookies.iter().map(|cookie| digest(cookie)).find_map(|key| {
             let session = inside.sessions.get_mut(&key)?;
             if !session.lasts(now) || !bool::from(session.proof.ct_eq(&proof)) {

@@ -165,7 +165,8 @@ async fn upstream_view(
     accounts: &[Account],
     fault: Option<&str>,
 ) -> UpstreamView {
-    let (health, policies) = (upstream.prompt_health().await, front.gate.policies());
+    let health = upstream.prompt_health().await;
+    let policies = front.gate.policies();
     let policy = policies.get(name);
     let login = upstream.authorizer().map(|authorizer| LoginView {
         token_of: authorizer.token_of(),

@@ -59,7 +59,8 @@ struct HeldChange {
 
 /// All upstreams with what is known of them, by name. `has_config` if the gate was started with a config file.
 pub(super) fn list(gate: &Gate, has_config: bool) -> Response<Body> {
-    let (pinned, policies) = (gate.pinned(), gate.policies());
+    let pinned = gate.pinned();
+    let policies = gate.policies();
     let mut upstreams: Vec<UpstreamPins> = gate
         .upstreams()
         .into_iter()
@@ -110,10 +111,8 @@ fn definition(key: &Key, pin: &Pin, policy: Option<&Arc<Policy>>, has_config: bo
 }
 
 fn waits(old: Option<&Content>, held: &Held) -> HeldChange {
-    let (old, new) = (
-        old.map(Content::pretty).unwrap_or_default(),
-        held.content.pretty(),
-    );
+    let old = old.map(Content::pretty).unwrap_or_default();
+    let new = held.content.pretty();
     let lines = compared(&old, &new);
     let mut bytes = 0;
     let fits = lines.iter().take(DIFF_LINES).take_while(|(_, line)| {
@@ -161,13 +160,11 @@ pub(super) async fn approve(gate: &Arc<Gate>, read: &Json) -> Response<Body> {
     let Some(kind) = Kind::named(&kind) else {
         return refuse(StatusCode::BAD_REQUEST, "`kind` is not known");
     };
-    let (gate, key) = (
-        gate.clone(),
-        Key {
-            kind,
-            name: name.into(),
-        },
-    );
+    let gate = gate.clone();
+    let key = Key {
+        kind,
+        name: name.into(),
+    };
     let done =
         tokio::task::spawn_blocking(move || gate.approve_definition(&upstream, &key, &sha256))
             .await;

@@ -110,7 +110,8 @@ pub(super) async fn act(gate: &Arc<Gate>, id: &str, what: &str, asked: &Json) ->
             .filter(|reason| !reason.is_empty())
             .map(|reason| reason.into_owned()),
     };
-    let (what, gate) = (what.to_owned(), gate.clone());
+    let what = what.to_owned();
+    let gate = gate.clone();
     off_thread(move || match &*what {
         "show" => show(&quarantine, audit, by),
         "release" => Ok(match quarantine.release(audit, by)? {
@@ -218,7 +219,9 @@ fn list_item(about: &MessageInfo, state: &State) -> Item {
         bytes,
         ..
     } = about.clone();
-    let (audit, at, direction) = (audit.to_string(), unix(at), direction.name());
+    let audit = audit.to_string();
+    let at = unix(at);
+    let direction = direction.name();
     Item {
         audit,
         at,

@@ -70,7 +70,8 @@ pub(super) async fn try_rules(gate: &Gate, asked: &Json) -> Response<Body> {
     let Some(policy) = gate.policies().get(&upstream).cloned() else {
         return refuse(StatusCode::BAD_REQUEST, "the upstream has no policy");
     };
-    let (tool, argument) = (quote(&word("tool")), quote(&word("argument")));
+    let tool = quote(&word("tool"));
+    let argument = quote(&word("argument"));
     let quoted = quote(&text);
     let (direction, method, at, message) = match word("place").as_str() {
         "argument" => {
@@ -111,7 +112,8 @@ pub(super) async fn try_rules(gate: &Gate, asked: &Json) -> Response<Body> {
         continues: false,
         target: CallTarget::Other,
     };
-    let (agent, caller) = (AgentName("console".into()), Caller::default());
+    let agent = AgentName("console".into());
+    let caller = Caller::default();
     let context = Context {
         asked: [asked].into(),
         caller,

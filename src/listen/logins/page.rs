@@ -32,11 +32,9 @@ pub(super) fn login(shown: &LoginPage) -> String {
     } else {
         scopes.join(", ")
     };
-    let (upstream, issuer, resource) = (
-        escape(&shown.upstream),
-        escape(&plan.party.issuer),
-        escape(&plan.party.resource),
-    );
+    let upstream = escape(&shown.upstream);
+    let issuer = escape(&plan.party.issuer);
+    let resource = escape(&plan.party.resource);
     page(
         &format!("Log in to {upstream}"),
         &format!(

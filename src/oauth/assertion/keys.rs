@@ -123,15 +123,18 @@ impl Key {
             return None;
         }
         let point = |length: usize, curve: Algorithm| {
-            let (x, y) = (bytes("x")?, bytes("y")?);
+            let x = bytes("x")?;
+            let y = bytes("y")?;
             let point =
                 (x.len() == length && y.len() == length).then(|| [&[4], &*x, &*y].concat())?;
             Some((DecodingKey::from_ec_der(&point), vec![curve]))
         };
         let (key, can) = match (text("kty")?.as_ref(), text("crv").as_deref()) {
             ("RSA", _) => {
-                let (n, e) = (bytes("n")?, bytes("e")?);
-                let (n, e) = (without_zeros(&n), without_zeros(&e));
+                let n = bytes("n")?;
+                let e = bytes("e")?;
+                let n = without_zeros(&n);
+                let e = without_zeros(&e);
                 let fits = MODULUS_BYTES.contains(&n.len())
                     && (1..=MOST_EXPONENT_BYTES).contains(&e.len());
                 fits.then(|| {

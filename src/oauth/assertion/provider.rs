@@ -66,7 +66,8 @@ enum Pair {
 }
 
 fn signer(algorithm: &Algorithm, key: &EncodingKey) -> Result<Box<dyn JwtSigner>> {
-    let (algorithm, der) = (*algorithm, key.as_bytes());
+    let algorithm = *algorithm;
+    let der = key.as_bytes();
     let pair = match algorithm.family() {
         family if family != key.family() => None,
         AlgorithmFamily::Rsa => rsa_pair(der)

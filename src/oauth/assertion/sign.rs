@@ -166,10 +166,8 @@ struct Jwk<'k> {
 
 impl Jwk<'_> {
     fn rsa(public: &RsaPublicKeyComponents<Vec<u8>>) -> Self {
-        let (n, e) = (
-            URL_SAFE_NO_PAD.encode(&public.n),
-            URL_SAFE_NO_PAD.encode(&public.e),
-        );
+        let n = URL_SAFE_NO_PAD.encode(&public.n);
+        let e = URL_SAFE_NO_PAD.encode(&public.e);
         Self {
             kty: "RSA",
             r#use: "sig",
@@ -190,7 +188,8 @@ impl Jwk<'_> {
             .get(1..)
             .map(|both| both.split_at(both.len() / 2))
             .unwrap_or_default();
-        let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
+        let x = URL_SAFE_NO_PAD.encode(x);
+        let y = URL_SAFE_NO_PAD.encode(y);
         Self {
             kty: "EC",
             r#use: "sig",

@@ -191,7 +191,8 @@ fn an_example_of_the_standard_verifies() {
 
 #[test]
 fn no_algorithm_is_taken_from_the_token_alone() {
-    let (rsa, ec) = (key(RSA, "k"), key(&p256(), "k"));
+    let rsa = key(RSA, "k");
+    let ec = key(&p256(), "k");
     let claims = good().to_string();
     let unsigned = |header: &str| {
         format!(
@@ -255,7 +256,8 @@ fn no_algorithm_is_taken_from_the_token_alone() {
 
 #[test]
 fn keys_in_the_header_are_not_listened_to() {
-    let (ours, theirs) = (key(&p256(), "k"), key(&p256(), "k"));
+    let ours = key(&p256(), "k");
+    let theirs = key(&p256(), "k");
     let jwk: Value = serde_json::from_str(&theirs.jwks()).unwrap();
     let header = json!({ "alg": "ES256", "kid": "k", "jwk": jwk["keys"][0], "jku": "https://evil.example/jwks" });
     let token = raw(

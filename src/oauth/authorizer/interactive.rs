@@ -146,11 +146,9 @@ impl Authorizer {
         redirect_uri: &str,
     ) -> Result<DeviceLogin, LoginError> {
         let client = self.identified(plan, redirect_uri, None).await?;
-        let (server, key, resource) = (
-            &plan.server,
-            self.key.as_ref(),
-            plan.party.resource.as_str(),
-        );
+        let server = &plan.server;
+        let key = self.key.as_ref();
+        let resource = plan.party.resource.as_str();
         let device =
             grant::device_begin(&self.fetcher, server, &client, key, resource, &plan.scopes).await;
         Ok(DeviceLogin {
@@ -170,11 +168,9 @@ impl Authorizer {
             client,
             device,
         } = begun;
-        let (server, key, resource) = (
-            &plan.server,
-            self.key.as_ref(),
-            plan.party.resource.as_str(),
-        );
+        let server = &plan.server;
+        let key = self.key.as_ref();
+        let resource = plan.party.resource.as_str();
         let granted = grant::device_poll(
             &self.fetcher,
             server,

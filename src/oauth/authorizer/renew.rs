@@ -265,7 +265,8 @@ impl Authorizer {
         account.granted = None;
         account.last_error = Some(error.to_string());
         // A registration that is gone is of no use: the next login makes another one.
-        let (gone, plan) = (matches!(error, GrantError::InvalidClient), plan(&account));
+        let gone = matches!(error, GrantError::InvalidClient);
+        let plan = plan(&account);
         let noted = if gone {
             self.shared
                 .vault()?
@@ -408,16 +409,15 @@ impl Authorizer {
         plan: Plan,
         account: Option<Account>,
     ) -> Outcome {
-        let (server, name) = (&plan.server, &self.shared.config.client_name);
+        let server = &plan.server;
+        let name = &self.shared.config.client_name;
         let known = account.as_ref().map(|account| &account.client);
         let client =
             identity::identify(&self.fetcher, server, &self.login, None, &[], known, name).await;
         let client = client.map_err(|error| told_identity(&error))?;
-        let (key, resource, scopes) = (
-            self.key.as_ref(),
-            plan.party.resource.as_str(),
-            &plan.scopes,
-        );
+        let key = self.key.as_ref();
+        let resource = plan.party.resource.as_str();
+        let scopes = &plan.scopes;
         let granted = match &self.login.grant {
             Grant::Enterprise(config) => {
                 let idp = self.organisation(config).await?;
@@ -446,7 +446,8 @@ impl Authorizer {
         let upstream = self.upstream.clone();
         match granted {
             Ok(granted) => {
-                let (granted, asked) = (Some(granted), scopes);
+                let granted = Some(granted);
+                let asked = scopes;
                 let account = Account {
                     upstream,
                     party,

@@ -33,7 +33,8 @@ impl Shared {
             Err(VaultError::NoFolder) => None,
             opened => Some(opened?),
         };
-        let (logins, renewing) = (Logins::new(config), watch::Sender::new(0));
+        let logins = Logins::new(config);
+        let renewing = watch::Sender::new(0);
         Ok(Self {
             config: config.clone(),
             vault,

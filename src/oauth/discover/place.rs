@@ -52,7 +52,8 @@ impl<'u> UrlParts<'u> {
     /// server, apart from its query; or what is above it, where the metadata is at the well-known URL of exactly that, as
     /// of servers that describe their whole origin there.
     pub(super) fn is_resource_of(&self, mcp: &Self, url: &str) -> bool {
-        let (above, below) = (self.path_without_slash(), mcp.path_without_slash());
+        let above = self.path_without_slash();
+        let below = mcp.path_without_slash();
         let within = below
             .strip_prefix(above)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));

@@ -41,7 +41,8 @@ pub async fn server_metadata(
     let place = UrlParts::read(issuer)
         .filter(|place| bounds::url(issuer) && place.query.is_none())
         .ok_or_else(unusable)?;
-    let (start, path) = (place.start, place.path_without_slash());
+    let start = place.start;
+    let path = place.path_without_slash();
     let places = match path {
         "" => vec![format!("{start}{OAUTH}"), format!("{start}{OPENID}")],
         path => vec![

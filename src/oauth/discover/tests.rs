@@ -480,7 +480,8 @@ async fn a_server_that_fails_is_no_older_server() {
 async fn of_several_servers_the_known_one_and_not_too_many() {
     let issuers: Vec<String> = (0..50).map(|n| format!("ORIGIN/{n}")).collect();
     let several = json!({"resource": "ORIGIN/mcp", "authorization_servers": issuers});
-    let (second, known) = (format!("{OAUTH}/1"), format!("{OAUTH}/40"));
+    let second = format!("{OAUTH}/1");
+    let known = format!("{OAUTH}/40");
     let place = format!("{RESOURCE}/mcp");
     let site = site([
         (place.as_str(), several),

@@ -101,7 +101,8 @@ impl Answer {
 
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (code, error) = (self.code.is_some(), self.error.is_some());
+        let code = self.code.is_some();
+        let error = self.error.is_some();
         f.debug_struct("Answer")
             .field("code", &code)
             .field("error", &error)

@@ -44,7 +44,8 @@ pub struct DeviceAttempt {
 
 impl fmt::Debug for DeviceAttempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (page, lasts) = (&self.verification_uri, &self.lasts);
+        let page = &self.verification_uri;
+        let lasts = &self.lasts;
         f.debug_struct("Device")
             .field("verification_uri", page)
             .field("lasts", lasts)

@@ -173,7 +173,8 @@ fn nobody_is_sent_where_no_login_can_be() {
 
 #[test]
 fn the_four_cases_of_iss() {
-    let (plain, state) = (server("https://as.example"), hidden("st"));
+    let plain = server("https://as.example");
+    let state = hidden("st");
     let says = AuthorizationServer {
         iss_in_response: true,
         ..plain.clone()
@@ -221,7 +222,8 @@ fn the_four_cases_of_iss() {
 
 #[test]
 fn answers_are_read_strictly() {
-    let (server, state) = (server("https://as.example"), hidden("st"));
+    let server = server("https://as.example");
+    let state = hidden("st");
     let check = |query: &str| check_answer(&server, &state, &Answer::of_query(query));
     assert_eq!(check("code=c&state=st").unwrap().expose(), "c");
     for query in [
@@ -275,8 +277,10 @@ fn answers_are_read_strictly() {
 #[tokio::test]
 async fn a_code_is_redeemed_with_everything_as_it_was_asked_for() {
     let site = answering(GOOD).await;
-    let (server, scopes) = (server(&site.origin), Scopes::parse("a b c"));
-    let (code, verifier) = (hidden("c/1+ "), hidden(&"v".repeat(43)));
+    let server = server(&site.origin);
+    let scopes = Scopes::parse("a b c");
+    let code = hidden("c/1+ ");
+    let verifier = hidden(&"v".repeat(43));
     let granted = redeem(
         &fetcher(),
         &server,
@@ -381,7 +385,8 @@ async fn clients_prove_who_they_are_in_each_way() {
             token_endpoint_auth_signing_algs: vec!["PS256".into()],
             ..server(&site.origin)
         };
-        let (client, scopes) = (client(auth), Scopes::parse("a"));
+        let client = client(auth);
+        let scopes = Scopes::parse("a");
         client_credentials(&fetcher(), &server, &client, Some(&key), RESOURCE, &scopes)
             .await
             .unwrap();

@@ -115,7 +115,8 @@ impl<'a> TokenClient<'a> {
         let key = self
             .key
             .ok_or(GrantError::Key("`private_key_jwt` needs `client_key`"))?;
-        let (id, iat) = (self.client.id.as_str(), unix_now());
+        let id = self.client.id.as_str();
+        let iat = unix_now();
         let claims = Claims {
             iss: id,
             sub: id,

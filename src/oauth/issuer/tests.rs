@@ -155,11 +155,9 @@ impl Bench {
 
 #[tokio::test]
 async fn a_new_key_is_fetched_when_a_token_needs_it_and_an_old_one_is_over() {
-    let (bench, one, two) = (
-        Bench::new(Duration::ZERO, Duration::from_secs(60)).await,
-        key("one"),
-        key("two"),
-    );
+    let bench = Bench::new(Duration::ZERO, Duration::from_secs(60)).await;
+    let one = key("one");
+    let two = key("two");
     bench.publish(Some(&one));
     assert_eq!(
         (
@@ -179,11 +177,9 @@ async fn a_new_key_is_fetched_when_a_token_needs_it_and_an_old_one_is_over() {
 
 #[tokio::test]
 async fn tokens_of_unknown_keys_cannot_make_the_gate_ask_often() {
-    let (bench, one, two) = (
-        Bench::new(PAUSE, Duration::from_secs(60)).await,
-        key("one"),
-        key("two"),
-    );
+    let bench = Bench::new(PAUSE, Duration::from_secs(60)).await;
+    let one = key("one");
+    let two = key("two");
     bench.publish(Some(&one));
     assert_eq!(bench.check(&one).await, Ok(()));
     for _ in 0..20 {
@@ -199,11 +195,9 @@ async fn tokens_of_unknown_keys_cannot_make_the_gate_ask_often() {
 
 #[tokio::test]
 async fn known_keys_count_for_a_while_when_the_issuer_is_gone() {
-    let (bench, one, two) = (
-        Bench::new(Duration::ZERO, Duration::from_secs(60)).await,
-        key("one"),
-        key("two"),
-    );
+    let bench = Bench::new(Duration::ZERO, Duration::from_secs(60)).await;
+    let one = key("one");
+    let two = key("two");
     assert_eq!(
         bench.check(&one).await,
         Err(TokenRefused::Unreachable),
@@ -228,9 +222,11 @@ async fn known_keys_count_for_a_while_when_the_issuer_is_gone() {
 
 #[tokio::test]
 async fn a_verified_token_is_checked_for_audience_and_times_at_every_use() {
-    let (bench, one) = (Bench::new(PAUSE, Duration::from_secs(60)).await, key("one"));
+    let bench = Bench::new(PAUSE, Duration::from_secs(60)).await;
+    let one = key("one");
     bench.publish(Some(&one));
-    let (token, now) = (bench.token(&one, "ann"), unix_now());
+    let token = bench.token(&one, "ann");
+    let now = unix_now();
     assert!(!bench.is_cached(&token));
     assert_eq!(bench.show(&token, "gate").await, Ok(()));
     assert!(bench.is_cached(&token));
@@ -273,7 +269,8 @@ async fn a_token_that_does_not_count_is_not_cached() {
         key("one"),
     );
     bench.publish(Some(&one));
-    let (good, forged) = (bench.token(&one, "ann"), bench.token(&two, "ann"));
+    let good = bench.token(&one, "ann");
+    let forged = bench.token(&two, "ann");
     assert_eq!(
         bench.show(&forged, "gate").await,
         Err(TokenRefused::Invalid(JwtError::Signature))
@@ -290,11 +287,9 @@ async fn a_token_that_does_not_count_is_not_cached() {
 
 #[tokio::test]
 async fn a_verified_token_counts_no_longer_than_its_key() {
-    let (bench, one, two) = (
-        Bench::new(Duration::ZERO, Duration::from_secs(60)).await,
-        key("one"),
-        key("two"),
-    );
+    let bench = Bench::new(Duration::ZERO, Duration::from_secs(60)).await;
+    let one = key("one");
+    let two = key("two");
     bench.publish(Some(&one));
     let token = bench.token(&one, "ann");
     assert_eq!(bench.show(&token, "gate").await, Ok(()));
@@ -332,7 +327,8 @@ async fn a_verified_token_counts_no_longer_than_its_key() {
 
 #[tokio::test]
 async fn verified_tokens_are_bounded_and_the_least_used_makes_room() {
-    let (bench, one) = (Bench::new(PAUSE, Duration::from_secs(60)).await, key("one"));
+    let bench = Bench::new(PAUSE, Duration::from_secs(60)).await;
+    let one = key("one");
     bench.publish(Some(&one));
     let [ann, bob, eve] = ["ann", "bob", "eve"].map(|user| bench.token(&one, user));
     for token in [&ann, &bob, &ann, &eve] {

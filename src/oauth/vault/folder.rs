@@ -102,7 +102,8 @@ impl Folder {
         if !self.there()? {
             return Ok(vec![]);
         }
-        let (mut names, mut leases) = (vec![], vec![]);
+        let mut names = vec![];
+        let mut leases = vec![];
         for entry in fs::read_dir(self.path()).map_err(VaultError::of(self.path()))? {
             let entry = entry.map_err(VaultError::of(self.path()))?;
             let Ok(file) = entry.file_name().into_string() else {

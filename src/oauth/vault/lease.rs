@@ -75,10 +75,8 @@ impl LeaseWaiter {
             _ => {}
         }
         let path = self.folder.join(number.to_string());
-        let (began, deadline) = (
-            Instant::now(),
-            unix_now().saturating_add(self.length.as_secs()),
-        );
+        let began = Instant::now();
+        let deadline = unix_now().saturating_add(self.length.as_secs());
         let mut file = match OpenOptions::new()
             .write(true)
             .create_new(true)

@@ -17,10 +17,8 @@ use crate::oauth::{
 const TOKEN: &str = "planted-access-7f3a";
 
 fn config(folder: &Path) -> OAuthConfig {
-    let (vault, vault_key) = (
-        Some(folder.join("vault")),
-        VaultKey::File(folder.join("key")),
-    );
+    let vault = Some(folder.join("vault"));
+    let vault_key = VaultKey::File(folder.join("key"));
     OAuthConfig {
         vault,
         vault_key,
@@ -254,7 +252,8 @@ async fn swapped_and_overlong_files_and_those_of_later_versions_are_refused() {
     let vault = Vault::open(&config(dir.path())).unwrap();
     vault.write(&gates("a")).await.unwrap();
     vault.write(&gates("b")).await.unwrap();
-    let (a, b) = (sealed_file(dir.path(), "a"), sealed_file(dir.path(), "b"));
+    let a = sealed_file(dir.path(), "a");
+    let b = sealed_file(dir.path(), "b");
     let whole = fs::read(&b).unwrap();
     fs::copy(&a, &b).unwrap();
     let why = |error: VaultError| match error {
@@ -419,7 +418,8 @@ async fn folders_and_keys_that_others_may_read_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let vault = Vault::open(&config(dir.path())).unwrap();
     vault.write(&gates("a")).await.unwrap();
-    let (folder, key) = (dir.path().join("vault"), dir.path().join("key"));
+    let folder = dir.path().join("vault");
+    let key = dir.path().join("key");
     for mode in [0o750, 0o701, 0o777] {
         fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
         let error = Vault::open(&config(dir.path())).unwrap_err().to_string();
@@ -486,7 +486,8 @@ async fn what_a_writer_that_ended_left_behind_is_passed_over_and_swept_up() {
         let at = std::time::SystemTime::now() - Duration::from_secs(seconds);
         fs::File::open(path).unwrap().set_modified(at).unwrap();
     };
-    let (old, fresh) = (folder.join("new-0"), folder.join("new-1"));
+    let old = folder.join("new-0");
+    let fresh = folder.join("new-1");
     for path in [&old, &fresh] {
         fs::write(path, "half a login").unwrap();
     }
@@ -541,9 +542,12 @@ async fn of_fifty_tasks_and_two_vaults_one_holds_the_lease_and_all_get_it() {
         ..config(dir.path())
     };
     let vaults = [Vault::open(&config).unwrap(), Vault::open(&config).unwrap()];
-    let (holders, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let holders = Arc::new(AtomicUsize::new(0));
+    let done = Arc::new(AtomicUsize::new(0));
     let tasks = (0..50).map(|at| {
-        let (vault, holders, done) = (vaults[at % 2].clone(), holders.clone(), done.clone());
+        let vault = vaults[at % 2].clone();
+        let holders = holders.clone();
+        let done = done.clone();
         tokio::spawn(async move {
             let lease = vault.lease("a", &Principal::Gate).await.unwrap();
             assert!(lease.left() > Duration::from_secs(20));
@@ -650,7 +654,8 @@ async fn who_has_overstayed_gives_back_nothing_of_anothers() {
         lease: Duration::from_secs(1),
         ..config(dir.path())
     };
-    let (slow, next) = (Vault::open(&config).unwrap(), Vault::open(&config).unwrap());
+    let slow = Vault::open(&config).unwrap();
+    let next = Vault::open(&config).unwrap();
     let overstayed = slow.lease("a", &Principal::Gate).await.unwrap();
     let held = next.lease("a", &Principal::Gate).await.unwrap();
     assert_eq!(overstayed.left(), Duration::ZERO);

@@ -81,7 +81,8 @@ fn of_message(message: &Message) -> Option<Parent> {
 }
 
 fn read(parent: &str, state: Option<&str>) -> Option<Parent> {
-    let (version, rest) = (parent.get(..2)?, parent.get(2..)?);
+    let version = parent.get(..2)?;
+    let rest = parent.get(2..)?;
     // A later version may say more at the end (W3C Trace Context, 3.2.4).
     let fits = match unhex::<1>(version)? {
         [0xff] => false,

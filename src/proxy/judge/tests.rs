@@ -97,10 +97,8 @@ async fn what_is_too_much_to_look_at_is_refused_and_counted() {
             "{limit}: {:?}",
             judged.inspection.verdict
         );
-        let (metrics, line) = (
-            recorder.metrics_text(),
-            format!("lychgate_limits_hit_total{{limit=\"{limit}\"}} 1"),
-        );
+        let metrics = recorder.metrics_text();
+        let line = format!("lychgate_limits_hit_total{{limit=\"{limit}\"}} 1");
         assert!(
             metrics.contains(&line),
             "{limit}: {:?}",

@@ -87,13 +87,11 @@ impl SignedCheckpoint {
         let signature = signature.strip_suffix("\"}")?.to_owned();
         let body = format!("{body}}}");
         let note: Checkpoint = serde_json::from_str(&body).ok()?;
-        let (head, prev) = (
-            Head {
-                seq: note.seq,
-                sha: unhex(&note.head)?,
-            },
-            unhex(&note.prev)?,
-        );
+        let head = Head {
+            seq: note.seq,
+            sha: unhex(&note.head)?,
+        };
+        let prev = unhex(&note.prev)?;
         Some(Self {
             note,
             head,
@@ -226,7 +224,8 @@ impl CheckpointLog {
             let notes = self.open()?;
             match flock(&notes, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
-                    let (here, there) = (notes.metadata()?, std::fs::metadata(&self.path));
+                    let here = notes.metadata()?;
+                    let there = std::fs::metadata(&self.path);
                     if there
                         .is_ok_and(|there| (there.dev(), there.ino()) == (here.dev(), here.ino()))
                     {

@@ -63,10 +63,8 @@ impl Tail {
                 before.get(start.unwrap_or(0)..),
             ) {
                 if let Some(link) = Link::of(line) {
-                    let (torn, left) = (
-                        (end - feed - 1) as u64,
-                        bytes.get(feed + 1..).unwrap_or_default(),
-                    );
+                    let torn = (end - feed - 1) as u64;
+                    let left = bytes.get(feed + 1..).unwrap_or_default();
                     let mut tail = Self {
                         head: Some(Head {
                             seq: link.seq,
@@ -126,7 +124,8 @@ pub(in crate::record) fn last_of(path: &Path) -> io::Result<Option<Head>> {
         let length = file.metadata()?.len();
         return Ok(Tail::read(&file, length)?.head);
     }
-    let (mut lines, mut head) = (Lines::open(path)?, None);
+    let mut lines = Lines::open(path)?;
+    let mut head = None;
     while let Some(read) = lines.next()? {
         if let Piece::Whole(line) = read
             && let Some(link) = Link::of(&line)
@@ -147,7 +146,8 @@ mod tests {
 
     #[test]
     fn the_last_whole_line_is_found_wherever_a_file_breaks_off() {
-        let (mut head, mut text) = (Head::default(), Vec::new());
+        let mut head = Head::default();
+        let mut text = Vec::new();
         let mut heads = vec![(0, Head::default())];
         for line in ["{\"a\":1}", "{}", "{\"b\":\"x\"}"] {
             head.append(line, &mut text);
@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn long_lines_and_several_torn_ones_are_passed_over() {
-        let (mut head, mut text) = (Head::default(), Vec::new());
+        let mut head = Head::default();
+        let mut text = Vec::new();
         head.append(&format!("{{\"a\":\"{}\"}}", "x".repeat(300_000)), &mut text);
         let whole = text.len();
         text.extend_from_slice(b"{\"half\n{\"ha");

@@ -337,7 +337,8 @@ fn generated_files_are_up_to_date() {
 
 #[test]
 fn the_definition_is_consistent() {
-    let (mut used, mut named) = (Vec::from(FIRST), std::collections::BTreeMap::new());
+    let mut used = Vec::from(FIRST);
+    let mut named = std::collections::BTreeMap::new();
     used.extend(LAST);
     for event in event::all() {
         assert!(

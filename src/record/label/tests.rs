@@ -168,10 +168,8 @@ fn no_label_follows_a_flood() {
 fn a_name_that_may_be_a_secret_is_no_label() {
     let made = Maker::new().unwrap();
     let family = made.counters(table::COMMANDS_BLOCKED).unwrap();
-    let (key, hex) = (
-        "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
-        "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
-    );
+    let key = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let hex = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b";
     for tool in [
         key,
         hex,
@@ -198,10 +196,8 @@ fn series_have_a_bound_of_their_own() {
     let made = Maker::new().unwrap();
     let blocked = made.counters(table::COMMANDS_BLOCKED).unwrap();
     for number in 0..3 * GIVEN_SERIES {
-        let (tool, rule) = (
-            format!("tool-{}", number % 400),
-            format!("rule-{}", number % 401),
-        );
+        let tool = format!("tool-{}", number % 400);
+        let rule = format!("rule-{}", number % 401);
         blocked.with(&["up", &tool, &rule]).inc();
     }
     let series = parsed(&text(&made));

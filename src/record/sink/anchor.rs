@@ -43,7 +43,8 @@ impl Anchors {
             return Ok(Self(None));
         }
         let (jobs, queue) = sync_channel(QUEUED);
-        let (anchor, counted) = (anchor.clone(), counts.clone());
+        let anchor = anchor.clone();
+        let counted = counts.clone();
         std::thread::Builder::new()
             .name("audit-anchor".to_owned())
             .spawn(move || run(&anchor, &queue, &counted))?;

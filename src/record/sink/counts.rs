@@ -38,15 +38,11 @@ pub(in crate::record) struct Counts {
 impl Counts {
     /// All of them, at zero.
     pub(in crate::record) fn new(made: &Maker) -> prometheus::Result<Self> {
-        let (lines, checkpoints) = (
-            made.counters(table::AUDIT_LINES)?,
-            made.counters(table::AUDIT_CHECKPOINTS)?,
-        );
+        let lines = made.counters(table::AUDIT_LINES)?;
+        let checkpoints = made.counters(table::AUDIT_CHECKPOINTS)?;
         let tampered = made.counters(table::AUDIT_TAMPERED)?;
-        let (anchors, files) = (
-            made.counters(table::AUDIT_ANCHORS)?,
-            made.counters(table::AUDIT_FILES)?,
-        );
+        let anchors = made.counters(table::AUDIT_ANCHORS)?;
+        let files = made.counters(table::AUDIT_FILES)?;
         Ok(Self {
             written: lines.with(&["written"]),
             dropped: lines.with(&["dropped"]),

@@ -84,7 +84,8 @@ impl LogFile {
         };
         log.locked(|log| {
             let how = log.begin()?;
-            let (mut out, mut head) = (Vec::new(), log.head);
+            let mut out = Vec::new();
+            let mut head = log.head;
             log.settle(Some(how), &mut head, &mut out)?;
             log.put(head, &out)?;
             log.file.sync_data()
@@ -101,7 +102,9 @@ impl LogFile {
         lines: impl Iterator<Item = &'l str>,
     ) -> io::Result<WriteEffects> {
         self.locked(|log| {
-            let (mut done, mut out, mut head) = (WriteEffects::default(), Vec::new(), log.head);
+            let mut done = WriteEffects::default();
+            let mut out = Vec::new();
+            let mut head = log.head;
             if log.length != Some(log.file.metadata()?.len()) {
                 log.settle(None, &mut head, &mut out)?;
             }
@@ -191,7 +194,8 @@ impl LogFile {
     ) -> io::Result<()> {
         let length = self.file.metadata()?.len();
         let tail = Tail::read(&self.file, length)?;
-        let (known, last) = (self.head, tail.head.unwrap_or_default());
+        let known = self.head;
+        let last = tail.head.unwrap_or_default();
         let cut = length > 0 && (last.seq < known.seq || last.seq == known.seq && last != known);
         if last.seq > known.seq {
             (*head, self.head) = (last, last);

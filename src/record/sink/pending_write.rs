@@ -82,7 +82,8 @@ impl PendingWrite {
 fn block_on(told: oneshot::Receiver<WriteResult>) -> io::Result<()> {
     let deadline = Instant::now() + DURABLE;
     let waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
-    let (mut told, mut context) = (pin!(told), Context::from_waker(&waker));
+    let mut told = pin!(told);
+    let mut context = Context::from_waker(&waker);
     loop {
         if let Poll::Ready(told) = told.as_mut().poll(&mut context) {
             return write_result(told);

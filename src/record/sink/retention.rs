@@ -105,11 +105,9 @@ impl RotatedFiles {
             keep_bytes,
             ..
         } = self.rotation;
-        let (mut files, mut bytes, mut go) = (
-            0_u64,
-            std::fs::metadata(&self.log).map_or(0, |log| log.len()),
-            false,
-        );
+        let mut files = 0_u64;
+        let mut bytes = std::fs::metadata(&self.log).map_or(0, |log| log.len());
+        let mut go = false;
         let mut gone = Vec::new();
         for path in rotated(&self.log)?.into_iter().rev() {
             files += 1;
@@ -150,7 +148,8 @@ fn pack(path: &Path) -> io::Result<()> {
     if flock(&plain, FlockOperation::NonBlockingLockExclusive).is_err() || !path.exists() {
         return Ok(());
     }
-    let (packing, packed) = (with_suffix(path, PACKING), with_suffix(path, PACKED));
+    let packing = with_suffix(path, PACKING);
+    let packed = with_suffix(path, PACKED);
     let out = OpenOptions::new()
         .write(true)
         .create(true)

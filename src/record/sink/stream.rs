@@ -36,7 +36,8 @@ impl Stream {
     /// # Errors
     /// They were not written, or not all.
     pub(super) fn append<'l>(&mut self, lines: impl Iterator<Item = &'l str>) -> io::Result<()> {
-        let (mut out, mut head) = (Vec::new(), self.head);
+        let mut out = Vec::new();
+        let mut head = self.head;
         if std::mem::replace(&mut self.torn, true) {
             out.push(b'\n');
         }

@@ -174,7 +174,8 @@ fn a_file_that_was_moved_or_deleted_is_left_and_the_chain_goes_on() {
 fn a_file_that_was_packed_or_that_others_have_gone_on_from_was_not_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
-    let (idle, busy) = (sink(&path, true), sink(&path, true));
+    let idle = sink(&path, true);
+    let busy = sink(&path, true);
     write(&idle, "{}");
     // As logrotate does it that packs at once.
     let packed = files::with_suffix(&path, ".1.gz");
@@ -245,7 +246,8 @@ fn a_log_that_was_moved_away_between_two_runs_goes_on() {
 fn a_shared_log_that_is_moved_goes_on_after_the_last_line_of_any() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
-    let (one, other) = (sink(&path, true), sink(&path, true));
+    let one = sink(&path, true);
+    let other = sink(&path, true);
     write(&one, "{}");
     (0..5).for_each(|_| write(&other, "{}"));
     fs::rename(&path, files::with_suffix(&path, ".1")).unwrap();
@@ -338,7 +340,8 @@ fn files_are_put_aside_packed_and_removed() {
         (5, Some(1), None)
     );
     // A file that somebody else removes is missed by its name.
-    let (aside, away) = (files::rotated(&path).unwrap(), folder.path().join("away"));
+    let aside = files::rotated(&path).unwrap();
+    let away = folder.path().join("away");
     fs::rename(&aside[1], &away).unwrap();
     let missing = checked(&path);
     assert_eq!(missing.flaws.len(), 1, "{:?}", missing.flaws);
@@ -624,7 +627,8 @@ fn checkpoints_are_told_to_a_program_and_to_an_address() {
         stream
             .set_read_timeout(Some(Duration::from_secs(5)))
             .unwrap();
-        let (mut seen, mut buffer) = (String::new(), [0; 4096]);
+        let mut seen = String::new();
+        let mut buffer = [0; 4096];
         while !seen.ends_with("}\n") {
             let read = stream.read(&mut buffer).unwrap();
             seen.push_str(std::str::from_utf8(&buffer[..read]).unwrap());

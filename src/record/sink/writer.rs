@@ -247,10 +247,8 @@ impl Target {
 
     fn note_if_due(&mut self, counts: &Counts) {
         let Self::File(noted) = self else { return };
-        let (lines, time) = (
-            noted.log.seq().saturating_sub(noted.last.0),
-            noted.last.1.elapsed(),
-        );
+        let lines = noted.log.seq().saturating_sub(noted.last.0);
+        let time = noted.last.1.elapsed();
         if lines >= noted.every_lines {
             noted.note(Reason::Lines, counts);
         } else if lines > 0 && time >= noted.every {

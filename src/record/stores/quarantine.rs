@@ -125,7 +125,8 @@ impl Quarantine {
         items.exists().map_err(&of)?;
         let sources = Sources::new(super::QUARANTINE, &config.key, &[], folder).map_err(&of)?;
         sources.check().map_err(&of)?;
-        let (keys, keeping) = (Keychain::new(sources), Mutex::default());
+        let keys = Keychain::new(sources);
+        let keeping = Mutex::default();
         let QuarantineConfig {
             items: most,
             bytes,
@@ -187,7 +188,8 @@ impl Quarantine {
     /// # Errors
     /// The folder cannot be read, or the key cannot be had.
     pub fn list(&self) -> Result<Listing, StoreError> {
-        let (mut listing, released) = (Listing::default(), self.releases()?);
+        let mut listing = Listing::default();
+        let released = self.releases()?;
         let delivered = self.delivered.files(FILES).map_err(failed)?;
         for file in self.files()?.iter().rev() {
             let Some(audit) = id(&file.name) else {

@@ -178,10 +178,8 @@ impl Quarantine {
         by: Actor,
         about: Option<&MessageInfo>,
     ) -> Result<(), StoreError> {
-        let (agent, upstream) = (
-            about.map(|about| about.agent.clone()),
-            about.map(|about| about.upstream.clone()),
-        );
+        let agent = about.map(|about| about.agent.clone());
+        let upstream = about.map(|about| about.upstream.clone());
         let file = Uuid::now_v7().simple().to_string();
         let note = LedgerEntry {
             act,

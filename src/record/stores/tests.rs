@@ -92,7 +92,8 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 #[test]
 fn what_is_kept_is_found_and_nothing_of_it_is_on_disk_in_clear() {
     let dir = tempfile::tempdir().unwrap();
-    let (quarantine, one) = (quarantine(dir.path()), kept(PAYLOAD));
+    let quarantine = quarantine(dir.path());
+    let one = kept(PAYLOAD);
     assert_eq!(quarantine.keep(&one).unwrap(), 0);
     quarantine
         .release(one.audit, by("ann the operator"))
@@ -201,7 +202,8 @@ fn a_release_is_given_to_one_of_many() {
     let taken = std::thread::scope(|scope| {
         let takers: Vec<_> = (0..8)
             .map(|_| {
-                let (dir, release) = (dir.path(), release.clone());
+                let dir = dir.path();
+                let release = release.clone();
                 scope.spawn(move || quarantine(dir).take(&release).unwrap())
             })
             .collect();
@@ -273,7 +275,9 @@ fn a_release_ends() {
 #[test]
 fn what_was_changed_or_moved_is_seen_at_every_byte() {
     let dir = tempfile::tempdir().unwrap();
-    let (quarantine, one, two) = (quarantine(dir.path()), kept(PAYLOAD), kept("two"));
+    let quarantine = quarantine(dir.path());
+    let one = kept(PAYLOAD);
+    let two = kept("two");
     quarantine.keep(&one).unwrap();
     quarantine.keep(&two).unwrap();
     let file = |of: &StoredMessage| dir.path().join("q").join(format!("{}.item", of.audit));
@@ -503,7 +507,8 @@ fn age(file: &Path, days: u64) {
 #[test]
 fn what_is_too_old_goes_though_nothing_new_comes() {
     let dir = tempfile::tempdir().unwrap();
-    let (quarantine, evidence) = (quarantine(dir.path()), evidence(dir.path()));
+    let quarantine = quarantine(dir.path());
+    let evidence = evidence(dir.path());
     assert_eq!(
         quarantine.forget_old().unwrap(),
         0,

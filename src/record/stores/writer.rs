@@ -46,7 +46,8 @@ impl Writer {
     pub(super) fn start(store: Arc<Store>, counts: Option<EvidenceCounts>) -> io::Result<Self> {
         let (queue, work) = sync_channel(QUEUE);
         let waiting = Arc::new(AtomicU64::new(0));
-        let (left, counted) = (waiting.clone(), counts.clone());
+        let left = waiting.clone();
+        let counted = counts.clone();
         std::thread::Builder::new()
             .name("evidence".into())
             .spawn(move || write(&store, &work, &left, counted.as_ref()))?;
@@ -96,7 +97,8 @@ fn write(
     waiting: &AtomicU64,
     counts: Option<&EvidenceCounts>,
 ) {
-    let (mut segment, mut fails) = (None, false);
+    let mut segment = None;
+    let mut fails = false;
     while let Ok(next) = work.recv() {
         let kept = match next {
             Job::Keep(kept) => kept,

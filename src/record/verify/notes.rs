@@ -78,7 +78,8 @@ impl KnownDigests {
         against: &TrustAnchors,
         report: &mut Report,
     ) -> io::Result<()> {
-        let (mut last, mut number) = (Sha::default(), 0);
+        let mut last = Sha::default();
+        let mut number = 0;
         while let Some(read) = lines.next()? {
             number += 1;
             let line = match read {
@@ -90,7 +91,8 @@ impl KnownDigests {
                 continue;
             };
             report.checkpoints += 1;
-            let (at, seq) = (Some(number), Some(signed.head.seq));
+            let at = Some(number);
+            let seq = Some(signed.head.seq);
             let trimmed = report.checkpoints == 1 && signed.note.why == Reason::Trimmed;
             if trimmed {
                 last = signed.prev;
@@ -132,7 +134,9 @@ impl KnownDigests {
         let opened = Lines::open(file).map_err(|error| {
             io::Error::new(error.kind(), format!("the anchors `{name}`: {error}"))
         });
-        let (mut lines, mut number, before) = (opened?, 0, report.anchors);
+        let mut lines = opened?;
+        let mut number = 0;
+        let before = report.anchors;
         while let Some(read) = lines.next()? {
             number += 1;
             let line = match read {
@@ -203,7 +207,8 @@ impl KnownDigests {
     }
 
     fn take(&mut self, signed: &SignedCheckpoint, anchor: bool) {
-        let (head, note) = (signed.head, &signed.note);
+        let head = signed.head;
+        let note = &signed.note;
         match note.why {
             Reason::Removed | Reason::Trimmed if head.seq > self.removed.seq => self.removed = head,
             Reason::Rotated => {

@@ -67,7 +67,8 @@ impl Log {
 
     /// Writes lines with a fresh and consistent chain.
     fn rechain(&self, lines: &[String]) {
-        let (mut head, mut out) = (crate::record::chain::Head::default(), Vec::new());
+        let mut head = crate::record::chain::Head::default();
+        let mut out = Vec::new();
         for line in lines {
             let object = line
                 .rsplit_once(",\"seq\":")
@@ -277,7 +278,8 @@ fn checkpoints_that_are_missing_or_changed_show() {
 
 #[test]
 fn a_key_that_does_not_count_is_told_once() {
-    let (log, other) = (Log::new(3), Log::new(1));
+    let log = Log::new(3);
+    let other = Log::new(1);
     log.write(3);
     let report = verify(
         &log.path,
@@ -327,7 +329,8 @@ fn checkpoints_that_were_left_out_for_lines_that_are_gone_are_not_missed() {
         write(1);
     }
     let notes = CheckpointLog::new(&log.path, SigningKey::open(&config.key().unwrap()).unwrap());
-    let (before, removed) = (log.check(), log.check().removed_through);
+    let before = log.check();
+    let removed = log.check().removed_through;
     notes.trim_from(0).unwrap();
     let report = log.check();
     assert!(
@@ -369,10 +372,8 @@ fn checkpoints_that_were_left_out_for_lines_that_are_gone_are_not_missed() {
 #[test]
 fn a_crash_at_any_byte_leaves_a_log_that_verifies_up_to_its_last_whole_line_and_goes_on() {
     let log = Log::new(2);
-    let (text, key) = (
-        fs::read(&log.path).unwrap(),
-        fs::read(log.config().key().unwrap()).unwrap(),
-    );
+    let text = fs::read(&log.path).unwrap();
+    let key = fs::read(log.config().key().unwrap()).unwrap();
     let first_note = fs::read_to_string(log.notes())
         .unwrap()
         .lines()

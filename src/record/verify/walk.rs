@@ -61,7 +61,9 @@ impl Walk {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let (mut number, mut hang, mut first) = (0, 0, None);
+        let mut number = 0;
+        let mut hang = 0;
+        let mut first = None;
         loop {
             let read = match lines.next() {
                 Ok(Some(read)) => read,

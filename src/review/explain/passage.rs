@@ -202,10 +202,12 @@ pub(super) fn overlap(one: &Finding, other: &Finding) -> bool {
     if a.text == b.text {
         let span =
             |trace: &crate::inspect::Trace| trace.span.clone().unwrap_or(0..trace.text.len());
-        let (a, b) = (span(a), span(b));
+        let a = span(a);
+        let b = span(b);
         return a.start < b.end && b.start < a.end || a == b;
     }
-    let (a, b) = (matched(a), matched(b));
+    let a = matched(a);
+    let b = matched(b);
     let (longer, shorter) = if a.len() < b.len() { (b, a) } else { (a, b) };
     longer == shorter || (shorter.len() >= RECOGNIZED_BYTES && longer.contains(shorter))
 }

@@ -205,7 +205,8 @@ fn chained(last: &mut (u64, String), lines: std::ops::Range<usize>) -> String {
     let mut out = String::new();
     for n in lines {
         let line = line(n);
-        let (seq, prev) = (last.0 + 1, &last.1);
+        let seq = last.0 + 1;
+        let prev = &last.1;
         let line = format!(
             "{},\"seq\":{seq},\"prev\":\"{prev}\"}}",
             line.trim_end().trim_end_matches('}')
@@ -240,7 +241,8 @@ fn what_the_gate_did_not_write_is_no_line_of_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let mut last = (0, "0".repeat(64));
-    let (one, two) = (chained(&mut last, 1..3), chained(&mut last, 3..5));
+    let one = chained(&mut last, 1..3);
+    let two = chained(&mut last, 3..5);
     let mut own = (7, "0".repeat(64));
     std::fs::write(&path, one + &line(8) + &chained(&mut own, 9..10) + &two).unwrap();
     let mut follow = Follow::new(&path);

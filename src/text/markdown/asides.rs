@@ -117,7 +117,9 @@ fn cells(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
 
 /// Where the bars of a row stand that part its cells.
 fn bars(row: &str) -> Vec<usize> {
-    let (mut found, mut code, mut last) = (Vec::new(), false, b' ');
+    let mut found = Vec::new();
+    let mut code = false;
+    let mut last = b' ';
     for (at, b) in row.bytes().enumerate() {
         match b {
             b'`' => code = !code,

@@ -48,7 +48,8 @@ pub(super) fn title(text: &str, at: usize) -> Option<Range<usize>> {
 
 /// Past white space with so many ends of lines at most; quotes go on with their sign.
 fn space(text: &str, at: usize, lines: usize) -> usize {
-    let (mut end, mut seen) = (at, 0);
+    let mut end = at;
+    let mut seen = 0;
     for b in text
         .as_bytes()
         .get(at..)

@@ -217,7 +217,9 @@ fn binary(piece: &str) -> Option<u8> {
 
 /// RFC 4648, section 6.
 fn base32(run: &str) -> Option<Vec<u8>> {
-    let (mut bits, mut count, mut out) = (0u32, 0, Vec::with_capacity(run.len() * 5 / 8));
+    let mut bits = 0u32;
+    let mut count = 0;
+    let mut out = Vec::with_capacity(run.len() * 5 / 8);
     for b in run.bytes() {
         let value = match b {
             b'A'..=b'Z' => b - b'A',

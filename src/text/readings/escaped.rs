@@ -56,7 +56,8 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
 fn decode(text: &str, mark: u8, read: DecodedEscape) -> (String, String) {
     let bytes = text.as_bytes();
     let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
-    let (mut at, mut letters) = (0, String::new());
+    let mut at = 0;
+    let mut letters = String::new();
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         let plain = memchr::memchr(mark, rest).unwrap_or(rest.len());
         out.extend_from_slice(rest.get(..plain).unwrap_or_default());

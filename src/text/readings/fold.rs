@@ -96,7 +96,9 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     if facts.is_ascii() {
         return;
     }
-    let (mut mixed, mut accented, mut stacked) = (Vec::new(), Vec::new(), Vec::new());
+    let mut mixed = Vec::new();
+    let mut accented = Vec::new();
+    let mut stacked = Vec::new();
     let mut at = 0;
     // A word of ASCII letters is neither mixed nor accented.
     while let Some(wide) = first_wide(text, at) {
@@ -180,7 +182,8 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
             let bare = without_marks(region);
             let parts = |c: char| !c.is_alphabetic() && (c.is_ascii() || !is_combining_mark(c));
             let words = region.split(parts).filter(|word| !word.is_ascii());
-            let (mut english, mut other) = (0, 0);
+            let mut english = 0;
+            let mut other = 0;
             for word in words {
                 let known = if vocabulary::words_in(&self::without_marks(word)) > 0 {
                     &mut english

@@ -78,7 +78,8 @@ impl MarkedBlock {
         })) {
             let byte = |at: usize| self.block.get(at).copied().unwrap_or(b'*');
             let at = bit as usize;
-            let (before, after) = (byte(at.wrapping_sub(1)), byte(at + 1));
+            let before = byte(at.wrapping_sub(1));
+            let after = byte(at + 1);
             match byte(at) {
                 b'.' | b',' | b';' | b':' | b'!' | b'?' if after.is_ascii_whitespace() => {
                     ends |= 1 << bit

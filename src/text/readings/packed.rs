@@ -84,10 +84,8 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
 
 /// The letters of base64 in a stretch, and which of them are the first ones after something else: of these up to [`STARTS`].
 fn letters(stretch: &[u8]) -> (Vec<u8>, Vec<usize>) {
-    let (mut letters, mut starts) = (
-        Vec::with_capacity(stretch.len()),
-        Vec::with_capacity(STARTS),
-    );
+    let mut letters = Vec::with_capacity(stretch.len());
+    let mut starts = Vec::with_capacity(STARTS);
     let mut before = false;
     for byte in stretch {
         let is_letter = of_base64(*byte);
@@ -278,7 +276,8 @@ fn dense(bytes: &[u8]) -> Vec<Range<usize>> {
             byte.is_ascii_uppercase() | byte.is_ascii_digit()
         }) >= BLOCK_SIGNS
         {
-            let (start, end) = (nth.saturating_sub(1) * BLOCK, (nth + 2) * BLOCK);
+            let start = nth.saturating_sub(1) * BLOCK;
+            let end = (nth + 2) * BLOCK;
             match dense.last_mut() {
                 Some(last) if last.end >= start => last.end = end,
                 _ => dense.push(start..end),
@@ -356,7 +355,9 @@ fn utf7(text: &str) -> Vec<(Range<usize>, String)> {
 /// in it at most: each try reads the rest of it.
 fn shifts(bytes: &[u8]) -> Vec<(Range<usize>, String)> {
     let mut shifts = Vec::new();
-    let (mut run_end, mut tries, mut at) = (0, 0, 0);
+    let mut run_end = 0;
+    let mut tries = 0;
+    let mut at = 0;
     while let Some(plus) = bytes
         .get(at..)
         .and_then(|rest| memchr::memchr(b'+', rest))

@@ -229,7 +229,8 @@ fn rewritten(
         let Some(region) = text.get(span.clone()).filter(|_| here >= TOLD) else {
             continue;
         };
-        let (mut out, mut words) = (String::with_capacity(region.len()), 0);
+        let mut out = String::with_capacity(region.len());
+        let mut words = 0;
         for piece in region.split_inclusive(|c: char| !c.is_ascii_alphabetic()) {
             let letters = piece.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
             let read = read(letters);
@@ -254,7 +255,8 @@ fn spelling_alphabet(text: &str, told: Vec<Range<usize>>, found: &mut Vec<Decode
     let ends = |piece: &str| piece.ends_with(|c: char| !c.is_ascii_alphabetic());
     for span in regions::around(text, told) {
         let region = text.get(span.clone()).unwrap_or_default();
-        let (mut out, mut spelled) = (Vec::new(), 0);
+        let mut out = Vec::new();
+        let mut spelled = 0;
         for line in region.lines() {
             let pieces: Vec<&str> = line.split([' ', '-']).collect();
             for word in pieces.chunk_by(|a, b| letters(a) && !ends(a) && letters(b)) {
@@ -316,7 +318,8 @@ fn cut(text: &str) -> Vec<(Range<usize>, Cow<'static, str>)> {
         else {
             continue;
         };
-        let (left, right) = (lower(left), lower(right));
+        let left = lower(left);
+        let right = lower(right);
         let word = format!("{left}{right}");
         if vocabulary::is_word(&word)
             && !(vocabulary::is_word(&left) && vocabulary::is_word(&right))
@@ -339,7 +342,9 @@ pub(super) fn replaced(
     let places: Vec<Range<usize>> = words.iter().map(|(span, _)| span.clone()).collect();
     let mut words = words.into_iter().peekable();
     for span in regions::around(text, places) {
-        let (mut out, mut at, mut here) = (String::new(), span.start, 0);
+        let mut out = String::new();
+        let mut at = span.start;
+        let mut here = 0;
         while let Some((word, read)) = words.next_if(|(word, _)| word.start < span.end) {
             if word.start >= at && word.end <= span.end {
                 out.push_str(text.get(at..word.start).unwrap_or_default());

@@ -35,7 +35,8 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
 /// `i g n o r e`, `i.g.n.o.r.e`, `i-g-n-o-r-e`.
 fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
     let bytes = text.as_bytes();
-    let (mut at, mut done) = (0, 0);
+    let mut at = 0;
+    let mut done = 0;
     let mut telling: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
     while let Some(window) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         if !alternates(window) {
@@ -54,10 +55,8 @@ fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
         if letters >= cipher::TELLING_LETTERS && respelled::is_telling(&joined.to_ascii_lowercase())
         {
             let is_sign = |c: char| !c.is_ascii_alphanumeric();
-            let (start, end) = (
-                run.len() - run.trim_start_matches(is_sign).len(),
-                run.trim_end_matches(is_sign).len(),
-            );
+            let start = run.len() - run.trim_start_matches(is_sign).len();
+            let end = run.trim_end_matches(is_sign).len();
             telling.push((span.start + start..span.start + end, joined.into()));
         } else if letters >= SINGLE {
             let text = joined;
@@ -132,7 +131,9 @@ fn together(run: &str) -> Option<(String, usize)> {
     ]
     .into_iter()
     .max_by_key(|sign| bytes.iter().filter(|b| *b == sign).count())?;
-    let (mut out, mut gap, mut letters) = (String::new(), 0, 0);
+    let mut out = String::new();
+    let mut gap = 0;
+    let mut letters = 0;
     for b in bytes {
         if *b == sign {
             gap += 1;

@@ -190,7 +190,8 @@ fn hostile_text_costs_linear_time() {
             assert!(read(&text, &Facts::of(&text)).all.len() <= READINGS);
             start.elapsed().as_secs_f64()
         };
-        let (small, large) = (time(4_000), time(16_000));
+        let small = time(4_000);
+        let large = time(16_000);
         assert!(large < small.max(0.02) * 12.0, "{piece:?} {small} {large}");
     }
 }

@@ -54,7 +54,8 @@ impl Tokens {
                 }
                 Letters::Some => {}
             }
-            let (mut from, mut mixed) = (token.start, false);
+            let mut from = token.start;
+            let mut mixed = false;
             for (byte, at) in bytes
                 .get(token.clone())
                 .unwrap_or_default()

@@ -76,7 +76,8 @@ fn joined(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
 
 /// The places in a part of a text at which marks stand close together, in order of their starts.
 fn places(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
-    let (mut places, mut run) = (Vec::new(), Run::default());
+    let mut places = Vec::new();
+    let mut run = Run::default();
     for (nth, word) in Words::of(text, part).enumerate() {
         let start = run.marked_since(nth, &word);
         let name = || {
@@ -178,7 +179,8 @@ fn unmark(text: &str, part: Range<usize>) -> MappedText {
                 .take_while(|word| word.before.kind == kind)
                 .count()
         };
-        let (joiners, inline) = (same(Kind::Joiner), same(Kind::Inline));
+        let joiners = same(Kind::Joiner);
+        let inline = same(Kind::Inline);
         gap(
             text,
             at..first.span.start,

@@ -114,7 +114,9 @@ pub(super) fn split(letters: &str) -> (String, usize) {
             *next = (score, start, false);
         }
     }
-    let (mut pieces, mut end, mut covered) = (Vec::new(), bytes.len(), 0);
+    let mut pieces = Vec::new();
+    let mut end = bytes.len();
+    let mut covered = 0;
     while end > 0 {
         let Some((_, start, word)) = best.get(end).copied() else {
             break;

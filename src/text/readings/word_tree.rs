@@ -95,7 +95,8 @@ impl<'t> Paths<'t> {
             _ => &[letter],
         };
         self.unsure += usize::from(letter == b'1');
-        let (before, mut count) = (self.nodes, 0);
+        let before = self.nodes;
+        let mut count = 0;
         for node in before.iter().take(self.count) {
             for letter in letters {
                 let next = self.tree.next(usize::from(*node), *letter);

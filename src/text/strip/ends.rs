@@ -45,7 +45,8 @@ impl Reader {
             look(name, false, ""),
         );
         state.seen = look.within(&state.seen);
-        let (name, kind) = (hash(name), Kind::Block);
+        let name = hash(name);
+        let kind = Kind::Block;
         self.tree.push(
             OpenElement {
                 name,

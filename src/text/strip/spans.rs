@@ -122,7 +122,9 @@ impl Grid {
     /// What html2text drew, without the borders but the one under the heads, in the signs of Markdown: the readings of tables
     /// know those.
     fn rows_of(&self, drawn: &str) -> String {
-        let (mut table, mut rows, mut heads) = (String::with_capacity(drawn.len()), 0, self.heads);
+        let mut table = String::with_capacity(drawn.len());
+        let mut rows = 0;
+        let mut heads = self.heads;
         for line in drawn.lines() {
             let border = line
                 .chars()

@@ -162,7 +162,8 @@ fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
         "rgb" | "rgba" => [a, b, c].map(|part| unit(share(part, 255.0))),
         "hsl" | "hsla" => hsl(turn(a), unit(b.0 / 100.0), unit(c.0 / 100.0)),
         "hwb" => {
-            let (white, black) = (unit(b.0 / 100.0), unit(c.0 / 100.0));
+            let white = unit(b.0 / 100.0);
+            let black = unit(c.0 / 100.0);
             if white + black >= 1.0 {
                 [white / (white + black); 3]
             } else {
@@ -181,7 +182,8 @@ fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
             };
             let (most, scale) = if ok { (0.4, 1.0) } else { (125.0, 0.0032) };
             let (x, y) = if name.ends_with("lch") {
-                let (chroma, angle) = (whole(b, most) * scale, turn(c) * std::f32::consts::TAU);
+                let chroma = whole(b, most) * scale;
+                let angle = turn(c) * std::f32::consts::TAU;
                 (chroma * angle.cos(), chroma * angle.sin())
             } else {
                 (whole(b, most) * scale, whole(c, most) * scale)

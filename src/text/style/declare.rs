@@ -149,7 +149,8 @@ impl Block {
         let (Some(name), Some(value)) = (text.get(..at), text.get(at + 1..)) else {
             return;
         };
-        let (name, mut value) = (decode(name.trim()), decode(value.trim()));
+        let name = decode(name.trim());
+        let mut value = decode(value.trim());
         let mut important = false;
         if let Some((before, after)) = value.rsplit_once('!')
             && after.trim() == "important"

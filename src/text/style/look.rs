@@ -349,7 +349,8 @@ impl OwnStyle {
             + y.px(em, own(Measure::Height, height, BOX.1)).min(height);
         seen.gone |= y.px(em, 0.0) >= 5.0 * height;
         let within = |room: f32, screen: f32| if room < f32::MAX { room } else { screen };
-        let (wide, high) = (within(seen.room.0, width), within(seen.room.1, height));
+        let wide = within(seen.room.0, width);
+        let high = within(seen.room.1, height);
         let reach = |side: Option<Length>, whole: f32| side.map_or(0.0, |side| side.px(em, whole));
         self.shut_in(
             seen,
@@ -386,10 +387,8 @@ impl OwnStyle {
             // Letters may be set to end at the edge.
             seen.room = (1.25 * width, 1.25 * height);
         } else if self.cuts {
-            let (width, height) = (
-                own([Measure::Width, Measure::MaxWidth], SCREEN.0),
-                own([Measure::Height, Measure::MaxHeight], SCREEN.1),
-            );
+            let width = own([Measure::Width, Measure::MaxWidth], SCREEN.0);
+            let height = own([Measure::Height, Measure::MaxHeight], SCREEN.1);
             seen.room = (
                 seen.room.0.min(width.unwrap_or(f32::MAX)),
                 seen.room.1.min(height.unwrap_or(f32::MAX)),

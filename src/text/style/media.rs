@@ -62,7 +62,8 @@ fn feature(part: &str) -> Option<bool> {
     }
     for (mark, less) in [("<=", true), (">=", false), ("<", true), (">", false)] {
         if let Some((left, right)) = inner.split_once(mark) {
-            let (left, right) = (left.trim(), right.trim());
+            let left = left.trim();
+            let right = right.trim();
             let of = |name: &str| {
                 if name == "width" {
                     Some(width)

@@ -59,7 +59,10 @@ impl Motions {
         said: &str,
         name: impl Fn(&str) -> u64,
     ) -> impl Iterator<Item = (&Declaration, bool)> {
-        let (mut found, mut stays, mut halted, mut seconds) = (Vec::new(), false, false, 0.0);
+        let mut found = Vec::new();
+        let mut stays = false;
+        let mut halted = false;
+        let mut seconds = 0.0;
         for word in words(said).into_iter().flat_map(|word| list(word, ',')) {
             match word {
                 "forwards" | "both" => stays = true,

@@ -4,7 +4,8 @@
 /// braces none is looked for, unless `{` is one of them.
 pub(super) fn until(text: &str, ends: &[u8]) -> Option<(usize, u8)> {
     let bytes = text.as_bytes();
-    let (mut at, mut depth) = (0, 0_usize);
+    let mut at = 0;
+    let mut depth = 0_usize;
     while let Some(&b) = bytes.get(at) {
         if depth == 0 && ends.contains(&b) {
             return Some((at, b));

@@ -68,9 +68,11 @@ impl Tree {
 
     /// Closes all elements but the first so many; where fewer are open, the others are ones that no rule asks for.
     pub(super) fn close(&mut self, to: usize) {
-        let (classes, attributes) = (self.classes.len(), self.attributes.len());
+        let classes = self.classes.len();
+        let attributes = self.attributes.len();
         while self.stack.len() < to {
-            let (classes, attributes) = (classes..classes, attributes..attributes);
+            let classes = classes..classes;
+            let attributes = attributes..attributes;
             self.stack.push(Element {
                 name: 0,
                 id: None,

@@ -86,7 +86,8 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
             if value.contains("scale") || value.contains("matrix") {
                 to.push(Declaration::Grow(true, hides::scale_factor(value)));
             }
-            let (mut x, mut y) = (Length::default(), Length::default());
+            let mut x = Length::default();
+            let mut y = Length::default();
             for (name, inner) in functions(value) {
                 // SVG leaves the commas out.
                 let parts = if inner.contains(',') {
@@ -116,7 +117,9 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
 }
 
 fn background(value: &str, to: &mut Vec<Declaration>) {
-    let (mut ground, mut image, mut clip) = (Paint::Is(Colour::CLEAR), None, false);
+    let mut ground = Paint::Is(Colour::CLEAR);
+    let mut image = None;
+    let mut clip = false;
     for part in words(value).into_iter().flat_map(|word| list(word, ',')) {
         if part.starts_with("url(")
             || part.starts_with("image")

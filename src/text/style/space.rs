@@ -2,8 +2,10 @@
 
 /// Hue in degrees, saturation and lightness.
 pub(super) fn to_hsl([r, g, b]: [f32; 3]) -> (f32, f32, f32) {
-    let (most, least) = (r.max(g).max(b), r.min(g).min(b));
-    let (reach, light) = (most - least, f32::midpoint(most, least));
+    let most = r.max(g).max(b);
+    let least = r.min(g).min(b);
+    let reach = most - least;
+    let light = f32::midpoint(most, least);
     if reach == 0.0 {
         return (0.0, 0.0, light);
     }

@@ -147,7 +147,8 @@ fn calculated(value: &str, depth: usize) -> Option<Length> {
                 .iter()
                 .filter_map(|part| sum(part, depth))
                 .map(|length| about(&length));
-            let (whole, step) = (numbers.next()?, numbers.next().unwrap_or(1.0));
+            let whole = numbers.next()?;
+            let step = numbers.next().unwrap_or(1.0);
             let steps = match parts.first().copied() {
                 Some("up") => (whole / step).ceil(),
                 Some("down" | "to-zero") => (whole / step).floor(),
@@ -178,7 +179,8 @@ fn calculated(value: &str, depth: usize) -> Option<Length> {
 fn sum(value: &str, depth: usize) -> Option<Length> {
     let mut total = Length::default();
     let mut term: Option<Length> = None;
-    let (mut sign, mut divide) = (1.0, None);
+    let mut sign = 1.0;
+    let mut divide = None;
     for part in words(value).into_iter().flat_map(split_signs).take(TERMS) {
         match part {
             "+" | "-" => {
@@ -207,7 +209,9 @@ fn sum(value: &str, depth: usize) -> Option<Length> {
 
 /// `a*b` and `a/b` without spaces around the sign, outside brackets.
 fn split_signs(word: &str) -> Vec<&str> {
-    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut depth = 0_usize;
     for (at, b) in word.bytes().enumerate() {
         match b {
             b'(' => depth += 1,
@@ -251,7 +255,9 @@ pub(super) fn arguments(value: &str) -> Vec<&str> {
 
 fn split(value: &str, mark: impl Fn(char) -> bool) -> Vec<&str> {
     let mut parts = Vec::new();
-    let (mut start, mut depth, mut quote) = (0, 0_usize, None);
+    let mut start = 0;
+    let mut depth = 0_usize;
+    let mut quote = None;
     for (at, c) in value.char_indices() {
         match c {
             _ if quote == Some(c) => quote = None,
@@ -281,7 +287,8 @@ pub(super) fn functions(value: &str) -> Vec<(&str, &str)> {
         .into_iter()
         .flat_map(|word| {
             let mut parts = Vec::new();
-            let (mut start, mut depth) = (0, 0_usize);
+            let mut start = 0;
+            let mut depth = 0_usize;
             for (at, c) in word.char_indices() {
                 match c {
                     '(' => depth += 1,

@@ -16,7 +16,9 @@ pub(super) fn end(text: &str, name: &str) -> Option<usize> {
 
 /// Where a script ends: one that stands in a comment within it may hold another (13.2.5.15 and on).
 pub(super) fn script_end(text: &str) -> Option<usize> {
-    let (mut from, mut comment, mut inner) = (0, false, false);
+    let mut from = 0;
+    let mut comment = false;
+    let mut inner = false;
     loop {
         let rest = text.as_bytes().get(from..)?;
         let at = from

@@ -15,7 +15,8 @@ fn at(seconds: u64) -> UnixTime {
 #[test]
 fn faults_of_certificates_name_whose_until_when_and_what_to_change() {
     let peer = peer("https://mcp.example.org/mcp?key=hidden", false);
-    let (now, over) = (at(1_795_392_000), at(1_794_355_200));
+    let now = at(1_795_392_000);
+    let over = at(1_794_355_200);
     let expired = certificate(CertificateError::ExpiredContext {
         time: now,
         not_after: over,

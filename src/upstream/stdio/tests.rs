@@ -292,7 +292,8 @@ async fn a_call_that_its_agent_cancels_or_leaves_is_no_fault_of_the_server() {
     let server = std::sync::Arc::new(server(folder.path(), ""));
     let session = open(&server).await;
     let ask = |id: u32| {
-        let (server, session) = (server.clone(), session.clone());
+        let server = server.clone();
+        let session = session.clone();
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"slow"}}"#);
         tokio::spawn(async move { server.call(&legacy(&text, Some(&session))).await })
     };

@@ -16,10 +16,8 @@ const SENTENCES: [&str; 11] = [
 
 /// Prose of exactly this many bytes: sentences in paragraphs.
 pub fn clean(bytes: usize) -> String {
-    let (mut out, mut state) = (
-        String::with_capacity(bytes + 128),
-        88_172_645_463_325_252_u64,
-    );
+    let mut out = String::with_capacity(bytes + 128);
+    let mut state = 88_172_645_463_325_252_u64;
     while out.len() < bytes {
         state ^= state << 13;
         state ^= state >> 7;

@@ -58,7 +58,8 @@ impl Wire {
         self.at = end + 4;
         let mut lines = text.split("\r\n");
         let first = lines.next().unwrap_or_default().to_owned();
-        let (mut session, mut length) = (None, Length::Bytes(0));
+        let mut session = None;
+        let mut length = Length::Bytes(0);
         for (name, value) in lines.filter_map(|line| line.split_once(':')) {
             let value = value.trim();
             match name.to_ascii_lowercase().as_str() {

@@ -24,7 +24,9 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
 pub fn fuzz(input: &str) {
     // libFuzzer's hook aborts on a panic that is caught, too: html2text's are.
     HOOK.call_once(|| drop(std::panic::take_hook()));
-    let (policy, limits, text) = (&*POLICY, ReadLimits::default(), quote(input));
+    let policy = &*POLICY;
+    let limits = ReadLimits::default();
+    let text = quote(input);
     let context = Context {
         asked: [OpenRequest {
             id: "1".into(),

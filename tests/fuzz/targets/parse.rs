@@ -43,7 +43,8 @@ fn ours(json: &Json) -> Vec<String> {
 
 /// Keys and string values, without recursion.
 fn strings(value: &Value) -> Vec<String> {
-    let (mut all, mut left) = (Vec::new(), vec![value]);
+    let mut all = Vec::new();
+    let mut left = vec![value];
     while let Some(value) = left.pop() {
         match value {
             Value::String(text) => all.push(text.clone()),

@@ -30,7 +30,8 @@ pub fn fuzz(input: (Vec<u8>, Vec<(u8, String)>)) {
         .root()
         .strings(|_, found| new_spans.push((found.span.clone(), found.value.into_owned())));
     assert_eq!(spans.len(), new_spans.len(), "no string comes or goes");
-    let (mut old_at, mut new_at) = (0, 0);
+    let mut old_at = 0;
+    let mut new_at = 0;
     for ((old, _), (new, value)) in spans.iter().zip(&new_spans) {
         let Some(edit) = edits.iter().find(|edit| edit.span == *old) else {
             continue;

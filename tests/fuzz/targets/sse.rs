@@ -46,7 +46,8 @@ pub fn fuzz(input: (Vec<u8>, Vec<u8>)) {
 /// What the gate writes of a stream, and the lines of data of its events that have any.
 fn through<'s>(pieces: impl Iterator<Item = &'s [u8]>) -> (Vec<u8>, Vec<Vec<String>>) {
     let mut decoder = Decoder::default();
-    let (mut written, mut expected) = (Vec::new(), Vec::new());
+    let mut written = Vec::new();
+    let mut expected = Vec::new();
     for piece in pieces {
         decoder.push(piece);
         while let Some(event) = decoder.next_event() {
@@ -88,7 +89,8 @@ fn lines(data: &Bytes, message: bool) -> Vec<String> {
 
 /// The lines of data that a reader sees, by event.
 fn read<'t>(lines: impl Iterator<Item = &'t str>, trims: bool) -> Vec<Vec<String>> {
-    let (mut out, mut data) = (Vec::new(), Vec::new());
+    let mut out = Vec::new();
+    let mut data = Vec::new();
     for line in lines {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let (name, value) = if trims {

@@ -80,7 +80,8 @@ async fn each_signal_can_be_left_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_carry_headers_and_resource_and_are_as_large_as_written() {
     let keys = "headers = { X-Scope-OrgID = \"orchard\" }\nresource = { \"deployment.environment.name\" = \"meadow\" }\nbatch_records = 1\n";
-    let (with, without) = (exported(keys).await, exported("").await);
+    let with = exported(keys).await;
+    let without = exported("").await;
     for (got, set) in [(&with, true), (&without, false)] {
         assert!(
             !got.is_empty()

@@ -25,7 +25,8 @@ async fn status(gate: &TestGate, issuer: &Issuer, claims: &Claims) -> u16 {
 
 #[tokio::test]
 async fn tokens_are_for_an_audience_have_scopes_and_end() {
-    let (server, issuer) = (done().await, Issuer::start().await);
+    let server = done().await;
+    let issuer = Issuer::start().await;
     let plain = gate(&server, &issuer, "").await;
     let named = gate(&server, &issuer, "audience = [\"https://gate.example\"]").await;
     let scoped = gate(&server, &issuer, "scopes = [\"mcp:admin\"]").await;
@@ -82,7 +83,8 @@ async fn tokens_are_for_an_audience_have_scopes_and_end() {
 
 #[tokio::test]
 async fn keys_are_where_the_config_says() {
-    let (server, issuer) = (done().await, Issuer::start().await);
+    let server = done().await;
+    let issuer = Issuer::start().await;
     for (keys, wanted) in [
         (format!("jwks_uri = \"{}/keys\"", issuer.url), 200),
         (format!("jwks_uri = \"{}/elsewhere\"", issuer.url), 401),
@@ -95,7 +97,8 @@ async fn keys_are_where_the_config_says() {
 
 #[tokio::test]
 async fn claims_say_who_calls() {
-    let (server, issuer) = (done().await, Issuer::start().await);
+    let server = done().await;
+    let issuer = Issuer::start().await;
     let table = "[access.staff]\ngroups = [\"staff\"]\n";
     let of_user = format!("[access.ann]\nusers = [\"{}#ann\"]\n", issuer.url);
     for (keys, wanted, in_audit) in [
@@ -134,7 +137,8 @@ async fn claims_say_who_calls() {
 
 #[tokio::test]
 async fn metadata_names_the_public_url() {
-    let (server, issuer) = (done().await, Issuer::start().await);
+    let server = done().await;
+    let issuer = Issuer::start().await;
     let text = format!(
         "[oauth]\nallow_loopback_http = true\n[[issuer]]\nissuer = \"{}\"\n",
         issuer.url

@@ -199,10 +199,8 @@ fn a_client_id_belongs_to_an_issuer_and_authorities_are_reached_as_written() {
 
 #[tokio::test]
 async fn an_organisation_is_asked_as_the_config_says() {
-    let (authority, sso) = (
-        Authority::start(60).await,
-        Server::start(|_| async { reply(404, &[], "") }).await,
-    );
+    let authority = Authority::start(60).await;
+    let sso = Server::start(|_| async { reply(404, &[], "") }).await;
     let there = format!("http://{}", sso.address);
     for (more, path, kind) in [
         (

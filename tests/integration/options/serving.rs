@@ -25,7 +25,8 @@ async fn messages_are_read_within_their_limits() {
     let server = done().await;
     let limits = "[limits]\nmessage_bytes = 4096\ndepth = 8\nstrings_per_message = 100\nvalues_per_message = 1000\n\
                   batch_items = 2\nargument_bytes = 20\nheader_bytes = 8192\n";
-    let (tight, wide) = (start(limits, &server).await, start("", &server).await);
+    let tight = start(limits, &server).await;
+    let wide = start("", &server).await;
     let list = |item: &str, count: usize| {
         format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"a":[{}0]}}}}"#,
@@ -161,7 +162,8 @@ async fn hosts_and_origins_are_those_of_the_config() {
     let server = done().await;
     let named = "[listen]\naddress = \"127.0.0.1:0\"\nhosts = [\"gate.example\"]\norigins = [\"https://app.example\"]\n\
                  [admin]\naddress = \"127.0.0.1:0\"\nhosts = [\"probe.example\"]\n";
-    let (with, without) = (start(named, &server).await, start("", &server).await);
+    let with = start(named, &server).await;
+    let without = start("", &server).await;
     for (header, value) in [("host", "gate.example"), ("origin", "https://app.example")] {
         let ask = async |gate: &TestGate, value: &str| {
             gate.agent()
@@ -355,10 +357,8 @@ async fn pins_outlive_the_gate_unless_the_config_says_otherwise() {
         let port = free_port();
         let text = format!("# no [admin]\n[listen]\naddress = \"127.0.0.1:{port}\"\n{pins}");
         let (setup, text) = prepare(&text, &server.url());
-        let (file, state) = (
-            setup.folder.path().join("lychgate.toml"),
-            setup.folder.path().join("state"),
-        );
+        let file = setup.folder.path().join("lychgate.toml");
+        let state = setup.folder.path().join("state");
         std::fs::write(&file, text).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
         command

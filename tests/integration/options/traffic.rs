@@ -106,11 +106,10 @@ async fn what_agents_read_of_tools_is_what_the_policy_says() {
         "{OWN}[policy.default.tool.drop]\ndescription = \"Drops a little.\"\n\
          [policy.default.tool.peek.arguments.n]\ndescription = \"How far.\"\ndefault = 20\n"
     );
-    let (with, without) = (start(&text, &server).await, start(OWN, &server).await);
-    let (listed, plain) = (
-        posted(&with, "up", list).await,
-        posted(&without, "up", list).await,
-    );
+    let with = start(&text, &server).await;
+    let without = start(OWN, &server).await;
+    let listed = posted(&with, "up", list).await;
+    let plain = posted(&without, "up", list).await;
     for part in ["Drops a little.", "How far.", r#""default":20"#] {
         assert!(
             listed.contains(part) && !plain.contains(part),
@@ -391,7 +390,8 @@ async fn servers_are_reached_over_sse_and_as_children() {
     let Peer::Sse(events) = &sse else {
         unreachable!()
     };
-    let (server, folder) = (done().await, tempfile::tempdir().unwrap());
+    let server = done().await;
+    let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
     let place = folder.join("work");
     std::fs::create_dir(&place).unwrap();

@@ -46,7 +46,9 @@ fn command(random: &mut Random, depth: usize) -> String {
         return simple(random);
     }
     let mut inner = || list(random, depth - 1);
-    let (a, b, c) = (inner(), inner(), inner());
+    let a = inner();
+    let b = inner();
+    let c = inner();
     match random.below(16) {
         0 => format!("( {a} )"),
         1 => format!("{{ {a}\n}}"),

@@ -14,7 +14,9 @@ const SCRIPTS: usize = 4_000;
 
 fn main() -> ExitCode {
     let mut random = made::Random::new(7);
-    let (mut compared, mut commands, mut missed) = (0, 0, 0);
+    let mut compared = 0;
+    let mut commands = 0;
+    let mut missed = 0;
     for _ in 0..SCRIPTS {
         let text = made::script(&mut random);
         let Some(wanted) = parsed::commands(&text) else {

@@ -138,7 +138,9 @@ impl<'s> Search<'s> {
         open: &mut Vec<View>,
     ) {
         let secrets = self.secrets;
-        let (mut mirrored, mut opened_to, mut named_to) = (false, 0, 0);
+        let mut mirrored = false;
+        let mut opened_to = 0;
+        let mut named_to = 0;
         let mut known: Option<(Option<Range<usize>>, Option<Given>)> = None;
         let tell = |search: &mut Self, rule: usize, span: Range<usize>, secret: &str| {
             search.tell(rule, locate(origin(span)), reading, secret);
@@ -176,7 +178,8 @@ impl<'s> Search<'s> {
                     length,
                     meanings,
                 } => {
-                    let (mut told_to, mut named) = (named_to, false);
+                    let mut told_to = named_to;
+                    let mut named = false;
                     for meaning in meanings {
                         match *meaning {
                             Meaning::Shape(index) => {
@@ -403,10 +406,8 @@ impl<'s> Search<'s> {
 
     /// The rule by which a value with a name is a secret.
     fn weigh(&mut self, text: &str, given: &Given, near: Option<u32>) -> Option<usize> {
-        let (name, value) = (
-            text.get(given.name.clone())?,
-            text.get(given.value.clone())?,
-        );
+        let name = text.get(given.name.clone())?;
+        let value = text.get(given.value.clone())?;
         self.afford(value.len() * WEIGHED)?;
         if let Some((rule, shape)) = near.and_then(|index| self.secrets.shapes.get(index as usize))
         {

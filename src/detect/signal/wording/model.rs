@@ -63,7 +63,8 @@ impl Model {
         for level in &mut levels {
             *level = (u32::try_from(number()?).ok()?, number()?);
         }
-        let (bias, bias_beyond_ascii) = (number()?, number()?);
+        let bias = number()?;
+        let bias_beyond_ascii = number()?;
         let mut lengths = [0; LENGTHS];
         for length in &mut lengths {
             *length = number()?;

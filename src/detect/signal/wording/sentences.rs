@@ -167,7 +167,8 @@ mod tests {
             );
         }
         for text in texts {
-            let (mut blocks, mut chars) = (Told::default(), Told::default());
+            let mut blocks = Told::default();
+            let mut chars = Told::default();
             read(&text, &mut blocks);
             Place {
                 text: &text,

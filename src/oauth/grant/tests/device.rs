@@ -21,11 +21,9 @@ async fn a_device_waits_until_the_person_is_done() {
         }
     })
     .await;
-    let (server, scopes, client) = (
-        server(&site.origin),
-        Scopes::parse("a b"),
-        client(ClientAuth::Post),
-    );
+    let server = server(&site.origin);
+    let scopes = Scopes::parse("a b");
+    let client = client(ClientAuth::Post);
     let device = device_begin(&fetcher(), &server, &client, None, RESOURCE, &scopes)
         .await
         .unwrap();

@@ -9,7 +9,8 @@ use crate::oauth::{Hidden, TokenGrant};
 const PLANTED: &str = "PLANTED-s3cret";
 
 async fn renewed(site: &Site) -> Result<TokenGrant, GrantError> {
-    let (server, scopes) = (server(&site.origin), Scopes::parse("a b"));
+    let server = server(&site.origin);
+    let scopes = Scopes::parse("a b");
     refresh(
         &fetcher(),
         &server,

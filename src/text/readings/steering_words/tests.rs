@@ -6,7 +6,9 @@ use super::*;
 fn by_bytes(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let end = part.end.min(bytes.len());
-    let (mut latest, mut at, mut first) = (RecentWords::default(), part.start, part.start);
+    let mut latest = RecentWords::default();
+    let mut at = part.start;
+    let mut first = part.start;
     let mut pieces: Vec<&[u8]> = Vec::new();
     let whole = |pieces: &mut Vec<&[u8]>, latest: &mut RecentWords, span: Range<usize>| {
         if pieces.len() > 1 {

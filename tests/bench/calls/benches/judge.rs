@@ -23,6 +23,7 @@ fn hostile(bencher: Bencher<'_, '_>, at: usize) {
 }
 
 fn bench(bencher: Bencher<'_, '_>, (_, command): &(&str, String)) {
-    let (judge, call) = (Judge::new(), Judge::call(command));
+    let judge = Judge::new();
+    let call = Judge::call(command);
     bencher.bench(|| judge.refuses(&call));
 }

@@ -15,7 +15,8 @@ impl Judge {
     pub fn new() -> Self {
         let policy = Policy::new("default", &PolicyConfig::default(), &Library::builtin())
             .expect("the shipped rules");
-        let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
+        let agent = AgentName("a".into());
+        let upstream = UpstreamName("u".into());
         Self {
             policy,
             context: Context::new(agent, upstream, Era::Modern),

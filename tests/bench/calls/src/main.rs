@@ -57,7 +57,8 @@ fn table(judge: &Judge) -> ExitCode {
             }
             took.sort();
             // The least is what it takes when nothing else runs on the machine.
-            let (median, least) = (took[took.len() / 2], took[0]);
+            let median = took[took.len() / 2];
+            let least = took[0];
             worst = worst.max(least);
             let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
             println!(

@@ -70,7 +70,8 @@ impl Login {
                 .map(str::to_owned)
                 .collect()
         };
-        let (redirects, mut grants) = (strings("redirect_uris"), strings("grant_types"));
+        let redirects = strings("redirect_uris");
+        let mut grants = strings("grant_types");
         // RFC 7591, section 2: what a client that says nothing means.
         if grants.is_empty() {
             grants.push("authorization_code".to_owned());

@@ -48,7 +48,8 @@ impl Login {
             Ok(scopes) => scopes,
             Err(code) => return error(code),
         };
-        let (code, user_code) = (random(), user_code());
+        let code = random();
+        let user_code = user_code();
         let page = format!("{}/device/login", self.settings.issuer);
         let started = json!({
             "device_code": code,

@@ -287,7 +287,8 @@ fn a_page_takes_the_right_password_once_and_not_too_many_wrong_ones() {
 #[test]
 fn a_code_is_redeemed_once_by_whom_it_was_given_to() {
     let login = login();
-    let (client, other) = (register(&login), register(&login));
+    let client = register(&login);
+    let other = register(&login);
     let wrong = [
         (
             "code_verifier",

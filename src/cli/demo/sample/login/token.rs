@@ -116,7 +116,8 @@ fn redeem(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &'static s
     let fits = code.given.client == id
         && form.get("redirect_uri") == Some(&code.redirect_uri)
         && challenge == code.challenge;
-    let (given, used) = (code.given.clone(), std::mem::replace(&mut code.used, true));
+    let given = code.given.clone();
+    let used = std::mem::replace(&mut code.used, true);
     if used {
         // RFC 6749, section 4.1.2: what was given for it goes with the code that comes twice.
         state.end(&given.family);
