@@ -277,14 +277,14 @@ fn common_name(pattern: &str, start: &str) -> Option<String> {
 
 impl Detector for Commands {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
-        if !matches!(place.read_as, ReadAs::Shell | ReadAs::Code(_)) {
+        if !matches!(place.outbound().read_as, ReadAs::Shell | ReadAs::Code(_)) {
             return;
         }
         let own;
-        let script = match place.script {
+        let script = match place.outbound().script {
             Some(script) => script,
             None => {
-                own = Script::new(text.raw(), place.read_as);
+                own = Script::new(text.raw(), place.outbound().read_as);
                 &own
             }
         };

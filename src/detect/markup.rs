@@ -43,7 +43,7 @@ struct Pages {
 
 impl Detector for Pages {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
-        if place.hidden || place.role == Role::Key {
+        if place.inbound().hidden || place.role == Role::Key {
             return;
         }
         let Some(page) = text.page() else { return };

@@ -56,7 +56,7 @@ struct Paths {
 
 impl Detector for Paths {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
-        match place.read_as {
+        match place.outbound().read_as {
             ReadAs::Path => self.judge(&Seen::argument(text.raw(), place), "path", found),
             ReadAs::Url
                 if start::scheme(text.raw().trim_start())
@@ -70,7 +70,12 @@ impl Detector for Paths {
                     .ground
                     .is_some_and(|ground| ground.roots.is_set() || !ground.gate.is_empty()) =>
             {
-                for touched in place.script.into_iter().flat_map(|script| script.paths()) {
+                for touched in place
+                    .outbound()
+                    .script
+                    .into_iter()
+                    .flat_map(|script| script.paths())
+                {
                     self.judge(&Seen::command(&touched, place), "command-path", found);
                 }
             }

@@ -108,7 +108,7 @@ impl Table {
             );
         }
         drop(scan);
-        if place.direction == Direction::Inbound {
+        if place.direction() == Direction::Inbound {
             for reading in text.readings() {
                 let scan = self.engine.scan(&reading.text);
                 let mut told = HashSet::new();

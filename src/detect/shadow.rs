@@ -140,7 +140,10 @@ impl Detector for Shadows {
                     let other = |(server, name): &Named| match how {
                         How::Same => {
                             **name == *raw
-                                && place.around.is_none_or(|around| **server != *around.server)
+                                && place
+                                    .inbound()
+                                    .around
+                                    .is_none_or(|around| **server != *around.server)
                         }
                         _ => **name != *raw,
                     };
@@ -163,6 +166,7 @@ impl Detector for Shadows {
 /// Tools whose names look like this one.
 fn known<'n>(own: &'n Names, place: &Place<'n>, name: &str) -> impl Iterator<Item = &'n Named> {
     let around = place
+        .inbound()
         .around
         .map(|around| [around.all.alike(name), around.here.alike(name)]);
     own.alike(name)
@@ -194,6 +198,7 @@ fn mentioned(raw: &str, own: &Names, place: &Place<'_>) -> Option<std::ops::Rang
         let servers: Vec<&str> = same.map(|(server, _)| &**server).collect();
         if !servers.is_empty()
             && place
+                .inbound()
                 .around
                 .is_none_or(|around| !servers.contains(&around.server))
         {
@@ -224,6 +229,7 @@ fn quoted(raw: &str, start: usize, end: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::detect::{Details, InboundDetails};
 
     fn detector() -> Box<dyn Detector> {
         let specs: Vec<Spec> = HOWS
@@ -258,7 +264,10 @@ mod tests {
             surface: Surface::Definition,
             method: Some("tools/list"),
             tool: Some(tool),
-            around: Some(&around),
+            details: Details::Inbound(InboundDetails {
+                around: Some(&around),
+                ..InboundDetails::default()
+            }),
             ..Place::default()
         };
         let mut found = Vec::new();

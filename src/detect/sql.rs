@@ -80,7 +80,7 @@ fn answers(clause: &Clause, facts: &Facts) -> bool {
 
 impl Detector for Statements {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
-        if place.read_only {
+        if place.outbound().read_only {
             let objects = [text.raw(), text.plain()]
                 .into_iter()
                 .any(|text| read_only::objection(text).is_some());
@@ -96,7 +96,7 @@ impl Detector for Statements {
                 });
             }
         }
-        match place.read_as {
+        match place.outbound().read_as {
             ReadAs::Sql => {
                 self.judge(text.raw(), "sql", found);
                 if text.plain() != text.raw() {
@@ -104,7 +104,12 @@ impl Detector for Statements {
                 }
             }
             ReadAs::Shell | ReadAs::Code(_) => {
-                for statement in place.script.into_iter().flat_map(|script| script.sql()) {
+                for statement in place
+                    .outbound()
+                    .script
+                    .into_iter()
+                    .flat_map(|script| script.sql())
+                {
                     self.judge(&statement, "shell", found);
                 }
             }

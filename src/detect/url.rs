@@ -60,7 +60,7 @@ struct Urls {
 
 impl Detector for Urls {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
-        match place.read_as {
+        match place.outbound().read_as {
             ReadAs::Url => self.judge(&Seen::argument(text.raw(), place), found),
             // A tool that takes paths often takes addresses too.
             ReadAs::Path if text.raw().contains(':') => {
@@ -68,7 +68,12 @@ impl Detector for Urls {
             }
             ReadAs::Shell | ReadAs::Code(_) => {
                 let mut known = HashSet::new();
-                for url in place.script.into_iter().flat_map(|script| script.urls()) {
+                for url in place
+                    .outbound()
+                    .script
+                    .into_iter()
+                    .flat_map(|script| script.urls())
+                {
                     if known.len() == URLS {
                         return self.judge(&Seen::too_many(), found);
                     }

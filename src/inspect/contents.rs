@@ -72,7 +72,7 @@ impl Judge<'_, '_> {
                 .page()
                 .map(|page| [(page.visible.as_str(), false), (page.hidden.as_str(), true)]);
             for (part, hidden) in parts.into_iter().flatten() {
-                let place = Place { hidden, ..*place };
+                let place = place.with_hidden(hidden);
                 if let Outcome::Withhold(notice) = self.string(&Text::new(part), &place, site) {
                     gone = gone.or(Some(notice));
                 }

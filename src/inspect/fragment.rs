@@ -73,15 +73,7 @@ impl<'p> Judge<'p, '_> {
         }
         let mut cuts = Vec::new();
         let mut alone = BTreeMap::new();
-        for hit in self.hits_in(
-            &page.hidden,
-            &Place {
-                hidden: true,
-                ..*place
-            },
-            site,
-            "hidden",
-        ) {
+        for hit in self.hits_in(&page.hidden, &place.with_hidden(true), site, "hidden") {
             let range = hit.span.clone().unwrap_or(0..page.hidden.len());
             let parts = page
                 .hidden_parts(&range)
@@ -142,10 +134,7 @@ impl<'p> Judge<'p, '_> {
     /// Whether a hidden part of a text has a finding of its own, recorded ones included.
     fn matches_alone(&self, text: &str, part: &Range<usize>, place: &Place<'_>) -> bool {
         let mut matches = Vec::new();
-        let place = Place {
-            hidden: true,
-            ..*place
-        };
+        let place = place.with_hidden(true);
         self.rules.scan(
             &Text::new(text.get(part.clone()).unwrap_or_default()),
             &place,

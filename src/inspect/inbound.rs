@@ -7,7 +7,7 @@ use crate::detect::flow::{Here, Session, Sides};
 use crate::detect::secret::Seen;
 use crate::detect::shadow::{Around, Names};
 use crate::detect::work::Budget;
-use crate::detect::{Place, Surface};
+use crate::detect::{Details, InboundDetails, Place, Surface};
 use crate::message::{
     Edit, Envelope, Message, MessageKind, Path, Role, Step, Value, ValueKind, pointer, quote,
 };
@@ -148,11 +148,14 @@ impl Inbound<'_> {
                 seen: self.seen,
                 ground,
                 flow,
-                around,
                 budget,
-                render,
-                instruction_file: instructs && may_hold_file(surface),
-                ordered: Some(&ordered),
+                details: Details::Inbound(InboundDetails {
+                    around,
+                    render,
+                    instruction_file: instructs && may_hold_file(surface),
+                    ordered: Some(&ordered),
+                    ..InboundDetails::default()
+                }),
                 ..Place::default()
             };
             let at = || self.pointer(path);
@@ -324,8 +327,11 @@ impl Inbound<'_> {
             ground,
             flow,
             budget: Some(self.budget),
-            instruction_file: instructs && is_result,
-            ordered: Some(&ordered),
+            details: Details::Inbound(InboundDetails {
+                instruction_file: instructs && is_result,
+                ordered: Some(&ordered),
+                ..InboundDetails::default()
+            }),
             ..Place::default()
         };
         let at = || {

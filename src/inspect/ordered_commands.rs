@@ -4,8 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::detect::command::Script;
-use crate::detect::{Ground, Place, ReadAs, Surface, signal};
-use crate::message::Direction;
+use crate::detect::{Details, Ground, OutboundDetails, Place, ReadAs, Surface, signal};
 use crate::rules::{Action, Find, RuleSet};
 use crate::text::Text;
 
@@ -33,12 +32,14 @@ impl<'p> OrderedCommands<'p> {
     fn judge(&self, command: &str) -> Option<&'p str> {
         let script = Script::new(command, ReadAs::Shell).knowing(self.rules.programs());
         let place = Place {
-            direction: Direction::Outbound,
             surface: Surface::Arguments,
             tool: Some("run_command"),
-            argument: Some("command"),
-            read_as: ReadAs::Shell,
-            script: Some(&script),
+            details: Details::Outbound(OutboundDetails {
+                argument: Some("command"),
+                read_as: ReadAs::Shell,
+                script: Some(&script),
+                ..OutboundDetails::default()
+            }),
             ground: Some(self.ground),
             ..Place::default()
         };

@@ -5,8 +5,8 @@ use crate::detect::flow::{Here, Session, Sides};
 use crate::detect::secret::Seen;
 use crate::detect::url::Lookup;
 use crate::detect::work::Budget;
-use crate::detect::{Place, ReadAs, Surface};
-use crate::message::{Direction, Envelope, Message, Path, Role, Step, pointer};
+use crate::detect::{Details, OutboundDetails, Place, ReadAs, Surface};
+use crate::message::{Envelope, Message, Path, Role, Step, pointer};
 use crate::protocol::AuditId;
 use crate::text::Text;
 
@@ -67,12 +67,15 @@ impl Outbound<'_> {
         let schema = definition
             .as_ref()
             .and_then(|definition| definition.schema());
+        let outbound = OutboundDetails {
+            lookup: self.lookup,
+            ..OutboundDetails::default()
+        };
         let base = Place {
-            direction: Direction::Outbound,
+            details: Details::Outbound(outbound),
             method,
             tool: tool.as_deref(),
             ground: Some(&self.policy.ground),
-            lookup: self.lookup,
             seen: self.seen,
             budget: Some(self.budget),
             flow: flow.map(|flow| Here { schema, ..flow }),
@@ -99,7 +102,10 @@ impl Outbound<'_> {
             let place = Place {
                 surface: surface::outbound(self.envelope, path),
                 role: found.role,
-                read_as,
+                details: Details::Outbound(OutboundDetails {
+                    read_as,
+                    ..outbound
+                }),
                 ..base
             };
             judge.string(
@@ -156,11 +162,14 @@ impl Outbound<'_> {
                 .then(|| self.script(&unit.text, unit.read_as));
             let place = Place {
                 surface: Surface::Arguments,
-                argument: Some(&unit.argument),
                 role: unit.role,
-                read_as: unit.read_as,
-                read_only: read_only.covers(unit),
-                script: script.as_ref(),
+                details: Details::Outbound(OutboundDetails {
+                    argument: Some(&unit.argument),
+                    read_as: unit.read_as,
+                    read_only: read_only.covers(unit),
+                    script: script.as_ref(),
+                    ..outbound
+                }),
                 ..base
             };
             judge.string(

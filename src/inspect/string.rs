@@ -169,7 +169,7 @@ impl<'p> Judge<'p, '_> {
         let outcome = self.weigh(text, place, site, (whole, excused), &mut matches);
         self.matches = matches;
         text.names_of_readings(self.readings);
-        self.readings.extend(place.read_as.name());
+        self.readings.extend(place.outbound().read_as.name());
         outcome
     }
 
@@ -181,7 +181,7 @@ impl<'p> Judge<'p, '_> {
         (whole, excused): (bool, bool),
         matches: &mut Vec<Match>,
     ) -> Outcome {
-        let page = if place.direction == Direction::Inbound {
+        let page = if place.direction() == Direction::Inbound {
             text.page()
         } else {
             None
@@ -214,8 +214,9 @@ impl<'p> Judge<'p, '_> {
             .map(|hit| self.action(hit))
             .max();
         // An operator may want more done about markup than to have it rendered.
-        let renders = page
-            .is_some_and(|page| place.render.renders(page.whole) || markup > Some(Action::Strip));
+        let renders = page.is_some_and(|page| {
+            place.inbound().render.renders(page.whole) || markup > Some(Action::Strip)
+        });
         let strips = renders && markup >= Some(Action::Strip);
         if strips || opaque {
             // What is left after stripping, and what went, are judged for themselves.
@@ -243,10 +244,7 @@ impl<'p> Judge<'p, '_> {
         let mut folded = None;
         if let Some(page) = page {
             if !page.hidden.is_empty() {
-                let place = Place {
-                    hidden: true,
-                    ..*place
-                };
+                let place = place.with_hidden(true);
                 self.scan_more(
                     &Text::new(page.hidden.as_str()),
                     &place,
@@ -342,7 +340,7 @@ impl<'p> Judge<'p, '_> {
                 let hit = self.with_evidence(hit, text.raw(), place);
                 hits.push(Hit {
                     span: None,
-                    hidden: place.hidden,
+                    hidden: place.inbound().hidden,
                     ..hit
                 });
             }
@@ -416,8 +414,8 @@ impl<'p> Judge<'p, '_> {
         span: Option<Range<usize>>,
         place: &Place<'_>,
     ) -> Option<Box<Trace>> {
-        let read_as = place.read_as;
-        let hidden = place.hidden;
+        let read_as = place.outbound().read_as;
+        let hidden = place.inbound().hidden;
         self.trace.then(|| {
             Box::new(Trace {
                 text: text.to_owned(),
@@ -501,6 +499,7 @@ impl<'p> Judge<'p, '_> {
             // Which rule refuses the command that a text orders.
             let orders = matches!(&*rule.find, Find::Signal(signal::Spec::Phrase(phrase)) if phrase.orders_command);
             let by = place
+                .inbound()
                 .ordered
                 .filter(|_| orders)
                 .and_then(|ordered| ordered.refused_at_end(matched));
@@ -526,7 +525,7 @@ impl<'p> Judge<'p, '_> {
                     .flow
                     .and_then(|here| here.session.source(hit.rule()))
                     .map(Detail::Source),
-                argument: place.argument.map(Into::into),
+                argument: place.outbound().argument.map(Into::into),
                 private: is_private(rule) || matches!(*rule.find, Find::Flow(_)),
                 trace: rare
                     .and_then(|rare| rare.trace.clone())
@@ -547,7 +546,10 @@ impl<'p> Judge<'p, '_> {
         page: Option<&Page>,
         place: &Place<'_>,
     ) {
-        let Some(here) = place.flow.filter(|_| place.direction == Direction::Inbound) else {
+        let Some(here) = place
+            .flow
+            .filter(|_| place.direction() == Direction::Inbound)
+        else {
             return;
         };
         let mut done = BTreeSet::new();

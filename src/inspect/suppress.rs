@@ -136,7 +136,7 @@ impl Suppressions {
         these.iter().find(|one| {
             now < one.until.ends
                 && is(&one.tool, place.tool)
-                && is(&one.argument, place.argument)
+                && is(&one.argument, place.outbound().argument)
                 && is_one_of(&one.at, at, |wanted, at: &String| leads_to(wanted, at))
                 && is_one_of(&one.sha256, evidence, |wanted, found: &Evidence| {
                     *wanted == *found.sha256

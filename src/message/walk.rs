@@ -6,10 +6,11 @@ use std::ops::Range;
 use super::json::{Value, ValueKind};
 
 /// Whether a string names a member or is a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// The name of an object's member.
     Key,
+    #[default]
     Value,
 }
 

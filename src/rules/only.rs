@@ -58,13 +58,15 @@ impl Only {
     /// Whether a rule limited so looks at `place`; `open` if what it found there is neither hidden nor encoded.
     pub fn admits(&self, place: &Place<'_>, open: bool) -> bool {
         allows(&self.tools, place.tool)
-            && allows(&self.arguments, place.argument)
+            && allows(&self.arguments, place.outbound().argument)
             && allows(&self.methods, place.method)
             && (self.surfaces.is_empty() || self.surfaces.contains(&place.surface))
-            && self.hidden.is_none_or(|hidden| hidden == place.hidden)
+            && self
+                .hidden
+                .is_none_or(|hidden| hidden == place.inbound().hidden)
             && self
                 .instruction_files
-                .is_none_or(|wanted| wanted == (place.instruction_file && open))
+                .is_none_or(|wanted| wanted == (place.inbound().instruction_file && open))
     }
 }
 
@@ -94,11 +96,15 @@ fn allows(globs: &[String], name: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::detect::{Details, InboundDetails};
 
     #[test]
     fn an_instruction_file_is_another_text_where_it_is_not_open() {
         let place = Place {
-            instruction_file: true,
+            details: Details::Inbound(InboundDetails {
+                instruction_file: true,
+                ..InboundDetails::default()
+            }),
             ..Place::default()
         };
         let (inside, outside) = [true, false]

@@ -160,14 +160,14 @@ impl RuleSet {
             let Some(rule) = self.0.rules.get(hit.rule).filter(|_| index > before) else {
                 return true;
             };
-            let open = !place.hidden
+            let open = !place.inbound().hidden
                 && (matches!(hit.reading, "plain" | "raw") || REJOINED.contains(&hit.reading));
             if !rule.only.admits(place, open) {
                 return false;
             }
             let mentions = || {
                 open && is_mention(rule, &quoted, hit)
-                    || !place.hidden && is_sample(rule, text, hit)
+                    || !place.inbound().hidden && is_sample(rule, text, hit)
             };
             let excuses = is_excused(rule, text, hit.span.as_ref()) || mentions();
             excused |= excuses;

@@ -327,10 +327,7 @@ fn only_limits_where_a_rule_looks() {
     assert_eq!(
         (
             count(&place),
-            count(&Place {
-                hidden: true,
-                ..place
-            }),
+            count(&place.with_hidden(true)),
             count(&Place {
                 tool: Some("x"),
                 ..place

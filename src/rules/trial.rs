@@ -11,7 +11,7 @@ use crate::detect::path::{GateFiles, Links, Roots};
 use crate::detect::secret::{Own, Prints, Seen, remember};
 use crate::detect::signal::OrderedCommands;
 use crate::detect::url::{Answers, HostList, HostPattern, Hosts, Lookup};
-use crate::detect::{Ground, Place, ReadAs, Surface};
+use crate::detect::{Details, Ground, InboundDetails, OutboundDetails, Place, ReadAs, Surface};
 use crate::document::Fault;
 use crate::message::Direction;
 use crate::text::Text;
@@ -291,13 +291,15 @@ fn call_context<'s>(spec: &flow::Spec, session: &'s Session<'s>, tool: &str) -> 
 pub(super) fn refusing<'s>(set: &'s RuleSet, programs: &Programs, command: &str) -> Vec<&'s Rule> {
     let script = Script::new(command, ReadAs::Shell).knowing(programs);
     let place = Place {
-        direction: Direction::Outbound,
         surface: Surface::Arguments,
         method: Some("tools/call"),
         tool: Some("run_command"),
-        argument: Some("command"),
-        read_as: ReadAs::Shell,
-        script: Some(&script),
+        details: Details::Outbound(OutboundDetails {
+            argument: Some("command"),
+            read_as: ReadAs::Shell,
+            script: Some(&script),
+            ..OutboundDetails::default()
+        }),
         ground: Some(&GROUND),
         ..Place::default()
     };
@@ -347,20 +349,27 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
     let lookup = Lookup::new(Some(&NAMES));
     let caught_as = |read_as: ReadAs| {
         let script = Script::new(&case.text, read_as);
+        let details = match rule.direction {
+            Direction::Inbound => Details::Inbound(InboundDetails {
+                hidden: only.hidden.unwrap_or(false),
+                instruction_file: only.instruction_files.unwrap_or(false),
+                ordered: Some(&CaseCommands),
+                ..InboundDetails::default()
+            }),
+            Direction::Outbound => Details::Outbound(OutboundDetails {
+                argument: Some(&argument),
+                read_as,
+                read_only: read_as == ReadAs::Sql,
+                script: Some(&script),
+                lookup: Some(&lookup),
+            }),
+        };
         let place = Place {
-            direction: rule.direction,
+            details,
             surface: only.surfaces.first().copied().unwrap_or(usual),
             method: Some(&method),
             tool: Some(&tool),
-            argument: (outbound || !only.arguments.is_empty()).then_some(&argument),
-            read_as,
-            read_only: read_as == ReadAs::Sql,
-            script: Some(&script),
-            hidden: only.hidden.unwrap_or(false),
-            instruction_file: only.instruction_files.unwrap_or(false),
-            ordered: Some(&CaseCommands),
             ground: Some(&GROUND),
-            lookup: Some(&lookup),
             seen: Some(&seen),
             flow: Some(flow),
             trial: true,

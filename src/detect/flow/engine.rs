@@ -96,7 +96,12 @@ impl Detector for Flows {
                     Some(reading.span.clone()),
                 );
             }
-            for opened in place.script.into_iter().flat_map(|script| script.texts()) {
+            for opened in place
+                .outbound()
+                .script
+                .into_iter()
+                .flat_map(|script| script.texts())
+            {
                 search.through(kept, opened, "script", None);
             }
             if kept.has_quarantined() {
@@ -134,7 +139,7 @@ fn concerns(place: &Place<'_>) -> bool {
         ];
         place.method.is_some_and(|method| methods.contains(&method))
     };
-    place.direction == Direction::Outbound
+    place.direction() == Direction::Outbound
         && place.role == Role::Value
         && match place.surface {
             Surface::Arguments | Surface::Answer => true,

@@ -7,8 +7,7 @@ use super::engine::Flows;
 use super::piece::{Look, folded, pieces};
 use super::*;
 use crate::config::FlowConfig;
-use crate::detect::{Detector, Place, Surface};
-use crate::message::Direction;
+use crate::detect::{Details, Detector, OutboundDetails, Place, Surface};
 use crate::text::Text;
 
 /// What is taken of a text: kind and words, sorted.
@@ -97,7 +96,7 @@ impl Agent {
         let here = FlowConfig::default().here(&session, Some("tool"), Sides::default());
         let flow = Some(Here { schema, ..here });
         let place = Place {
-            direction: Direction::Outbound,
+            details: Details::Outbound(OutboundDetails::default()),
             surface: Surface::Arguments,
             flow,
             ..Place::default()

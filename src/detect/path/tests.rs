@@ -2,7 +2,7 @@
 
 use super::judge::Seen;
 use super::{Links, Roots};
-use crate::detect::{Ground, Place, ReadAs};
+use crate::detect::{Details, Ground, OutboundDetails, Place, ReadAs};
 
 /// A number below `below`, from a fixed sequence.
 fn pick(seed: &mut u64, below: usize) -> usize {
@@ -10,6 +10,13 @@ fn pick(seed: &mut u64, below: usize) -> usize {
         .wrapping_mul(6_364_136_223_846_793_005)
         .wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) as usize % below
+}
+
+fn read_as(read_as: ReadAs) -> Details<'static> {
+    Details::Outbound(OutboundDetails {
+        read_as,
+        ..OutboundDetails::default()
+    })
 }
 
 fn ground(links: Links) -> Ground {
@@ -23,7 +30,7 @@ fn seen(text: &str, ground: &Ground) -> Seen {
     Seen::argument(
         text,
         &Place {
-            read_as: ReadAs::Path,
+            details: read_as(ReadAs::Path),
             ground: Some(ground),
             ..Place::default()
         },

@@ -10,7 +10,7 @@ use super::pieces;
 use super::shape::Shape;
 use super::sieve::{Meaning, Sieve};
 use super::{Detector, Match, Place, Spec};
-use crate::message::Direction;
+use crate::detect::Details;
 use crate::text::{Facts, Text};
 
 use search::Search;
@@ -102,10 +102,15 @@ impl Detector for Secrets {
         if !std::ptr::eq(plain, raw) {
             search.through(raw, text.raw_facts(), "raw", &Some);
         }
-        for opened in place.script.into_iter().flat_map(|script| script.texts()) {
+        for opened in place
+            .outbound()
+            .script
+            .into_iter()
+            .flat_map(|script| script.texts())
+        {
             search.through(opened, &Facts::of(opened), "script", &|_| None);
         }
-        if let Some(name) = place.argument {
+        if let Some(name) = place.outbound().argument {
             search.argument(name, plain, |span| Some(text.locate(span)));
         }
     }
@@ -114,7 +119,7 @@ impl Detector for Secrets {
         self.scan(
             text,
             &Place {
-                direction: Direction::Inbound,
+                details: Details::default(),
                 ..*place
             },
             &mut Vec::new(),

@@ -206,7 +206,7 @@ impl Signals {
                     let judged = searched
                         .text
                         .get(command.clone())
-                        .zip(place.ordered)
+                        .zip(place.inbound().ordered)
                         .filter(|_| !everywhere);
                     if judged.is_none_or(|(command, rules)| rules.refused_by(command).is_none()) {
                         return;
@@ -248,7 +248,7 @@ fn around(text: &str, events: &[Event]) -> Vec<Range<usize>> {
 impl Signals {
     /// Whether signals are looked for in a text at all.
     pub(in crate::detect) fn look_at(&self, text: &Text<'_>, place: &Place<'_>) -> bool {
-        place.direction == Direction::Inbound
+        place.direction() == Direction::Inbound
             && (place.role != Role::Key || text.raw().len() >= KEY_BYTES)
     }
 
@@ -316,7 +316,7 @@ impl Signals {
         }
         let before = told.len();
         self.add_up_all(searched.text, &mut events, place, (way, locate), told);
-        if told.len() == before || place.trial || place.hidden {
+        if told.len() == before || place.trial || place.inbound().hidden {
             return;
         }
         // Samples of attacks are left out before anything is added up, so that they do not cover what is next to them.
@@ -389,7 +389,11 @@ impl Signals {
                     Some(Way::Usual) => sum.encoded,
                     Some(Way::Odd) => sum.odd,
                     Some(Way::Disguise) => sum.disguise,
-                } + if place.hidden { sum.hidden } else { 0 };
+                } + if place.inbound().hidden {
+                    sum.hidden
+                } else {
+                    0
+                };
                 if window.points + extra >= sum.points {
                     fired = true;
                     told.push(found(*rule, Some(span.clone())));

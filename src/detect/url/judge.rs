@@ -104,7 +104,7 @@ impl Seen {
     /// An argument that is a URL.
     pub(super) fn argument(text: &str, place: &Place<'_>) -> Self {
         let mut seen = Self::new(Where::Argument);
-        let returns = place.argument.is_some_and(is_return);
+        let returns = place.outbound().argument.is_some_and(is_return);
         seen.look(text, place, 0, By::Trick, returns);
         // The whole URL is escaped: its receiver resolves the escapes first.
         if !text.contains("://") && text.contains("%3") {
@@ -314,7 +314,9 @@ impl Seen {
         returns: bool,
         stands_for_host: bool,
     ) {
-        let Some(lookup) = place.lookup else { return };
+        let Some(lookup) = place.outbound().lookup else {
+            return;
+        };
         if !can_be_asked(&target.host)
             || names::reach(&target.host).is_some_and(|reach| reach >= Reach::Loopback)
         {

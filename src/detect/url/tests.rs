@@ -2,7 +2,7 @@
 
 use super::judge::Seen;
 use super::{HostList, HostPattern, Hosts};
-use crate::detect::{Ground, Place, ReadAs};
+use crate::detect::{Details, Ground, OutboundDetails, Place, ReadAs};
 use crate::reach::Reach;
 
 fn pick(seed: &mut u64, below: usize) -> usize {
@@ -12,11 +12,18 @@ fn pick(seed: &mut u64, below: usize) -> usize {
     (*seed >> 33) as usize % below
 }
 
+fn read_as(read_as: ReadAs) -> Details<'static> {
+    Details::Outbound(OutboundDetails {
+        read_as,
+        ..OutboundDetails::default()
+    })
+}
+
 fn seen(text: &str) -> Seen {
     Seen::argument(
         text,
         &Place {
-            read_as: ReadAs::Url,
+            details: read_as(ReadAs::Url),
             ..Place::default()
         },
     )
@@ -217,7 +224,7 @@ fn what_a_policy_allows_is_left_alone_unless_it_hides() {
         ..Ground::default()
     };
     let place = Place {
-        read_as: ReadAs::Url,
+        details: read_as(ReadAs::Url),
         ground: Some(&ground),
         ..Place::default()
     };
@@ -240,7 +247,7 @@ fn what_a_policy_allows_is_left_alone_unless_it_hides() {
 #[test]
 fn in_commands_only_what_is_grave_or_hidden_is_said() {
     let place = Place {
-        read_as: ReadAs::Shell,
+        details: read_as(ReadAs::Shell),
         ..Place::default()
     };
     let grave = |text: &str| {

@@ -81,7 +81,7 @@ impl<'s> Search<'s> {
     ) {
         let mut open = Vec::new();
         self.look((text, facts), reading, 0, &|span| span, locate, &mut open);
-        if self.place.direction == Direction::Outbound {
+        if self.place.direction() == Direction::Outbound {
             let spelt = separated::separated(text)
                 .into_iter()
                 .map(|found| (found, "separated", DEPTH));
@@ -238,7 +238,7 @@ impl<'s> Search<'s> {
         let seen = self
             .place
             .seen
-            .filter(|_| self.place.direction == Direction::Outbound);
+            .filter(|_| self.place.direction() == Direction::Outbound);
         if let (Some(rule), Some(seen)) = (secrets.elsewhere, seen) {
             seen.tell_elsewhere(text, |span| tell(self, rule, span, ""));
         }
@@ -492,7 +492,7 @@ impl<'s> Search<'s> {
         reading: &'static str,
         secret: &str,
     ) {
-        match (self.place.seen, self.place.direction) {
+        match (self.place.seen, self.place.direction()) {
             (Some(seen), Direction::Inbound) if !secret.is_empty() => seen.note(secret),
             (Some(seen), Direction::Outbound) if seen.came_from_here(secret) => {
                 rule = self.secrets.returned.unwrap_or(rule)
